@@ -1,0 +1,136 @@
+/**
+ * Communicators: what MPI_Comm and ncclComm_t are. A handle is one rank's end of a group of ranks.
+ *
+ * A rank is its handle, never the calling thread: any thread may call for a rank, one call in flight per handle. Collective calls
+ * must be made by every rank of the communicator, in the same order, with arguments that agree; where they do not, every rank gets
+ * TSR_ERROR_ARGUMENT naming the lowest rank that differs from rank 0 and both values. A rank that fails locally still takes part and
+ * the others get TSR_ERROR_PEER naming it; the communicator stays usable. A rank that is lost, has returned or times out breaks the
+ * communicator: every later call says so.
+ */
+#ifndef TESSERA_COMM_H
+#define TESSERA_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tessera/context.h>
+#include <tessera/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_comm tsr_comm;
+
+typedef struct tsr_threads_options {
+    size_t size;          /**< sizeof(tsr_threads_options) */
+    tsr_context *context; /**< retained; NULL: defaults */
+    int64_t timeout_ms;   /**< how long a call waits for its peers; 0: for ever. TSR_TIMEOUT_MS overrides */
+    int64_t spin; /**< how often a waiter looks before it sleeps; -1: by the number of cores, 0: sleep at once. TSR_SPIN overrides */
+} tsr_threads_options;
+
+#define TSR_THREADS_OPTIONS_INIT                                                                                                           \
+    {                                                                                                                                      \
+        sizeof(tsr_threads_options), 0, 0, -1                                                                                              \
+    }
+
+/** One rank's program. Returning, with any status, takes the rank out of the communicator: peers that still wait for it get TSR_ERROR_PEER.
+ */
+typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
+
+/**
+ * Runs `main` on `nranks` ranks, each on a thread of its own in this process, and returns when all have returned. `comm` lives for the call
+ * of main. Returns TSR_OK if all did, else the status of the rank that failed first for a reason of its own (not TSR_ERROR_PEER), with its
+ * sentence and rank. `arg` is shared by all ranks. `options` may be NULL.
+ */
+TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
+
+/** For hosts with threads of their own: fills out[0..nranks) with one handle a rank. The calls of all ranks must be able to block at once.
+ * Each is freed with tsr_comm_destroy(), which counts as that rank's return. */
+TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
+
+/** Frees this rank's handle, and the groups made from it; NULL is fine. Meshes over it must be gone. Not collective. */
+TSR_API void tsr_comm_destroy(tsr_comm *comm);
+
+TSR_API int tsr_comm_rank(const tsr_comm *comm);
+TSR_API int tsr_comm_size(const tsr_comm *comm);
+TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */
+TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
+
+/** Collective: ranks of equal `color` form a communicator, ordered by `key`, then by rank; a negative color takes part and gets NULL. The
+ * caller owns `*out`, which must not outlive `comm`. */
+TSR_API tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out);
+
+/** Collective: returns when every rank has called it. */
+TSR_API tsr_status tsr_comm_barrier(tsr_comm *comm);
+
+/** Releases everybody who waits in this communicator, its parents or groups, now and later, with TSR_ERROR_PEER. Any thread, at any time.
+ */
+TSR_API void tsr_comm_abort(tsr_comm *comm);
+
+/** Waits until what `stream` holds is done, polling for errors of peers; TSR_ERROR_PEER when `timeout_ms` (0: for ever) passes. On the host
+ * everything is done already. */
+TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms);
+
+/**
+ * Collective: memory for communication, aligned to 64 bytes at least, that peers can read directly where the engine allows; `bytes` may
+ * differ between ranks. Freed, collectively in MPI's case, with tsr_comm_free().
+ */
+TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
+TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);
+
+/*
+ * Collectives. Counts are in elements; all buffers of a call are contiguous and on `device`. Floating sum, avg and prod are reduced in
+ * ascending rank order with one rounding, so that every rank gets the same bits. `send` and `receive` may be the same pointer only where it
+ * is said. A buffer of count 0 may be NULL.
+ */
+
+/** Every rank's `counts[r]` elements, in rank order, on every rank. `counts` (one a rank, the same on all) NULL: `count` each. `receive`
+ * has room for the sum. In place: send == receive + this rank's offset. */
+TSR_API tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                                       tsr_dtype dtype, tsr_device device, tsr_stream stream);
+
+/** Rank r gets the reduction of the r-th part of everybody's `send`; parts as in tsr_comm_all_gather(). */
+TSR_API tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                                           tsr_dtype dtype, tsr_reduce_op op, tsr_device device, tsr_stream stream);
+
+/** The reduction of everybody's `count` elements, on every rank. In place: send == receive. */
+TSR_API tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
+                                       tsr_device device, tsr_stream stream);
+
+/** Part j of rank i's `send` becomes part i of rank j's `receive`: `count` elements each, or, where they are not NULL, send_counts[j] and
+ * receive_counts[i], parts without gaps. */
+TSR_API tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
+                                       const int64_t *receive_counts, tsr_dtype dtype, tsr_device device, tsr_stream stream);
+
+/** `buffer` of rank `root`, on every rank. */
+TSR_API tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                                      tsr_stream stream);
+
+/** Part r of the root's `send` goes to rank r; parts as in tsr_comm_all_gather(). `send` is read on the root only. */
+TSR_API tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
+                                    int root, tsr_device device, tsr_stream stream);
+
+/** The other way: every rank's part, in rank order, in the root's `receive`, which is written on the root only. */
+TSR_API tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
+                                   int root, tsr_device device, tsr_stream stream);
+
+/** One message of an exchange; `data` is read for a send and written for a receive. */
+typedef struct tsr_message {
+    int peer; /**< rank in the communicator; not this rank itself */
+    void *data;
+    size_t bytes;
+} tsr_message;
+
+/**
+ * Collective: delivers every send to the peer's receive. Between two ranks the k-th send meets the k-th receive, and their bytes must be
+ * equal (else every rank gets an error naming both ranks and both sizes). Sends and receives of all ranks must match up; a rank may have
+ * none.
+ */
+TSR_API tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                     size_t receive_count, tsr_device device, tsr_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

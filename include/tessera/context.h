@@ -1,0 +1,77 @@
+/**
+ * What a host program may decide once: memory, log, environment, bounds.
+ *
+ * The library keeps no mutable globals; these choices live in a context that is given to tsr_threads_run(),
+ * tsr_comm_create_threads() and tsr_mesh_create_abstract(). Wherever a context is asked for, NULL stands for one with the defaults.
+ */
+#ifndef TESSERA_CONTEXT_H
+#define TESSERA_CONTEXT_H
+
+#include <stddef.h>
+#include <tessera/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Immutable once made, reference-counted, shared freely between threads. */
+typedef struct tsr_context tsr_context;
+
+typedef enum tsr_log_level { TSR_LOG_SILENT = 0, TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
+
+/** Called from any thread, for one line without a newline; must not call the library. */
+typedef void tsr_log_sink(void *user, tsr_log_level level, const char *line);
+
+/** Both functions may be called from any thread. `alignment` is a power of two, at least sizeof(void *). */
+typedef struct tsr_allocator {
+    void *(*allocate)(void *user, size_t bytes, size_t alignment); /**< NULL when there is no memory */
+    void (*release)(void *user, void *memory, size_t bytes);       /**< never called with NULL */
+    void *user;
+} tsr_allocator;
+
+typedef struct tsr_context_options {
+    size_t size;             /**< sizeof(tsr_context_options) */
+    tsr_allocator allocator; /**< both functions NULL: the C library's */
+    tsr_log_sink *log;       /**< NULL: standard error */
+    void *log_user;
+    tsr_log_level log_level;                                  /**< silent by default */
+    const char *(*environment)(void *user, const char *name); /**< NULL: getenv(); return NULL from it for "not set" */
+    void *environment_user;
+    size_t plan_cache_entries; /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
+    const char *kernels;       /**< "portable", "avx2", "avx512"; NULL: the best that this processor runs */
+} tsr_context_options;
+
+#define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
+    {                                                                                                                                      \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0                                                           \
+    }
+
+/**
+ * Makes a context; the caller owns one reference to `*out`. Environment variables override `options` here, once.
+ * TSR_ERROR_ARGUMENT: an option or variable has a value that is not known (the sentence names it). Does not communicate.
+ */
+TSR_API tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out);
+
+/** One reference more; returns `context`. */
+TSR_API tsr_context *tsr_context_retain(tsr_context *context);
+
+/** Gives one reference back; NULL is fine. */
+TSR_API void tsr_context_destroy(tsr_context *context);
+
+/** The host kernels that this context uses: "portable", "avx2" or "avx512". `context` may be NULL. Static text. */
+TSR_API const char *tsr_context_kernels(const tsr_context *context);
+
+/** A row of the table of environment variables: every one that the library reads, and what it overrides. */
+typedef struct tsr_environment_variable {
+    const char *name; /**< "TSR_LOG" */
+    const char *help; /**< one sentence */
+} tsr_environment_variable;
+
+/** Row `index`, or NULL past the last. Static. */
+TSR_API const tsr_environment_variable *tsr_environment_get(size_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

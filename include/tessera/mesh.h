@@ -1,0 +1,87 @@
+/**
+ * An n-d grid of ranks with optional names for its dims: PyTorch's DeviceMesh, JAX's Mesh, MPI's Cartesian topology.
+ *
+ * Immutable and reference-counted. A mesh over a communicator lets dtensors communicate; an abstract one only plans. Geometry and
+ * equality ignore the communicator. None of these calls communicates.
+ */
+#ifndef TESSERA_MESH_H
+#define TESSERA_MESH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tessera/comm.h>
+#include <tessera/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_mesh tsr_mesh;
+
+/**
+ * A mesh of `ndim` (1 to TSR_MAX_DIMS) dims over ranks of `comm`, which is borrowed and must outlive the mesh. `names` has ndim
+ * distinct names (letters, digits and underscores, not a digit first) or is NULL. `ranks` lists the communicator's rank at each row-major
+ * coordinate, or is NULL for 0, 1, 2, ..; every rank at most once. The mesh may hold fewer ranks than the communicator. Copies what it is
+ * given. TSR_ERROR_ARGUMENT: a size below 1, more ranks than the communicator has, a rank twice or out of range, a bad or repeated name.
+ */
+TSR_API tsr_status tsr_mesh_create(tsr_comm *comm, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks,
+                                   tsr_mesh **out);
+
+/** The same without a communicator: for planning. Up to 2^31 - 1 ranks, in memory that does not grow with them where `ranks` is NULL. */
+TSR_API tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
+                                            const int64_t *ranks, tsr_mesh **out);
+
+/**
+ * A mesh from text: `2x4` or `dp=2,tp=4`, then optionally `@8` (the first rank) or `@[3,1,0,2]` (all, row-major). Over `comm`, or
+ * abstract (in `context`) where `comm` is NULL. The sentence of a TSR_ERROR_ARGUMENT points at the character that is wrong.
+ */
+TSR_API tsr_status tsr_mesh_parse(tsr_comm *comm, tsr_context *context, const char *text, tsr_mesh **out);
+
+/** Prints the mesh as tsr_mesh_parse() reads it, in the manner of snprintf(): returns the length of the whole text. */
+TSR_API size_t tsr_mesh_print(const tsr_mesh *mesh, char *text, size_t capacity);
+
+/**
+ * The sub-mesh of the named dims ("tp", or "dp,tp": in mesh order) through this rank's coordinate, or through coordinate 0 for an abstract
+ * mesh or a rank outside it. It keeps the parent's communicator.
+ */
+TSR_API tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out);
+
+/** The mesh with the named dims ("dp,tp", adjacent, in mesh order) made one, called by their names joined with "_"; "" flattens all dims.
+ * Unnamed dims are given by index ("0,1") and stay unnamed. */
+TSR_API tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **out);
+
+/** The mesh with dim `dim` (its name, or its index as text) split row-major into `shape`, whose product is its size; `names` as in
+ * tsr_mesh_create(), NULL only for an unnamed mesh. */
+TSR_API tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
+                                      tsr_mesh **out);
+
+TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
+TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
+
+TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);
+TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */
+TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);             /**< ranks in all */
+TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim); /**< NULL for an unnamed mesh; borrowed */
+TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);            /**< NULL for an abstract mesh; borrowed */
+TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh);      /**< borrowed, never NULL */
+
+/** The dim with that name. TSR_ERROR_ARGUMENT names the dims that there are. */
+TSR_API tsr_status tsr_mesh_find(const tsr_mesh *mesh, const char *name, int *dim);
+
+/** The rank at a coordinate (ndim numbers). TSR_ERROR_ARGUMENT: out of range. */
+TSR_API tsr_status tsr_mesh_rank_at(const tsr_mesh *mesh, const int64_t *coordinate, int64_t *rank);
+
+/** The coordinate of `rank`, and 1 in `*inside`; a rank outside the mesh gets 0 there and `coordinate` is left alone. */
+TSR_API tsr_status tsr_mesh_coordinate_of(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate, int *inside);
+
+/** tsr_mesh_coordinate_of() for the communicator's own rank; for an abstract mesh nothing is inside. */
+TSR_API tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate, int *inside);
+
+/** 1 if both have the same sizes, ignoring dims of size 1, and the same ranks in the same places. Names and communicators do not count. */
+TSR_API int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+/**
+ * A redistribution from one layout to another, planned once and executed many times.
+ *
+ * Building a plan is host arithmetic: it neither communicates nor touches a device, and every rank derives the same schedule by
+ * itself. MPI_Alltoallw with datatypes and cudecompTranspose are the nearest relatives. Immutable, so shared freely between threads.
+ */
+#ifndef TESSERA_PLAN_H
+#define TESSERA_PLAN_H
+
+#include <tessera/layout.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_plan tsr_plan;
+
+/** How boxes travel. Direct: read straight out of the peers' memory (engines that can). Message: packed, one message per peer, unpacked. */
+typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
+
+/** For tsr_plan_options.rank: the rank of the source mesh's communicator, else the destination's; figures only if both are abstract. */
+#define TSR_RANK_DEFAULT (-2)
+/** For tsr_plan_options.rank: nobody's plan; it knows figures but cannot be executed. */
+#define TSR_RANK_NONE (-1)
+
+typedef struct tsr_plan_options {
+    size_t size;  /**< sizeof(tsr_plan_options) */
+    int64_t rank; /**< whose part the plan is */
+    tsr_mode mode;
+} tsr_plan_options;
+
+#define TSR_PLAN_OPTIONS_INIT                                                                                                              \
+    {                                                                                                                                      \
+        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT                                                                        \
+    }
+
+/**
+ * Plans `src` -> `dst`; both describe the same global shape and dtype, their meshes may differ. Both are retained.
+ * The caller owns `*out` and frees it with tsr_plan_destroy(). `options` may be NULL. Does not communicate.
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ.
+ */
+TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
+
+TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
+TSR_API void tsr_plan_destroy(tsr_plan *plan);
+
+TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< borrowed */
+TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< borrowed */
+
+/** Bytes of workspace that tsr_plan_execute() needs on this rank. */
+TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
+
+/** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and staging not counted twice. */
+TSR_API int64_t tsr_plan_bytes_received(const tsr_plan *plan);
+TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan);
+
+/** 1 exactly where source and destination may be one pointer: equal meshes, the same cuts on every mesh dim of size > 1, a difference at
+ * most in Replicate and Partial. */
+TSR_API int tsr_plan_in_place(const tsr_plan *plan);
+
+/**
+ * Collective over `comm`: makes the group of ranks that the plan needs, keeps it in `comm` (keyed by its ranks, shared by all plans and
+ * slices), and compares the plan across ranks. Ranks whose plans belong to other slices of the same communicator take part with theirs. To
+ * be called once per plan and communicator; a second call does no harm.
+ */
+TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
+
+/**
+ * Collective over the plan's ranks: moves `src` (this rank's local tensor under the source layout) into `dst` (under the destination
+ * layout). Strides are free. `workspace` has `bytes` >= tsr_plan_workspace_bytes() (NULL where that is 0) and is on the tensors' device.
+ * Allocates nothing, plans nothing. A rank outside the source (destination) mesh may pass NULL for `src` (`dst`); ranks outside both return
+ * at once. After return, in stream order, `src` may be overwritten. TSR_ERROR_STATE: the plan was not prepared on `comm`, or is another
+ * rank's. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit, or src and dst overlap where tsr_plan_in_place() is 0.
+ */
+TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                                    size_t bytes, tsr_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

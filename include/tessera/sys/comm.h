@@ -1,0 +1,88 @@
+/**
+ * What an engine implements: the operation table behind a tsr_comm.
+ *
+ * There are two kinds. A *direct* engine lets a rank read its peers' memory (rank threads, shared windows, GPUs of one process): it
+ * gives `slot` and `meet`, and everything else can be built on them. A *message* engine gives `exchange`, and the
+ * collectives that are exact there. An entry that is marked optional may be NULL: the comment says what stands in for it.
+ */
+#ifndef TESSERA_SYS_COMM_H
+#define TESSERA_SYS_COMM_H
+
+#include <tessera/comm.h>
+#include <tessera/sys/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Peers' memory can be read and written in place between two `meet`s. */
+#define TSR_COMM_DIRECT 1u
+/** The communicator is lent and may not be split. */
+#define TSR_COMM_NO_SPLIT 2u
+
+/** Bytes of a rank's slot in a direct engine. */
+#define TSR_COMM_SLOT_BYTES 512
+
+/** Every function gets the `self` that tsr_comm_create_from_table() was given, or that `split` made. */
+typedef struct tsr_comm_table {
+    size_t size;      /**< sizeof(tsr_comm_table) */
+    const char *name; /**< required: "threads" */
+    unsigned capabilities;
+
+    int (*rank)(void *self);  /**< required */
+    int (*ranks)(void *self); /**< required: how many there are */
+
+    /** Required. Collective; see tsr_comm_split(). `*out` is NULL for a negative color, else what `destroy` frees. */
+    tsr_status (*split)(void *self, int color, int key, void **out);
+
+    /** Required. Collective; see tsr_comm_exchange(). */
+    tsr_status (*exchange)(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                           tsr_device device, tsr_stream stream);
+
+    /** Required. Collective. */
+    tsr_status (*barrier)(void *self);
+
+    /** Required. Any thread, at any time, more than once. */
+    void (*abort)(void *self);
+
+    /** Required. Not collective; counts as this rank's return. */
+    void (*destroy)(void *self);
+
+    /** Required if capabilities has TSR_COMM_DIRECT. TSR_COMM_SLOT_BYTES bytes of rank `rank`, aligned to 64: written by its owner before a
+     * meet, read by all between that meet and the next one. */
+    void *(*slot)(void *self, int rank);
+
+    /** Required if capabilities has TSR_COMM_DIRECT. A barrier: what was written before it by any rank is seen after it by all.
+     * TSR_ERROR_PEER, on every rank that is left, when a rank has returned, was aborted or is late. */
+    tsr_status (*meet)(void *self);
+
+    /** Optional; exchange of parts stands in for each, with our own kernels where values are reduced. Floating reductions are used only
+     * where any order is allowed. */
+    tsr_status (*all_gather)(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
+                             tsr_stream stream);
+    tsr_status (*reduce_scatter)(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
+                                 tsr_device device, tsr_stream stream);
+    tsr_status (*all_reduce)(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
+                             tsr_device device, tsr_stream stream);
+    tsr_status (*broadcast)(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream);
+
+    /** Optional, both or neither; the context's allocator stands in. */
+    tsr_status (*alloc)(void *self, size_t bytes, void **out);
+    void (*free)(void *self, void *memory, size_t bytes);
+
+    /** Optional; nothing stands in: without it tsr_comm_wait() returns at once. */
+    tsr_status (*wait)(void *self, tsr_stream stream, int64_t timeout_ms);
+} tsr_comm_table;
+
+/**
+ * A communicator over an engine's `self`, which it owns from then on (also frees with table->destroy). The table is copied; `context` is
+ * retained, NULL for defaults. TSR_ERROR_ARGUMENT: the table is smaller than this header's or lacks a required entry, which the sentence
+ * names; `self` then stays the caller's.
+ */
+TSR_API tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

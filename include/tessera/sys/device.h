@@ -1,0 +1,124 @@
+/**
+ * What a device implements: the operation table behind a tsr_device. The host's own device is made from the same table.
+ *
+ * Every call that takes a stream only enqueues on it and is done in stream order; on the host it is done on return. All strides are in
+ * elements. A box is at most TSR_MAX_DIMS dims; dims of size 1 are allowed, a size of 0 means nothing to do.
+ */
+#ifndef TESSERA_SYS_DEVICE_H
+#define TESSERA_SYS_DEVICE_H
+
+#include <tessera/sys/status.h>
+#include <tessera/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Strided to strided, any element size that a dtype has; source and destination do not overlap. */
+typedef struct tsr_box_copy {
+    void *dst;
+    const void *src;
+    size_t element_bytes;
+    int ndim;
+    int64_t shape[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS], src_strides[TSR_MAX_DIMS];
+} tsr_box_copy;
+
+/** Writes one value, `element_bytes` of `value`, to a box. */
+typedef struct tsr_box_fill {
+    void *dst;
+    size_t element_bytes;
+    unsigned char value[16];
+    int ndim;
+    int64_t shape[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS];
+} tsr_box_fill;
+
+/**
+ * dst[0..dst_count)[i] = op over s of src[s][i], in ascending s starting from src[0], accumulated in f32 for f16, bf16 and f8, rounded once
+ * at the end. `divisor` (avg: over how many) divides once, after the sum, in the accumulator's type; 1 otherwise. Every source is read, and
+ * every destination written, once; a destination may be one of the sources exactly (same pointer and strides). NaNs come out canonical
+ * (positive, quiet, no payload); min and max pass NaN on and order -0 < +0.
+ */
+typedef struct tsr_box_reduce {
+    tsr_dtype dtype;
+    tsr_reduce_op op; /**< avg counts as sum: `divisor` says the rest */
+    int64_t divisor;
+    int ndim;
+    int64_t shape[TSR_MAX_DIMS];
+    int src_count, dst_count;
+    const void *const *src;
+    const int64_t (*src_strides)[TSR_MAX_DIMS];
+    void *const *dst;
+    const int64_t (*dst_strides)[TSR_MAX_DIMS];
+} tsr_box_reduce;
+
+/** Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c; lda, ldb, ldc are row strides; `trans_a`: a is stored as [k,m], likewise b. c is
+ * not read where beta is 0. */
+typedef struct tsr_gemm {
+    tsr_dtype dtype;
+    int trans_a, trans_b;
+    int64_t m, n, k;
+    double alpha, beta;
+    const void *a, *b;
+    void *c;
+    int64_t lda, ldb, ldc;
+} tsr_gemm;
+
+typedef enum tsr_copy_kind { TSR_COPY_WITHIN, TSR_COPY_FROM_HOST, TSR_COPY_TO_HOST } tsr_copy_kind;
+
+/** Every function gets the `self` that tsr_device_driver_create() was given, and the device's index. */
+typedef struct tsr_device_table {
+    size_t size;      /**< sizeof(tsr_device_table) */
+    const char *name; /**< required: "host", "cuda" */
+
+    /** Required. How many devices there are; 0 with a sentence in `*reason` (static or self's) where none can be used. */
+    tsr_status (*count)(void *self, int *count, const char **reason);
+
+    /** Required. Aligned to 64 bytes at least. */
+    tsr_status (*alloc)(void *self, int index, size_t bytes, tsr_stream stream, void **out);
+    void (*free)(void *self, int index, void *memory, size_t bytes, tsr_stream stream); /**< required */
+    tsr_status (*copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream);                                                                       /**< required */
+    tsr_status (*copy_boxes)(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream); /**< required */
+    tsr_status (*fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream);                      /**< required */
+    tsr_status (*reduce)(void *self, int index, const tsr_box_reduce *reduce, tsr_stream stream);                /**< required */
+
+    /** Required. Contiguous; between floating types, rounding once to nearest even; NaN as a reduction yields it. */
+    tsr_status (*convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
+                          tsr_stream stream);
+
+    /** Optional; without it linear layers on this device are refused (libtessera brings OpenBLAS for the host). */
+    tsr_status (*gemm)(void *self, int index, const tsr_gemm *gemm, tsr_stream stream);
+
+    /** Optional, all or none: a device without them is synchronous, its calls are done on return. `event` records the stream's state;
+     * `wait` makes a stream wait for it, not the host. */
+    tsr_status (*stream_create)(void *self, int index, tsr_stream *out);
+    void (*stream_destroy)(void *self, int index, tsr_stream stream);
+    tsr_status (*stream_synchronize)(void *self, int index, tsr_stream stream);
+    tsr_status (*event_create)(void *self, int index, void **out);
+    void (*event_destroy)(void *self, int index, void *event);
+    tsr_status (*event_record)(void *self, int index, void *event, tsr_stream stream);
+    tsr_status (*event_wait)(void *self, int index, void *event, tsr_stream stream);
+} tsr_device_table;
+
+/**
+ * A driver over a table, which is copied; `self` stays the caller's and must outlive the driver. Not registered anywhere: put it into the
+ * tsr_device of the tensors that live there. TSR_ERROR_ARGUMENT: the table is smaller than this header's or lacks a required entry, which
+ * the sentence names.
+ */
+TSR_API tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, tsr_device_driver **out);
+
+/** Frees the driver; NULL is fine. Nothing may live on its devices any more. */
+TSR_API void tsr_device_driver_destroy(tsr_device_driver *driver);
+
+/** The table of a driver, and its `self`; of the host (with the best kernels for this processor) where `driver` is NULL. Borrowed. */
+TSR_API const tsr_device_table *tsr_device_driver_table(const tsr_device_driver *driver, void **self);
+
+/** The host's table with kernels "portable", "avx2" or "avx512". TSR_ERROR_UNAVAILABLE: this processor does not run them;
+ * TSR_ERROR_ARGUMENT: no such name. Static. */
+TSR_API tsr_status tsr_device_host_table(const char *kernels, const tsr_device_table **out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,29 @@
+/** How a back end words its errors, so that tsr_status_message() tells users about them. */
+#ifndef TESSERA_SYS_STATUS_H
+#define TESSERA_SYS_STATUS_H
+
+#include <tessera/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Makes the formatted sentence this thread's last error, cut at 1,023 bytes, and returns `status`. The first function that knows an
+ * error words it; its callers pass it on with TSR_TRY.
+ */
+TSR_API tsr_status tsr_status_set(tsr_status status, const char *format, ...) TSR_PRINTF(2, 3);
+
+/** Returns from the enclosing function with the status of `call` unless that is TSR_OK. */
+#define TSR_TRY(call)                                                                                                                      \
+    do {                                                                                                                                   \
+        const tsr_status tsr_try_ = (call);                                                                                                \
+        if (tsr_try_ != TSR_OK)                                                                                                            \
+            return tsr_try_;                                                                                                               \
+    } while (0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

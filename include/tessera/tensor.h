@@ -1,0 +1,51 @@
+/** A view of a tensor's memory: a plain value that owns nothing. DLPack's DLTensor is the nearest relative. */
+#ifndef TESSERA_TENSOR_H
+#define TESSERA_TENSOR_H
+
+#include <stdint.h>
+#include <tessera/dtype.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A kind of device, made from an operation table (sys/device.h). NULL stands for the host. */
+typedef struct tsr_device_driver tsr_device_driver;
+
+/** A device: the host is {NULL, 0}, so a zeroed value is the host. */
+typedef struct tsr_device {
+    const tsr_device_driver *driver;
+    int index;
+} tsr_device;
+
+/** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host has no other: its calls are done on
+ * return. */
+typedef void *tsr_stream;
+
+/** Strides are in elements, not bytes, and may be any that do not make elements of a destination overlap. */
+typedef struct tsr_tensor {
+    void *data;
+    tsr_dtype dtype;
+    tsr_device device;
+    int ndim; /**< 0 for a scalar */
+    int64_t shape[TSR_MAX_DIMS];
+    int64_t strides[TSR_MAX_DIMS];
+} tsr_tensor;
+
+/** The host. */
+TSR_API tsr_device tsr_device_host(void);
+
+/** A contiguous (row-major) host tensor over `data`; `shape` may be NULL when `ndim` is 0. Checks nothing: the call that takes it does. */
+TSR_API tsr_tensor tsr_tensor_contiguous(void *data, tsr_dtype dtype, int ndim, const int64_t *shape);
+
+/** The product of the shape. TSR_ERROR_ARGUMENT: ndim out of range, a negative size, or more than INT64_MAX bytes. */
+TSR_API tsr_status tsr_tensor_count(const tsr_tensor *tensor, int64_t *count);
+
+/** 1 if the elements lie in row-major order without gaps (strides of dims of size 1 do not matter; an empty tensor is contiguous). */
+TSR_API int tsr_tensor_is_contiguous(const tsr_tensor *tensor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

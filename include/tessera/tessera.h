@@ -1,0 +1,37 @@
+/**
+ * Tessera: sharded tensors on device meshes.
+ *
+ * Ownership. What a call named create, from, parse, split, slice or with gives out is the caller's, who frees it with the object's
+ * destroy; destroying NULL is fine. Accessors borrow: what they return lives as long as the object. Meshes, layouts, plans and
+ * dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. Communicators alone
+ * are borrowed: they must outlive the meshes over them. Outputs are written only on success.
+ *
+ * Threads. Contexts, meshes, layouts and plans are immutable: any thread may use them at once. A rank is its communicator handle,
+ * never the calling thread; one call may be in flight per handle, and dtensors belong to their mesh's handle. Every rank makes the same
+ * collective calls in the same order (SPMD).
+ *
+ * Streams. A call that takes a stream is done in that stream's order. On the host there is one stream, NULL, and a call is done when it
+ * returns.
+ *
+ * Errors. Every fallible call returns a tsr_status; tsr_status_message() has the sentence. The library never aborts, exits or prints
+ * uninvited.
+ *
+ * Sizes and offsets are int64_t elements unless a name says bytes. Tensors are row-major; a linear weight is (out_features, in_features).
+ */
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include <tessera/comm.h>
+#include <tessera/context.h>
+#include <tessera/dtensor.h>
+#include <tessera/dtype.h>
+#include <tessera/layout.h>
+#include <tessera/linear.h>
+#include <tessera/mesh.h>
+#include <tessera/placement.h>
+#include <tessera/plan.h>
+#include <tessera/status.h>
+#include <tessera/tensor.h>
+#include <tessera/version.h>
+
+#endif

@@ -1,0 +1,44 @@
+/** Sizes that say when they overflow, and small integer helpers. Pure. */
+#ifndef TSR_BASE_CHECKED_H
+#define TSR_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** False on overflow or a negative factor; `*out` is then left alone. */
+static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
+{
+    int64_t product;
+    if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product))
+        return false;
+    *out = product;
+    return true;
+}
+
+static inline bool tsr_add(int64_t a, int64_t b, int64_t *out)
+{
+    int64_t sum;
+    if (a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum))
+        return false;
+    *out = sum;
+    return true;
+}
+
+static inline int64_t tsr_min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t tsr_max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/** a >= 0, b > 0; does not overflow. */
+static inline int64_t tsr_ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+#endif

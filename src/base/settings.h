@@ -1,0 +1,21 @@
+/** What a context decided, for the folders above: all fields are final once the context exists. */
+#ifndef TSR_BASE_SETTINGS_H
+#define TSR_BASE_SETTINGS_H
+
+#include <stdint.h>
+#include <tessera/context.h>
+
+typedef struct tsr_settings {
+    size_t plan_cache_entries;
+    char kernels[16];   /**< as asked for by options or TSR_KERNELS; "" for the best */
+    int64_t timeout_ms; /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;       /**< TSR_SPIN; -2: not set */
+} tsr_settings;
+
+/** `context` must not be NULL. */
+const tsr_settings *tsr_context_settings(const tsr_context *context);
+
+/** `context` with one reference more, or, for NULL, a new context with the defaults: what objects do with a context that they are given. */
+tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out);
+
+#endif

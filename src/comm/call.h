@@ -1,0 +1,49 @@
+/**
+ * How ranks of a direct communicator begin and end a collective call together.
+ *
+ * Begin publishes what this rank brings and meets the others: afterwards everybody can read everybody's tsr_call, and all know, in the
+ * same words, whether the call can go on. End meets again: afterwards nobody reads this rank's buffers any more. Two rendezvous a
+ * call, no allocation, no lock, no system call while ranks have cores to themselves.
+ */
+#ifndef TSR_COMM_CALL_H
+#define TSR_COMM_CALL_H
+
+#include <stdbool.h>
+#include <tessera/sys/comm.h>
+
+typedef struct tsr_call {
+    uint64_t fingerprint; /**< equal on all ranks exactly when their arguments agree */
+    tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
+    const void *src;
+    void *dst;
+    void *workspace;
+    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements */
+    const void *extra;                                            /**< the operation's own; lives until end */
+} tsr_call;
+
+/** Words for one rank's arguments ("all_reduce of 3 f32, op sum"), asked for only when ranks disagree. */
+typedef void tsr_call_describe(const void *arg, char *text, size_t capacity);
+
+/**
+ * Collective. TSR_OK: all agree and none has failed. TSR_ERROR_ARGUMENT, on every rank: fingerprints differ; the sentence names the lowest
+ * rank that differs from rank 0 and quotes both descriptions. TSR_ERROR_PEER: another rank brought a failed status (it is named; a failed
+ * rank itself gets its own status back and its sentence is kept), or is gone. After anything but TSR_OK the call is over: do not end it.
+ */
+tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
+
+/** What rank `rank` brought; valid between begin and end. */
+const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
+
+/** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. */
+tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
+
+/** Collective, between begin and end: all have got here. For calls in several phases. */
+tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
+
+/** True if peers' memory can be read in place. */
+bool tsr_comm_is_direct(const tsr_comm *comm);
+
+/** The same agreement over a message engine: 64 bits a rank are exchanged. Used by checks and prepare, not by hot paths. */
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
+
+#endif

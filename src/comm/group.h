@@ -1,0 +1,38 @@
+/** Groups of ranks within a communicator, made collectively, kept in it, and found again by their ranks. */
+#ifndef TSR_COMM_GROUP_H
+#define TSR_COMM_GROUP_H
+
+#include "comm/call.h"
+#include <stdbool.h>
+
+/** A set of ranks of a communicator, ascending, each once. */
+typedef struct tsr_rank_set {
+    const int *ranks;
+    int count;
+} tsr_rank_set;
+
+/** A group as this rank holds it. The whole communicator is a group too, whose comm is the communicator itself. */
+typedef struct tsr_group {
+    tsr_comm *comm;      /**< this group's communicator: its ranks are positions in `ranks`; NULL if this rank is not in it */
+    const int *ranks;    /**< group rank -> parent rank; NULL for the whole communicator (identity) */
+    const int *position; /**< parent rank -> group rank, -1 outside; NULL for identity */
+    int count;
+    void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
+    size_t scratch_bytes;
+} tsr_group;
+
+/**
+ * Collective over `comm`. Each rank brings the set that it belongs to (sets of different ranks are equal or disjoint; an empty set takes
+ * part and belongs to none), how much scratch it wants, and a fingerprint that must be equal within its set. Groups that all their members
+ * hold already are not made again. `*out` is borrowed from comm, NULL for an empty set. `local` is a failure with which this rank takes
+ * part. Disagreement and failures: as tsr_call_begin(); ranks in error are those of `comm`.
+ */
+tsr_status tsr_group_prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint, tsr_status local,
+                             tsr_call_describe *describe, const void *arg, const tsr_group **out);
+
+/** The group of that set if it was prepared, else NULL. Local; no allocation. `hash` is tsr_rank_set_hash(). */
+const tsr_group *tsr_group_find(const tsr_comm *comm, tsr_rank_set set, uint64_t hash);
+
+uint64_t tsr_rank_set_hash(tsr_rank_set set);
+
+#endif

@@ -1,0 +1,26 @@
+/** What the folders above need of a mesh beyond the public calls. Pure integers; nothing here checks its arguments. */
+#ifndef TSR_MESH_GEOMETRY_H
+#define TSR_MESH_GEOMETRY_H
+
+#include <stdbool.h>
+#include <tessera/mesh.h>
+
+/** The rank at a coordinate that is known to be in range. */
+int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate);
+
+/** True, with the coordinate, if `rank` is in the mesh. No cost that grows with the mesh where its ranks are regular, else a binary search.
+ */
+bool tsr_mesh_locate(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate);
+
+/** The ndim sizes; borrowed. */
+const int64_t *tsr_mesh_shape(const tsr_mesh *mesh);
+
+/** A fingerprint of the geometry: equal meshes (tsr_mesh_equal()) have equal ones. */
+uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
+
+/** The one slot in which src/redistribute keeps its cache; no part of the mesh's identity. `destroy` is called with `data` when the mesh
+ * goes. Belongs to the mesh's communicator handle: not locked. */
+void *tsr_mesh_slot(const tsr_mesh *mesh);
+void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data));
+
+#endif
