@@ -4,7 +4,7 @@
 
 #if defined(__GNUC__)
 #define TSR_API                   __attribute__((visibility("default")))
-#define TSR_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TSR_PRINTF(format, first) __attribute__((__format__(__printf__, format, first)))
 #else
 #define TSR_API
 #define TSR_PRINTF(format, first)

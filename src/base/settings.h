@@ -6,6 +6,11 @@
 #include <tessera/context.h>
 
 typedef struct tsr_settings {
+    tsr_allocator allocator; /**< never empty */
+    int huge_pages;          /**< the allocator is the default, so large blocks may ask for huge pages */
+    tsr_log_sink *log;       /**< never NULL */
+    void *log_user;
+    tsr_log_level log_level;
     size_t plan_cache_entries;
     char kernels[16];   /**< as asked for by options or TSR_KERNELS; "" for the best */
     int64_t timeout_ms; /**< TSR_TIMEOUT_MS; -1: not set */

@@ -1,0 +1,124 @@
+#include <tessera/context.h>
+
+#include "base/environment.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/processor.h"
+#include "base/settings.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+#define DEFAULT_PLAN_CACHE 64
+
+struct tsr_context {
+    atomic_int references;
+    tsr_settings settings;
+};
+
+static void *allocate_libc(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    void *memory;
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void release_libc(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+static void log_to_stderr(void *user, tsr_log_level level, const char *line)
+{
+    static const char *const names[] = {"silent", "error", "warn", "info", "debug"};
+    (void)user;
+    fprintf(stderr, "tessera %s: %s\n", names[level], line);
+}
+
+static tsr_status check_options(const tsr_context_options *options)
+{
+    if (!options->allocator.allocate != !options->allocator.release)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.allocator has %s but no %s; give both or neither",
+                              options->allocator.allocate ? "allocate" : "release", options->allocator.allocate ? "release" : "allocate");
+    if ((unsigned)options->log_level > TSR_LOG_DEBUG)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
+                              (int)options->log_level, TSR_LOG_SILENT, TSR_LOG_DEBUG);
+    return TSR_OK;
+}
+
+/* The options, overridden by the environment. */
+static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
+{
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    TSR_TRY(tsr_options_read("tsr_context_create", given, &options, sizeof options));
+    TSR_TRY(check_options(&options));
+    *settings = (tsr_settings){
+        .allocator = options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
+        .huge_pages = !options.allocator.allocate,
+        .log = options.log ? options.log : log_to_stderr,
+        .log_user = options.log_user,
+        .log_level = options.log_level,
+        .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
+        .timeout_ms = -1,
+        .spin = -2,
+    };
+    if (options.kernels)
+        TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
+    return tsr_environment_apply(options.environment, options.environment_user, settings);
+}
+
+tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)
+{
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: out is NULL");
+    tsr_context seed = {.references = 1};
+    TSR_TRY(decide(options, &seed.settings));
+    void *memory;
+    TSR_TRY(tsr_allocate(&seed, sizeof seed, &memory));
+    tsr_context *context = memory;
+    atomic_init(&context->references, 1);
+    context->settings = seed.settings;
+    *out = context;
+    return TSR_OK;
+}
+
+tsr_context *tsr_context_retain(tsr_context *context)
+{
+    if (context)
+        atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+    return context;
+}
+
+void tsr_context_destroy(tsr_context *context)
+{
+    if (!context || atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) > 1)
+        return;
+    /* The allocator has to outlive the block that it is written in. */
+    tsr_context last = {.settings = context->settings};
+    tsr_release(&last, context);
+}
+
+const char *tsr_context_kernels(const tsr_context *context)
+{
+    tsr_settings defaults;
+    if (!context && decide(NULL, &defaults) != TSR_OK)
+        return tsr_processor_kernels();
+    const tsr_settings *settings = context ? &context->settings : &defaults;
+    return settings->kernels[0] ? tsr_processor_name(settings->kernels) : tsr_processor_kernels();
+}
+
+const tsr_settings *tsr_context_settings(const tsr_context *context)
+{
+    return &context->settings;
+}
+
+tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out)
+{
+    if (!context)
+        return tsr_context_create(NULL, out);
+    *out = tsr_context_retain(context);
+    return TSR_OK;
+}

@@ -1,0 +1,100 @@
+#include "base/environment.h"
+
+#include "base/processor.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/* Fits an int64_t also in nanoseconds. */
+#define LONGEST_TIMEOUT_MS INT64_C(1000000000000)
+#define LARGEST_SPIN       INT64_C(1000000000000)
+#define LARGEST_CACHE      (INT64_C(1) << 20)
+
+static tsr_status parse_number(const char *name, const char *value, int64_t low, int64_t high, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    const long long number = strtoll(value, &end, 10);
+    if (end == value || *end || errno || number < low || number > high)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is \"%.64s\", not a number from %lld to %lld", name, value, (long long)low,
+                              (long long)high);
+    *out = number;
+    return TSR_OK;
+}
+
+static tsr_status apply_log(const char *value, tsr_settings *settings)
+{
+    static const char *const levels[] = {"silent", "error", "warn", "info", "debug"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (strcmp(value, levels[i]) == 0) {
+            settings->log_level = (tsr_log_level)i;
+            return TSR_OK;
+        }
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "TSR_LOG is \"%.64s\", not silent, error, warn, info or debug", value);
+}
+
+static tsr_status apply_kernels(const char *value, tsr_settings *settings)
+{
+    return tsr_settings_set_kernels(settings, "TSR_KERNELS", value);
+}
+
+static tsr_status apply_timeout(const char *value, tsr_settings *settings)
+{
+    return parse_number("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
+}
+
+static tsr_status apply_spin(const char *value, tsr_settings *settings)
+{
+    return parse_number("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
+}
+
+static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
+{
+    int64_t entries = 0;
+    TSR_TRY(parse_number("TSR_PLAN_CACHE", value, 1, LARGEST_CACHE, &entries));
+    settings->plan_cache_entries = (size_t)entries;
+    return TSR_OK;
+}
+
+static const struct {
+    tsr_environment_variable row;
+    tsr_status (*apply)(const char *value, tsr_settings *settings);
+} table[] = {
+    {{"TSR_LOG", "What is logged: silent (the default), error, warn, info or debug."}, apply_log},
+    {{"TSR_KERNELS", "Kernels of the host device: portable, avx2 or avx512, instead of the best that the processor runs."}, apply_kernels},
+    {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default, for ever."}, apply_timeout},
+    {{"TSR_SPIN", "How often a waiting rank looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
+     apply_spin},
+    {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
+};
+
+const tsr_environment_variable *tsr_environment_get(size_t index)
+{
+    return index < sizeof table / sizeof *table ? &table[index].row : NULL;
+}
+
+tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name), void *user, tsr_settings *settings)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const char *name = table[i].row.name;
+        const char *value = get ? get(user, name) : getenv(name);
+        if (value && *value)
+            TSR_TRY(table[i].apply(value, settings));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, const char *kernels)
+{
+    const char *name = tsr_processor_name(kernels);
+    if (!name)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is \"%.64s\", not portable, avx2 or avx512", source, kernels);
+    if (!tsr_processor_runs(name))
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is \"%s\", but the best that this processor runs is \"%s\"", source, name,
+                              tsr_processor_kernels());
+    snprintf(settings->kernels, sizeof settings->kernels, "%s", name);
+    return TSR_OK;
+}

@@ -1,0 +1,21 @@
+#include "base/log.h"
+
+#include "base/settings.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+#define LINE_BYTES 1024
+
+void tsr_log(const tsr_context *context, tsr_log_level level, const char *format, ...)
+{
+    const tsr_settings *settings = tsr_context_settings(context);
+    if (level > settings->log_level)
+        return;
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    if (length >= 0)
+        settings->log(settings->log_user, level, line);
+}

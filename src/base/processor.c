@@ -1,0 +1,72 @@
+#include "base/processor.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Ascending: a processor that runs one runs those before it. */
+static const char *const names[] = {"portable", "avx2", "avx512"};
+
+enum { PORTABLE, AVX2, AVX512, NAMES };
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* CPUID leaf 1, ECX, and leaf 7, EBX (Intel SDM volume 2A, CPUID). */
+#define LEAF1_AVX2   ((1u << 12) | (1u << 27) | (1u << 28) | (1u << 29)) /* FMA, OSXSAVE, AVX, F16C */
+#define LEAF7_AVX2   (1u << 5)
+#define LEAF7_AVX512 ((1u << 16) | (1u << 17) | (1u << 30) | (1u << 31)) /* F, DQ, BW, VL */
+/* XCR0: the register state that the operating system saves. */
+#define STATE_AVX    0x06u
+#define STATE_AVX512 0xe6u
+
+static uint32_t saved_state(void)
+{
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+/* Not __builtin_cpu_supports(): that brings a static constructor into whatever links it. */
+static int best(void)
+{
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & LEAF1_AVX2) != LEAF1_AVX2)
+        return PORTABLE;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & LEAF7_AVX2) != LEAF7_AVX2)
+        return PORTABLE;
+    const uint32_t state = saved_state();
+    if ((state & STATE_AVX) != STATE_AVX)
+        return PORTABLE;
+    return (b & LEAF7_AVX512) == LEAF7_AVX512 && (state & STATE_AVX512) == STATE_AVX512 ? AVX512 : AVX2;
+}
+#else
+static int best(void)
+{
+    return PORTABLE;
+}
+#endif
+
+static int find(const char *kernels)
+{
+    for (int i = 0; i < NAMES; i++)
+        if (strcmp(kernels, names[i]) == 0)
+            return i;
+    return NAMES;
+}
+
+const char *tsr_processor_kernels(void)
+{
+    return names[best()];
+}
+
+bool tsr_processor_runs(const char *kernels)
+{
+    return find(kernels) <= best();
+}
+
+const char *tsr_processor_name(const char *kernels)
+{
+    const int found = find(kernels);
+    return found < NAMES ? names[found] : NULL;
+}
