@@ -1,0 +1,39 @@
+/**
+ * One cut: how a mesh dim of size n divides a piece of length L into n parts. Pure integers; nothing allocates.
+ *
+ * Every cut is a map between positions of the piece and (part, position in the part). Both directions are answered by a *run*: from a
+ * position on, the longest stretch in which the part stays the same and both sides advance together. Everything else, shapes, offsets,
+ * intervals, overlaps of two layouts, is read off runs.
+ */
+#ifndef TSR_PLACEMENT_CUT_H
+#define TSR_PLACEMENT_CUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Each field has its neutral value where the placement leaves it out: interleave 1, unit 1, no starts. */
+typedef struct tsr_cut {
+    int64_t parts;
+    int balanced;
+    int64_t interleave;
+    int64_t unit;
+    const int64_t *size_starts;  /**< parts + 1 ascending numbers from 0, or NULL; borrowed */
+    const int64_t *block_starts; /**< block_count + 1 ascending numbers from 0, or NULL; borrowed */
+    size_t block_count;
+} tsr_cut;
+
+/** Positions [begin, begin + length) of the piece are positions [local, local + length) of part `part`. */
+typedef struct tsr_run {
+    int64_t part, local, begin, length;
+} tsr_run;
+
+/** The length of part `part` of a piece of `length`. */
+int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part);
+
+/** The run that starts at position `at` of the piece, 0 <= at < length. */
+tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at);
+
+/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). */
+tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at);
+
+#endif

@@ -1,0 +1,286 @@
+#include "placement/layout.h"
+
+#include <string.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "mesh/geometry.h"
+#include "placement/check.h"
+
+/* The arrays of all placements, as prefix sums too, live behind the struct in one allocation. */
+static size_t count_numbers(const tsr_placement *placements, int count)
+{
+    size_t numbers = 0;
+    for (int i = 0; i < count; i++)
+        if (placements[i].kind == TSR_SHARD)
+            numbers += 2 * (placements[i].size_count + placements[i].block_count + 1);
+    return numbers;
+}
+
+static const int64_t *copy_numbers(int64_t **free_numbers, const int64_t *numbers, size_t count)
+{
+    if (count == 0)
+        return NULL;
+    int64_t *copy = *free_numbers;
+    memcpy(copy, numbers, count * sizeof *copy);
+    *free_numbers += count;
+    return copy;
+}
+
+static const int64_t *sum_numbers(int64_t **free_numbers, const int64_t *numbers, size_t count)
+{
+    if (count == 0)
+        return NULL;
+    int64_t *starts = *free_numbers;
+    starts[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        starts[i + 1] = starts[i] + numbers[i];
+    *free_numbers += count + 1;
+    return starts;
+}
+
+static void take_placement(tsr_layout *layout, int mesh_dim, const tsr_placement *given, int64_t **free_numbers)
+{
+    tsr_placement *p = &layout->placements[mesh_dim];
+    *p = *given;
+    if (p->kind != TSR_SHARD)
+        return;
+    p->sizes = copy_numbers(free_numbers, given->sizes, given->size_count);
+    p->blocks = copy_numbers(free_numbers, given->blocks, given->block_count);
+    layout->cuts[mesh_dim] = (tsr_cut){
+        .parts = tsr_mesh_shape(layout->mesh)[mesh_dim],
+        .balanced = p->balanced,
+        .interleave = tsr_max_i64(p->interleave, 1),
+        .unit = tsr_max_i64(p->unit, 1),
+        .size_starts = sum_numbers(free_numbers, p->sizes, p->size_count),
+        .block_starts = sum_numbers(free_numbers, p->blocks, p->block_count),
+        .block_count = p->block_count,
+    };
+}
+
+static void order_cuts(tsr_layout *layout)
+{
+    for (int dim = 0; dim < layout->ndim; dim++) {
+        int sorted[TSR_MAX_DIMS];
+        const int count = tsr_placements_order(layout->placements, layout->mesh_ndim, dim, sorted, NULL);
+        tsr_dim_cuts *cuts = &layout->dims[dim];
+        for (int i = 0; i < count; i++)
+            if (layout->cuts[sorted[i]].parts > 1)
+                cuts->mesh_dim[cuts->count++] = sorted[i];
+    }
+}
+
+static uint64_t hash_placement(uint64_t hash, const tsr_placement *p)
+{
+    hash = tsr_hash_word(hash, (uint64_t)p->kind);
+    if (p->kind == TSR_PARTIAL)
+        return tsr_hash_word(hash, (uint64_t)p->op);
+    if (p->kind == TSR_REPLICATE)
+        return hash;
+    const int64_t words[] = {p->dim, p->balanced != 0, tsr_max_i64(p->interleave, 1), tsr_max_i64(p->unit, 1)};
+    hash = tsr_hash_words(hash, words, sizeof words / sizeof *words);
+    hash = tsr_hash_words(tsr_hash_word(hash, p->size_count), p->sizes, p->size_count);
+    return tsr_hash_words(tsr_hash_word(hash, p->block_count), p->blocks, p->block_count);
+}
+
+/* Numbers the mesh dims that count, so that 1x4 and 4 look alike. */
+static void number_mesh_dims(const tsr_layout *layout, int *numbers)
+{
+    int next = 0;
+    for (int i = 0; i < layout->mesh_ndim; i++)
+        numbers[i] = tsr_mesh_shape(layout->mesh)[i] > 1 ? next++ : -1;
+}
+
+static uint64_t hash_layout(const tsr_layout *layout)
+{
+    int numbers[TSR_MAX_DIMS];
+    number_mesh_dims(layout, numbers);
+    uint64_t hash = tsr_hash_word(tsr_mesh_hash(layout->mesh), (uint64_t)layout->dtype);
+    hash = tsr_hash_words(tsr_hash_word(hash, (uint64_t)layout->ndim), layout->shape, (size_t)layout->ndim);
+    for (int i = 0; i < layout->mesh_ndim; i++)
+        if (numbers[i] >= 0)
+            hash = hash_placement(hash, &layout->placements[i]);
+    for (int dim = 0; dim < layout->ndim; dim++)
+        for (int i = 0; i < layout->dims[dim].count; i++)
+            hash = tsr_hash_word(hash, (uint64_t)numbers[layout->dims[dim].mesh_dim[i]]);
+    return hash;
+}
+
+tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
+                             tsr_layout **out)
+{
+    TSR_TRY(tsr_layout_check(mesh, placements, ndim, shape, dtype, out != NULL));
+    const int mesh_ndim = tsr_mesh_ndim(mesh);
+    tsr_context *context = tsr_mesh_context(mesh);
+    const size_t bytes = sizeof(tsr_layout) + count_numbers(placements, mesh_ndim) * sizeof(int64_t);
+    void *memory;
+    TSR_TRY(tsr_allocate_zeroed(context, bytes, &memory));
+    tsr_layout *layout = memory;
+    layout->references = 1;
+    layout->context = tsr_context_retain(context);
+    layout->mesh = tsr_mesh_retain((tsr_mesh *)mesh);
+    layout->mesh_ndim = mesh_ndim;
+    layout->ndim = ndim;
+    if (ndim > 0)
+        memcpy(layout->shape, shape, (size_t)ndim * sizeof *shape);
+    layout->dtype = dtype;
+    layout->element_bytes = tsr_dtype_bytes(dtype);
+    int64_t *free_numbers = (int64_t *)(layout + 1);
+    for (int i = 0; i < mesh_ndim; i++)
+        take_placement(layout, i, &placements[i], &free_numbers);
+    order_cuts(layout);
+    const tsr_status status = tsr_layout_check_pieces(layout);
+    if (status != TSR_OK) {
+        tsr_layout_destroy(layout);
+        return status;
+    }
+    layout->hash = hash_layout(layout);
+    *out = layout;
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
+{
+    if (!mesh || !text || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_parse: %s is NULL", !mesh ? "mesh" : !text ? "placements" : "out");
+    tsr_context *context = tsr_mesh_context(mesh);
+    const size_t capacity = strlen(text);
+    void *numbers;
+    TSR_TRY(tsr_allocate_array(context, capacity, sizeof(int64_t), &numbers));
+    tsr_placement placements[TSR_MAX_DIMS];
+    int count = 0;
+    tsr_status status = tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, capacity, NULL);
+    if (status == TSR_OK && count != tsr_mesh_ndim(mesh))
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placements, but the mesh has %d dims: one each is needed",
+                                text, count, tsr_mesh_ndim(mesh));
+    if (status == TSR_OK)
+        status = tsr_layout_create(mesh, placements, ndim, shape, dtype, out);
+    tsr_release(context, numbers);
+    return status;
+}
+
+tsr_layout *tsr_layout_retain(tsr_layout *layout)
+{
+    if (layout)
+        __atomic_fetch_add(&layout->references, 1, __ATOMIC_RELAXED);
+    return layout;
+}
+
+void tsr_layout_destroy(tsr_layout *layout)
+{
+    if (!layout || __atomic_fetch_sub(&layout->references, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    tsr_context *context = layout->context;
+    tsr_mesh_destroy(layout->mesh);
+    tsr_release(context, layout);
+    tsr_context_destroy(context);
+}
+
+const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout)
+{
+    return layout->mesh;
+}
+
+int tsr_layout_ndim(const tsr_layout *layout)
+{
+    return layout->ndim;
+}
+
+const int64_t *tsr_layout_shape(const tsr_layout *layout)
+{
+    return layout->shape;
+}
+
+tsr_dtype tsr_layout_dtype(const tsr_layout *layout)
+{
+    return layout->dtype;
+}
+
+const tsr_placement *tsr_layout_placements(const tsr_layout *layout)
+{
+    return layout->placements;
+}
+
+size_t tsr_layout_print(const tsr_layout *layout, char *text, size_t capacity)
+{
+    return tsr_placements_print(layout->placements, layout->mesh_ndim, text, capacity);
+}
+
+const char *tsr_layout_describe(const tsr_layout *layout, char *buffer, size_t capacity)
+{
+    char shape[TSR_SHAPE_TEXT], placements[256], mesh[128];
+    tsr_layout_print(layout, placements, sizeof placements);
+    tsr_mesh_print(layout->mesh, mesh, sizeof mesh);
+    tsr_text text = {buffer, capacity, 0};
+    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype), tsr_shape_print(layout->ndim, layout->shape, shape),
+                    placements, mesh);
+    return buffer;
+}
+
+/* Compares the cuts of all tensor dims in order, mesh dims numbered as if those of size 1 were not there. */
+static bool cuts_equal(const tsr_layout *a, const tsr_layout *b)
+{
+    int a_numbers[TSR_MAX_DIMS], b_numbers[TSR_MAX_DIMS];
+    number_mesh_dims(a, a_numbers);
+    number_mesh_dims(b, b_numbers);
+    for (int dim = 0; dim < a->ndim; dim++) {
+        if (a->dims[dim].count != b->dims[dim].count)
+            return false;
+        for (int i = 0; i < a->dims[dim].count; i++)
+            if (a_numbers[a->dims[dim].mesh_dim[i]] != b_numbers[b->dims[dim].mesh_dim[i]])
+                return false;
+    }
+    return true;
+}
+
+static bool placements_equal(const tsr_layout *a, const tsr_layout *b)
+{
+    int i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < a->mesh_ndim && tsr_mesh_shape(a->mesh)[i] == 1)
+            i++;
+        while (j < b->mesh_ndim && tsr_mesh_shape(b->mesh)[j] == 1)
+            j++;
+        if (i == a->mesh_ndim || j == b->mesh_ndim)
+            return i == a->mesh_ndim && j == b->mesh_ndim;
+        if (!tsr_placement_same(&a->placements[i], &b->placements[j]))
+            return false;
+    }
+}
+
+int tsr_layout_equal(const tsr_layout *a, const tsr_layout *b)
+{
+    if (a == b)
+        return 1;
+    if (!a || !b || a->hash != b->hash || a->dtype != b->dtype || a->ndim != b->ndim)
+        return 0;
+    return memcmp(a->shape, b->shape, sizeof a->shape) == 0 && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) &&
+           cuts_equal(a, b);
+}
+
+tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placements, tsr_layout **out)
+{
+    if (!layout)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_with: layout is NULL");
+    return tsr_layout_create(layout->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
+}
+
+tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
+{
+    if (!layout || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_gradient: %s is NULL", !layout ? "layout" : "out");
+    tsr_placement placements[TSR_MAX_DIMS];
+    for (int i = 0; i < layout->mesh_ndim; i++) {
+        const tsr_placement *p = &layout->placements[i];
+        if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                  "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
+                                  tsr_reduce_op_name(p->op));
+        placements[i] = p->kind == TSR_PARTIAL ? tsr_replicate() : *p;
+    }
+    return tsr_layout_with(layout, placements, out);
+}

@@ -1,0 +1,157 @@
+/* What coordinates own: shapes, offsets, intervals and owners, all read off runs. */
+#include <string.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "mesh/geometry.h"
+#include "placement/layout.h"
+
+tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
+{
+    return tsr_mesh_shape(layout->mesh)[mesh_dim] == 1 ? TSR_REPLICATE : layout->placements[mesh_dim].kind;
+}
+
+/* lengths[i] is that of the piece that cut i meets; lengths[count] is the shard's. */
+static int64_t piece_lengths(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t *lengths)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    lengths[0] = layout->shape[dim];
+    for (int i = 0; i < cuts->count; i++)
+        lengths[i + 1] = tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], lengths[i], coordinate[cuts->mesh_dim[i]]);
+    return lengths[cuts->count];
+}
+
+int64_t tsr_layout_length(const tsr_layout *layout, int dim, const int64_t *coordinate)
+{
+    int64_t lengths[TSR_MAX_DIMS + 1];
+    return piece_lengths(layout, dim, coordinate, lengths);
+}
+
+tsr_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    int64_t lengths[TSR_MAX_DIMS + 1];
+    tsr_run run = {0, at, at, piece_lengths(layout, dim, coordinate, lengths) - at};
+    for (int i = cuts->count - 1; i >= 0; i--) {
+        const int mesh_dim = cuts->mesh_dim[i];
+        const tsr_run outer = tsr_cut_position(&layout->cuts[mesh_dim], lengths[i], coordinate[mesh_dim], run.begin);
+        run.begin = outer.begin;
+        run.length = tsr_min_i64(run.length, outer.length);
+    }
+    return run;
+}
+
+tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    int64_t length = layout->shape[dim];
+    tsr_run run = {0, at, at, length - at};
+    for (int i = 0; i < cuts->count; i++) {
+        const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
+        const tsr_run inner = tsr_cut_owner(cut, length, run.local);
+        coordinate[cuts->mesh_dim[i]] = inner.part;
+        length = tsr_cut_size(cut, length, inner.part);
+        run.local = inner.local;
+        run.length = tsr_min_i64(run.length, inner.length);
+    }
+    return run;
+}
+
+int tsr_layout_local_shape(const tsr_layout *layout, const int64_t *coordinate, int64_t *shape)
+{
+    if (!coordinate) {
+        shape[0] = 0;
+        return 1;
+    }
+    for (int dim = 0; dim < layout->ndim; dim++)
+        shape[dim] = tsr_layout_length(layout, dim, coordinate);
+    return layout->ndim;
+}
+
+/* The coordinate that a call is about: the given one, checked, or this rank's own. */
+static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given, int64_t *coordinate, int *inside)
+{
+    if (!given)
+        return tsr_mesh_coordinate(layout->mesh, coordinate, inside);
+    for (int i = 0; i < layout->mesh_ndim; i++) {
+        const int64_t size = tsr_mesh_shape(layout->mesh)[i];
+        if (given[i] < 0 || given[i] >= size)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "coordinate %lld of mesh dim %d is out of range: it has size %lld",
+                                  (long long)given[i], i, (long long)size);
+        coordinate[i] = given[i];
+    }
+    *inside = 1;
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *given, int64_t *shape, int64_t *offset)
+{
+    if (!layout)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_local: layout is NULL");
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
+    for (int dim = 0; dim < layout->ndim; dim++) {
+        const int64_t length = inside ? tsr_layout_length(layout, dim, coordinate) : 0;
+        if (shape)
+            shape[dim] = length;
+        if (offset)
+            offset[dim] = length > 0 ? tsr_layout_position(layout, dim, coordinate, 0).begin : layout->shape[dim];
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer, size_t capacity,
+                                size_t *count)
+{
+    if (!layout || !count || (!buffer && capacity > 0))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: %s is NULL", !layout ? "layout" : !count ? "count" : "buffer");
+    if (dim < 0 || dim >= layout->ndim)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: dim %d, but the tensor has %d dims", dim, layout->ndim);
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
+    const int64_t length = inside ? tsr_layout_length(layout, dim, coordinate) : 0;
+    size_t found = 0;
+    int64_t end = -1;
+    for (int64_t at = 0; at < length;) {
+        const tsr_run run = tsr_layout_position(layout, dim, coordinate, at);
+        const bool touches = run.begin == end;
+        found += !touches;
+        end = run.begin + run.length;
+        if (found <= capacity) {
+            tsr_interval *last = &buffer[found - 1];
+            last->begin = touches ? last->begin : run.begin;
+            last->end = end;
+        }
+        at += run.length;
+    }
+    *count = found;
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_local_bytes(const tsr_layout *layout, const int64_t *given, size_t *bytes)
+{
+    if (!layout || !bytes)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_local_bytes: %s is NULL", !layout ? "layout" : "bytes");
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
+    size_t product = inside ? layout->element_bytes : 0;
+    for (int dim = 0; inside && dim < layout->ndim; dim++)
+        product *= (size_t)tsr_layout_length(layout, dim, coordinate);
+    *bytes = product;
+    return TSR_OK;
+}
+
+const char *tsr_shape_print(int ndim, const int64_t *shape, char *buffer)
+{
+    tsr_text text = {buffer, TSR_SHAPE_TEXT, 0};
+    if (ndim == 0)
+        tsr_text_append(&text, "scalar");
+    for (int i = 0; i < ndim; i++)
+        tsr_text_append(&text, "%s%lld", i == 0 ? "" : "x", (long long)shape[i]);
+    return buffer;
+}
