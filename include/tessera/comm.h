@@ -51,6 +51,7 @@ TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options
 /** Frees this rank's handle, and the groups made from it; NULL is fine. Meshes over it must be gone. Not collective. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
+/** This handle's rank, and how many ranks there are. Any thread; neither communicates. */
 TSR_API int tsr_comm_rank(const tsr_comm *comm);
 TSR_API int tsr_comm_size(const tsr_comm *comm);
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */

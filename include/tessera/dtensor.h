@@ -64,6 +64,7 @@ typedef struct tsr_from_local_options {
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
                                           tsr_dtensor **out);
 
+/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's. Neither communicates. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
 TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor);
 
@@ -100,6 +101,7 @@ typedef struct tsr_cache_statistics {
     int64_t hits, misses, entries;
 } tsr_cache_statistics;
 
+/** This rank's figures since the mesh was made. Does not communicate. */
 TSR_API tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh);
 
 #ifdef __cplusplus

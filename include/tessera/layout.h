@@ -34,6 +34,7 @@ TSR_API tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *
 TSR_API tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
                                     tsr_layout **out);
 
+/** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_layout *tsr_layout_retain(tsr_layout *layout);
 TSR_API void tsr_layout_destroy(tsr_layout *layout);
 

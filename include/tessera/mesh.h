@@ -55,10 +55,11 @@ TSR_API tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_
 TSR_API tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
                                       tsr_mesh **out);
 
+/** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
 TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
 
-TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);
+TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);                  /**< how many dims */
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */
 TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);             /**< ranks in all */
 TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim); /**< NULL for an unnamed mesh; borrowed */

@@ -44,6 +44,7 @@ typedef struct tsr_placement {
     tsr_reduce_op op; /**< Partial: how the terms combine */
 } tsr_placement;
 
+/** A copy on every rank; a chunk of `dim` on each; terms that combine by `op`. Plain values, to be changed freely. */
 TSR_API tsr_placement tsr_replicate(void);
 TSR_API tsr_placement tsr_shard(int dim);
 TSR_API tsr_placement tsr_partial(tsr_reduce_op op);

@@ -41,6 +41,7 @@ typedef struct tsr_plan_options {
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 
+/** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
 TSR_API void tsr_plan_destroy(tsr_plan *plan);
 

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Who may include whom: usage includes.py SOURCE_ROOT"""
+import pathlib
+import re
+import sys
+
+import tap
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
+ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
+VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$|^(cblas|openblas_config)\.h$")
+VENDOR_HOME = ("src/device/cuda", "src/comm/nccl", "src/comm/mpi", "src/ops", "include/tessera/mpi.h", "include/tessera/cuda.h")
+
+
+def includes(path):
+    return INCLUDE.findall(path.read_text(errors="replace"))
+
+
+def downward(root, path):
+    """Includes of src/ that name a folder below the file's own."""
+    folder = path.relative_to(root).parts[1]
+    for quote, name in includes(path):
+        target = name.split("/")[0]
+        if quote == '"' and target in ORDER and (folder == "ops" and target != "ops" or ORDER.index(target) > ORDER.index(folder)):
+            yield f"{path.relative_to(root)}: {name}"
+
+
+def into_src(root, path):
+    """Quoted includes of a file outside src/ that can only be found in src/."""
+    for quote, name in includes(path):
+        if quote == '"' and not (path.parent / name).exists() and (root / "src" / name).exists():
+            yield f"{path.relative_to(root)}: {name}"
+        if "src/" in name or name.startswith("../src"):
+            yield f"{path.relative_to(root)}: {name}"
+
+
+def main(root):
+    root = pathlib.Path(root)
+    sources = tree.files(root, ".c", ".h", ".cc")
+    report = tap.Report()
+    for folder in ORDER:
+        inside = [path for path in sources if path.relative_to(root).parts[:2] == ("src", folder)]
+        report.check(f"src/{folder} includes only folders above it", (line for path in inside for line in downward(root, path)))
+    for folder in ("include", "tools", "bench", "examples", "tests"):
+        inside = [path for path in sources if path.relative_to(root).parts[0] == folder]
+        report.check(f"{folder}/ includes nothing of src/", (line for path in inside for line in into_src(root, path)))
+    outside = [path for path in sources if not str(path.relative_to(root)).startswith(VENDOR_HOME)]
+    report.check("vendors' headers stay in the folders of their engines",
+                 (f"{path.relative_to(root)}: {name}" for path in outside for _, name in includes(path) if VENDOR.match(name)))
+    public = [path for path in tree.headers(root) if "sys" not in path.parts]
+    report.check("users' headers do not include those for back-end writers",
+                 (f"{path.name}: {name}" for path in public for _, name in includes(path) if name.startswith("tessera/sys/")))
+    report.finish()
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What the shared libraries show and need: usage libraries.py SOURCE_ROOT CORE.so [TESSERA.so]"""
+import re
+import sys
+
+import tap
+import tree
+
+# Section contents that the C runtime brings along.
+RUNTIME_OBJECTS = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|__frame_dummy_init_array_entry|"
+                             r"__do_global_dtors_aux_fini_array_entry|_DYNAMIC|_GLOBAL_OFFSET_TABLE_|__FRAME_END__)$")
+SYSTEM = re.compile(r"^(libc|libm|libpthread)\.so|^ld-linux")
+
+# Mutable state that the design allows: the thread's last error, and one guard around OpenBLAS' thread count.
+STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}}
+
+
+def stem(library):
+    return library.rsplit("/", 1)[-1].split(".so")[0]
+
+
+def exported(library):
+    return {line.split()[-1].split("@")[0] for line in tap.run("nm", "-D", "--defined-only", library).splitlines()}
+
+
+def declared(root):
+    names = set()
+    for header in tree.headers(root):
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+        names |= set(re.findall(r"^TSR_API[^;(]*?\b(tsr_\w+)\(", text, flags=re.M))
+    return names
+
+
+def needed(library):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", tap.run("readelf", "-dW", library))
+
+
+def sections(library):
+    """Section number -> (name, bytes)."""
+    rows = re.findall(r"^ *\[ *(\d+)\] (\S+) +\S+ +\S+ +\S+ +(\S+)", tap.run("readelf", "-SW", library), flags=re.M)
+    return {number: (name, int(size, 16)) for number, name, size in rows}
+
+
+def objects(library):
+    """(section, symbol) of every object of ours that is in writable memory after loading."""
+    names = sections(library)
+    for line in tap.run("readelf", "-sW", library).splitlines():
+        columns = line.split()
+        if len(columns) == 8 and columns[3] in ("OBJECT", "TLS", "NOTYPE") and columns[6] in names:
+            section = names[columns[6]][0]
+            if section in (".data", ".bss", ".tbss", ".tdata") and not RUNTIME_OBJECTS.match(columns[7]):
+                if columns[3] != "NOTYPE":
+                    yield section, columns[7]
+
+
+def state_beyond_design(library):
+    found = sorted(set(objects(library)))
+    allowed = STATE[stem(library)]
+    for section in {section for section, _ in found}:
+        here = [name for where, name in found if where == section]
+        if len(here) > allowed.get(section, 0):
+            yield f"{section} holds {', '.join(here)}; the design allows {allowed.get(section, 0)} object(s) there"
+
+
+def constructors(library):
+    pointer = 8 if "ELF64" in tap.run("readelf", "-h", library) else 4
+    return [f"{name} has {size // pointer} entries" for name, size in sections(library).values() if name == ".init_array" and size > pointer]
+
+
+def main(root, *libraries):
+    report = tap.Report()
+    everything = set().union(*(exported(library) for library in libraries))
+    for library in libraries:
+        report.check(f"{stem(library)} exports tsr_ symbols only", sorted(n for n in exported(library) if not n.startswith("tsr_")))
+        report.check(f"{stem(library)} exports nothing that no header declares", sorted(exported(library) - declared(root)))
+        report.check(f"{stem(library)} keeps no mutable state but what the design allows", state_beyond_design(library))
+        report.check(f"{stem(library)} has no static constructors", constructors(library))
+    report.check("libtessera-core needs libc, libm and pthreads only", (n for n in needed(libraries[0]) if not SYSTEM.match(n)))
+    if len(libraries) > 1:
+        others = re.compile(SYSTEM.pattern + r"|^libtessera-core\.so|^libopenblas")
+        report.check("libtessera needs libtessera-core and OpenBLAS besides", (n for n in needed(libraries[1]) if not others.match(n)))
+        report.check("every declared function is exported by one of the libraries", sorted(declared(root) - everything))
+    report.finish()
+
+
+main(*sys.argv[1:])
