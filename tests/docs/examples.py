@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The examples of README.md and docs/ do what they say. TAP.
+
+usage: examples.py SOURCE_ROOT BUILD_ROOT CC
+
+In a Markdown file, a block fenced as
+
+    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run
+    output         directly after it is what the program must print
+    console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
+
+and any other block is text. Programs and commands run in an empty directory, one for each Markdown file, in order.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "invariants"))
+import tap  # noqa: E402
+
+BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
+
+
+class Place:
+    """An empty directory in which one file's examples run."""
+
+    def __init__(self, source, build, cc, directory):
+        self.source, self.build, self.cc, self.directory = source, build, cc.split(), directory
+        path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), os.environ["PATH"]])
+        self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
+
+    def run(self, command, **options):
+        return subprocess.run(command, cwd=self.directory, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=60, **options)
+
+    def program(self, text, expected):
+        path = pathlib.Path(self.directory) / "example.c"
+        path.write_text(text)
+        libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core"]
+        done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
+        if done.returncode == 0:
+            done = self.run(["./example"])
+        if done.returncode or (expected is not None and done.stdout != expected):
+            yield f"exit {done.returncode}\n{done.stdout}"
+
+    def console(self, text):
+        for command, expected in re.findall(r"^\$ (.*\n(?:> .*\n)*)((?:(?!\$ ).*\n)*)", text, re.M):
+            command = command.replace("\n> ", "\n").strip()
+            done = self.run(command, shell=True)
+            if done.stdout.rstrip() != expected.rstrip():
+                yield f"$ {command}\n{done.stdout}"
+
+
+def examples(path):
+    """(line, kind, text, output or None) of each block that runs."""
+    text = path.read_text()
+    blocks = [(text.count("\n", 0, match.start()) + 1, match.group(1), match.group(2)) for match in BLOCK.finditer(text)]
+    for (line, kind, body), following in zip(blocks, blocks[1:] + [(0, "", "")]):
+        if kind in ("c", "console"):
+            yield line, kind, body, following[2] if following[1] == "output" else None
+
+
+def main(source, build, cc):
+    source, build = pathlib.Path(source), pathlib.Path(build)
+    report = tap.Report()
+    for path in [source / "README.md", *sorted((source / "docs").rglob("*.md"))]:
+        with tempfile.TemporaryDirectory() as directory:
+            place = Place(source, build, cc, directory)
+            for line, kind, body, output in examples(path):
+                problems = place.program(body, output) if kind == "c" else place.console(body)
+                report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
+    report.check("every page that a page links to exists", broken_links(source))
+    report.finish()
+
+
+def broken_links(source):
+    for path in [*source.glob("*.md"), *(source / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text()):
+            if "://" not in target and not (path.parent / target).exists():
+                yield f"{path.relative_to(source)}: {target}"
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,22 @@
+/** Any bytes are refused, or are a .npy file whose elements lie where the header says and fill the rest of it. */
+#include "npy.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *file = fuzz_copy(data, size);
+    npy_header header;
+    const tsr_status status = npy_header_parse(file, size, &header);
+    if (status == TSR_OK) {
+        int64_t count = 0;
+        const tsr_tensor view = tsr_tensor_contiguous(NULL, header.dtype, header.ndim, header.shape);
+        FUZZ_REQUIRE(tsr_tensor_count(&view, &count) == TSR_OK);
+        FUZZ_REQUIRE(header.bytes == (size_t)count * tsr_dtype_bytes(header.dtype));
+        FUZZ_REQUIRE(header.data <= size && header.bytes == size - header.data);
+    } else {
+        FUZZ_REQUIRE(status == TSR_ERROR_IO || status == TSR_ERROR_UNSUPPORTED);
+        FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
+    }
+    free(file);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/** Any bytes are refused with a sentence, or are a file whose tensors lie inside it, without overlap, and are as long as they say. */
+#include "safetensors.h"
+#include "fuzz.h"
+
+static void check(const safetensors_entry *entry, size_t size)
+{
+    int64_t count = 0;
+    const tsr_tensor view = tsr_tensor_contiguous(NULL, entry->dtype, entry->ndim, entry->shape);
+    FUZZ_REQUIRE(tsr_tensor_count(&view, &count) == TSR_OK);
+    FUZZ_REQUIRE(entry->bytes == count * (int64_t)tsr_dtype_bytes(entry->dtype));
+    FUZZ_REQUIRE(entry->offset >= 8 && (size_t)entry->offset <= size && (size_t)entry->bytes <= size - (size_t)entry->offset);
+}
+
+static void check_pair(const safetensors_entry *a, const safetensors_entry *b)
+{
+    FUZZ_REQUIRE(a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = fuzz_copy(data, size);
+    safetensors *file = NULL;
+    if (safetensors_parse("model.safetensors", bytes, size, &file) == TSR_OK) {
+        const safetensors_entry *const a = safetensors_find(file, "a");
+        const safetensors_entry *const b = safetensors_find(file, "b");
+        if (a != NULL)
+            check(a, size);
+        if (b != NULL)
+            check(b, size);
+        if (a != NULL && b != NULL)
+            check_pair(a, b);
+        safetensors_close(file);
+    } else {
+        FUZZ_REQUIRE(file == NULL);
+        FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
+    }
+    free(bytes);
+    return 0;
+}
