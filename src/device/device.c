@@ -1,0 +1,67 @@
+#include "device/device.h"
+#include "device/driver.h"
+#include "device/host/host.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device)
+{
+    if (!device.driver)
+        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(context)), NULL, device.index};
+    return (tsr_device_ops){&device.driver->table, device.driver->self, device.index};
+}
+
+const char *tsr_device_print(tsr_device device, char *text)
+{
+    if (device.driver)
+        snprintf(text, 64, "%.48s:%d", device.driver->table.name, device.index);
+    else if (device.index != 0)
+        snprintf(text, 64, "host:%d", device.index);
+    else
+        snprintf(text, 64, "host");
+    return text;
+}
+
+/* The bits of one part of a number: what adds nothing, and one. */
+static const struct {
+    uint64_t zero, one;
+    size_t part_bytes;
+} identities[TSR_DTYPE_END] = {
+    [TSR_F64] = {UINT64_C(0x8000000000000000), UINT64_C(0x3ff0000000000000), 8},
+    [TSR_F32] = {0x80000000, 0x3f800000, 4},
+    [TSR_F16] = {0x8000, 0x3c00, 2},
+    [TSR_BF16] = {0x8000, 0x3f80, 2},
+    [TSR_F8E4M3] = {0x80, 0x38, 1},
+    [TSR_F8E5M2] = {0x80, 0x3c, 1},
+    [TSR_I64] = {0, 1, 8},
+    [TSR_I32] = {0, 1, 4},
+    [TSR_I16] = {0, 1, 2},
+    [TSR_I8] = {0, 1, 1},
+    [TSR_U64] = {0, 1, 8},
+    [TSR_U32] = {0, 1, 4},
+    [TSR_U16] = {0, 1, 2},
+    [TSR_U8] = {0, 1, 1},
+    [TSR_BOOL] = {0, 1, 1},
+    [TSR_C64] = {0x80000000, 0x3f800000, 4},
+    [TSR_C128] = {UINT64_C(0x8000000000000000), UINT64_C(0x3ff0000000000000), 8},
+};
+
+/* In this machine's byte order. */
+static void put_bits(unsigned char *to, uint64_t bits, size_t bytes)
+{
+    const uint8_t byte = (uint8_t)bits;
+    const uint16_t half = (uint16_t)bits;
+    const uint32_t word = (uint32_t)bits;
+    const void *const from[] = {[1] = &byte, [2] = &half, [4] = &word, [8] = &bits};
+    memcpy(to, from[bytes], bytes);
+}
+
+void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
+{
+    const size_t part = identities[dtype].part_bytes;
+    const uint64_t real = op == TSR_PROD ? identities[dtype].one : identities[dtype].zero;
+    put_bits(value, real, part);
+    if (tsr_dtype_bytes(dtype) > part)
+        put_bits(value + part, op == TSR_PROD ? 0 : real, part);
+}

@@ -1,0 +1,139 @@
+#include "device/host/arithmetic.h"
+#include "device/host/minifloat.h"
+
+/* dst may be a itself, element for element, which compilers otherwise test for and then leave the loop scalar. */
+#define ELEMENTWISE _Pragma("omp simd")
+
+#define DEFINE_COMBINE(name, type, expression)                                                                                             \
+    static void name(void *dst, const void *a, const void *b, int64_t count)                                                               \
+    {                                                                                                                                      \
+        type *const out = dst;                                                                                                             \
+        const type *const left = a, *const right = b;                                                                                      \
+        ELEMENTWISE                                                                                                                        \
+        for (int64_t i = 0; i < count; i++) {                                                                                              \
+            const type x = left[i], y = right[i];                                                                                          \
+            out[i] = (type)(expression);                                                                                                   \
+        }                                                                                                                                  \
+    }
+
+/* Unsigned arithmetic wraps as signed integers must; the product of two u16 would be computed in a signed int. */
+#define DEFINE_UNSIGNED(width, type)                                                                                                       \
+    DEFINE_COMBINE(sum_u##width, type, x + y)                                                                                              \
+    DEFINE_COMBINE(prod_u##width, type, UINT64_C(1) * x * y)                                                                               \
+    DEFINE_COMBINE(min_u##width, type, x < y ? x : y)                                                                                      \
+    DEFINE_COMBINE(max_u##width, type, x > y ? x : y)
+
+#define DEFINE_SIGNED(width, type)                                                                                                         \
+    DEFINE_COMBINE(min_i##width, type, x < y ? x : y)                                                                                      \
+    DEFINE_COMBINE(max_i##width, type, x > y ? x : y)
+
+DEFINE_UNSIGNED(8, uint8_t)
+DEFINE_UNSIGNED(16, tsr_u16)
+DEFINE_UNSIGNED(32, tsr_u32)
+DEFINE_UNSIGNED(64, tsr_u64)
+DEFINE_SIGNED(8, int8_t)
+DEFINE_SIGNED(16, tsr_i16)
+DEFINE_SIGNED(32, tsr_i32)
+DEFINE_SIGNED(64, tsr_i64)
+
+/* Equal numbers differ at most in the sign of zero: or-ing their bits gives -0 if either is, and-ing them +0 if either is. */
+#define DEFINE_ORDER(width, bits_type)                                                                                                     \
+    static inline bits_type min_bits_f##width(bits_type x, bits_type y, int less, int equal, int unordered)                                \
+    {                                                                                                                                      \
+        const bits_type number = equal ? x | y : less ? x : y;                                                                             \
+        return unordered ? F##width##_NAN : number;                                                                                        \
+    }                                                                                                                                      \
+    static inline bits_type max_bits_f##width(bits_type x, bits_type y, int less, int equal, int unordered)                                \
+    {                                                                                                                                      \
+        const bits_type number = equal ? x & y : less ? y : x;                                                                             \
+        return unordered ? F##width##_NAN : number;                                                                                        \
+    }
+
+#define ORDERED(op, width)                                                                                                                 \
+    f##width##_of_bits(op##_bits_f##width(bits_of_f##width(x), bits_of_f##width(y), x < y, x == y, (x != x) | (y != y)))
+
+#define DEFINE_FLOAT(width, type, native, bits_type)                                                                                       \
+    DEFINE_ORDER(width, bits_type)                                                                                                         \
+    DEFINE_COMBINE(sum_f##width, type, canonical_f##width(x + y))                                                                          \
+    DEFINE_COMBINE(prod_f##width, type, canonical_f##width(x *y))                                                                          \
+    DEFINE_COMBINE(min_f##width, type, ORDERED(min, width))                                                                                \
+    DEFINE_COMBINE(max_f##width, type, ORDERED(max, width))                                                                                \
+    static void settle_f##width(void *dst, const void *src, int64_t count)                                                                 \
+    {                                                                                                                                      \
+        type *const out = dst;                                                                                                             \
+        const type *const in = src;                                                                                                        \
+        ELEMENTWISE                                                                                                                        \
+        for (int64_t i = 0; i < count; i++)                                                                                                \
+            out[i] = canonical_f##width(in[i]);                                                                                            \
+    }                                                                                                                                      \
+    static void divide_f##width(void *values, int64_t divisor, int64_t count)                                                              \
+    {                                                                                                                                      \
+        type *const out = values;                                                                                                          \
+        const native by = (native)divisor;                                                                                                 \
+        ELEMENTWISE                                                                                                                        \
+        for (int64_t i = 0; i < count; i++)                                                                                                \
+            out[i] = canonical_f##width(out[i] / by);                                                                                      \
+    }                                                                                                                                      \
+    /* `count` parts, two a number. */                                                                                                     \
+    static void prod_complex_f##width(void *dst, const void *a, const void *b, int64_t count)                                              \
+    {                                                                                                                                      \
+        type *const out = dst;                                                                                                             \
+        const type *const left = a, *const right = b;                                                                                      \
+        ELEMENTWISE                                                                                                                        \
+        for (int64_t i = 0; i < count; i += 2) {                                                                                           \
+            const native re = left[i] * right[i] - left[i + 1] * right[i + 1];                                                             \
+            const native im = left[i] * right[i + 1] + left[i + 1] * right[i];                                                             \
+            out[i] = canonical_f##width(re);                                                                                               \
+            out[i + 1] = canonical_f##width(im);                                                                                           \
+        }                                                                                                                                  \
+    }
+
+DEFINE_FLOAT(32, tsr_f32, float, uint32_t)
+DEFINE_FLOAT(64, tsr_f64, double, uint64_t)
+
+#define ORDER(type)    [TSR_MIN] = min_##type, [TSR_MAX] = max_##type
+#define SUM_PROD(type) [TSR_SUM] = sum_##type, [TSR_PROD] = prod_##type
+#define FLOAT_OPS(type)                                                                                                                    \
+    {                                                                                                                                      \
+        SUM_PROD(type), [TSR_AVG] = sum_##type, ORDER(type)                                                                                \
+    }
+
+#define ROW_FLOAT(width)                                                                                                                   \
+    {                                                                                                                                      \
+        width / 8, 1, .settle = settle_f##width, .divide = divide_f##width, .combine = FLOAT_OPS(f##width)                                 \
+    }
+#define ROW_SIGNED(width)                                                                                                                  \
+    {                                                                                                                                      \
+        width / 8, 1, .combine = { SUM_PROD(u##width), ORDER(i##width) }                                                                   \
+    }
+#define ROW_UNSIGNED(width)                                                                                                                \
+    {                                                                                                                                      \
+        width / 8, 1, .combine = { SUM_PROD(u##width), ORDER(u##width) }                                                                   \
+    }
+#define ROW_COMPLEX(width)                                                                                                                 \
+    {                                                                                                                                      \
+        width / 4, 2, .settle = settle_f##width, .divide = divide_f##width, .combine = {                                                   \
+            [TSR_SUM] = sum_f##width,                                                                                                      \
+            [TSR_AVG] = sum_f##width,                                                                                                      \
+            [TSR_PROD] = prod_complex_f##width                                                                                             \
+        }                                                                                                                                  \
+    }
+/* Narrow floats differ in how they reach f32 only; narrowing settles their NaNs. */
+#define ROW_NARROW                                                                                                                         \
+    {                                                                                                                                      \
+        4, 1, .divide = divide_f32, .combine = FLOAT_OPS(f32)                                                                              \
+    }
+
+static const tsr_arithmetic rows[TSR_DTYPE_END] = {
+    [TSR_F64] = ROW_FLOAT(64),    [TSR_F32] = ROW_FLOAT(32),    [TSR_F16] = ROW_NARROW,
+    [TSR_BF16] = ROW_NARROW,      [TSR_F8E4M3] = ROW_NARROW,    [TSR_F8E5M2] = ROW_NARROW,
+    [TSR_I64] = ROW_SIGNED(64),   [TSR_I32] = ROW_SIGNED(32),   [TSR_I16] = ROW_SIGNED(16),
+    [TSR_I8] = ROW_SIGNED(8),     [TSR_U64] = ROW_UNSIGNED(64), [TSR_U32] = ROW_UNSIGNED(32),
+    [TSR_U16] = ROW_UNSIGNED(16), [TSR_U8] = ROW_UNSIGNED(8),   [TSR_BOOL] = {1, 1, .combine = {ORDER(u8)}},
+    [TSR_C64] = ROW_COMPLEX(32),  [TSR_C128] = ROW_COMPLEX(64),
+};
+
+const tsr_arithmetic *KERNEL(arithmetic)(tsr_dtype dtype)
+{
+    return &rows[dtype];
+}

@@ -1,0 +1,21 @@
+/** The host as a device: what its operation tables share, and where they are. */
+#ifndef TSR_DEVICE_HOST_HOST_H
+#define TSR_DEVICE_HOST_HOST_H
+
+#include <tessera/sys/device.h>
+
+/** One table for each set of instructions that this build has kernels for (kernels.h). */
+extern const tsr_device_table tsr_host_table_portable, tsr_host_table_avx2, tsr_host_table_avx512;
+
+/** The table with kernels of that name, NULL if this build has none. The name may be anything. */
+const tsr_device_table *tsr_host_table_find(const char *kernels);
+
+/** The same with the portable ones standing in for NULL. */
+const tsr_device_table *tsr_host_table_for(const char *kernels);
+
+/** Entries that need no kernels. */
+tsr_status tsr_host_count(void *self, int *count, const char **reason);
+tsr_status tsr_host_alloc(void *self, int index, size_t bytes, tsr_stream stream, void **out);
+void tsr_host_free(void *self, int index, void *memory, size_t bytes, tsr_stream stream);
+
+#endif

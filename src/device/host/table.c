@@ -1,0 +1,16 @@
+#include "device/host/host.h"
+#include "device/host/kernels.h"
+
+/* GEMM is left to libtessera, which brings a BLAS; streams are absent because every call is done on return. */
+const tsr_device_table KERNEL(host_table) = {
+    .size = sizeof(tsr_device_table),
+    .name = "host",
+    .count = tsr_host_count,
+    .alloc = tsr_host_alloc,
+    .free = tsr_host_free,
+    .copy = KERNEL(host_copy),
+    .copy_boxes = KERNEL(host_copy_boxes),
+    .fill = KERNEL(host_fill),
+    .reduce = KERNEL(host_reduce),
+    .convert = KERNEL(host_convert),
+};
