@@ -1,0 +1,266 @@
+#include "config.h"
+#include "file.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/* Larger than any model, and small enough that no product of three sizes overflows. */
+#define SIZE_LIMIT (INT64_C(1) << 20)
+#define TOKEN_LIMIT (INT64_C(1) << 31)
+
+/* What every reader below needs: the object, and what sentences call it. */
+typedef struct source {
+    const char *name;
+    json_t *object;
+} source;
+
+/* A field that is absent or null. */
+static bool missing(source from, const char *key)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    return value == NULL || json_is_null(value);
+}
+
+static tsr_status read_integer(source from, const char *key, int64_t least, int64_t most, int64_t *out)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    if (value == NULL)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
+    if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a whole number from %lld to %lld", from.name, key, (long long)least,
+                              (long long)most);
+    *out = json_integer_value(value);
+    return TSR_OK;
+}
+
+static tsr_status read_size(source from, const char *key, int64_t *out)
+{
+    return read_integer(from, key, 1, SIZE_LIMIT, out);
+}
+
+/* A positive, finite number. */
+static tsr_status read_number(source from, const char *key, double *out)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    if (value == NULL)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
+    if (!json_is_number(value) || !isfinite(json_number_value(value)) || json_number_value(value) <= 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a number above 0", from.name, key);
+    *out = json_number_value(value);
+    return TSR_OK;
+}
+
+static tsr_status read_bool(source from, const char *key, bool *out)
+{
+    if (missing(from, key)) {
+        *out = false;
+        return TSR_OK;
+    }
+    const json_t *const value = json_object_get(from.object, key);
+    if (!json_is_boolean(value))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be true or false", from.name, key);
+    *out = json_is_true(value);
+    return TSR_OK;
+}
+
+/* The one value of `key` that this program runs. */
+static tsr_status expect_text(source from, const char *key, const char *wanted)
+{
+    const json_t *const value = json_object_get(from.object, key);
+    if (!json_is_string(value))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be text; this program runs \"%s\"", from.name, key, wanted);
+    if (strcmp(json_string_value(value), wanted) != 0)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is \"%.80s\"; this program runs \"%s\" only", from.name, key,
+                              json_string_value(value), wanted);
+    return TSR_OK;
+}
+
+static tsr_status read_sizes(source from, llama_config *config)
+{
+    TSR_TRY(read_integer(from, "vocab_size", 1, TOKEN_LIMIT, &config->vocab_size));
+    TSR_TRY(read_size(from, "hidden_size", &config->hidden_size));
+    TSR_TRY(read_size(from, "intermediate_size", &config->intermediate_size));
+    TSR_TRY(read_integer(from, "num_hidden_layers", 1, 1 << 16, &config->layers));
+    TSR_TRY(read_size(from, "num_attention_heads", &config->heads));
+    config->kv_heads = config->heads;
+    if (!missing(from, "num_key_value_heads"))
+        TSR_TRY(read_size(from, "num_key_value_heads", &config->kv_heads));
+    config->max_positions = 2048;
+    if (!missing(from, "max_position_embeddings"))
+        TSR_TRY(read_integer(from, "max_position_embeddings", 1, TOKEN_LIMIT, &config->max_positions));
+    config->norm_epsilon = 1e-6;
+    return missing(from, "rms_norm_eps") ? TSR_OK : read_number(from, "rms_norm_eps", &config->norm_epsilon);
+}
+
+static tsr_status read_heads(source from, llama_config *config)
+{
+    if (config->heads % config->kv_heads != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: num_attention_heads, %lld, must be a multiple of num_key_value_heads, %lld", from.name,
+                              (long long)config->heads, (long long)config->kv_heads);
+    if (!missing(from, "head_dim"))
+        TSR_TRY(read_size(from, "head_dim", &config->head_dim));
+    else if (config->hidden_size % config->heads == 0)
+        config->head_dim = config->hidden_size / config->heads;
+    else
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: hidden_size, %lld, must be a multiple of num_attention_heads, %lld, or head_dim be given",
+                              from.name, (long long)config->hidden_size, (long long)config->heads);
+    if (config->head_dim % 2 != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: head_dim, %lld, must be even: rotary positions turn pairs", from.name,
+                              (long long)config->head_dim);
+    return TSR_OK;
+}
+
+/* A number, a list of them, or nothing. */
+static tsr_status read_end_tokens(source from, llama_config *config)
+{
+    const json_t *const value = json_object_get(from.object, "eos_token_id");
+    if (missing(from, "eos_token_id"))
+        return TSR_OK;
+    const size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    if (count > LLAMA_MAX_END_TOKENS)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: eos_token_id has %zu tokens; at most %d are supported", from.name, count,
+                              LLAMA_MAX_END_TOKENS);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *const token = json_is_array(value) ? json_array_get(value, i) : value;
+        if (!json_is_integer(token))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: eos_token_id must be a whole number or a list of them", from.name);
+        config->end_tokens[i] = json_integer_value(token);
+    }
+    config->end_token_count = count;
+    return TSR_OK;
+}
+
+static tsr_status read_tokens(source from, llama_config *config)
+{
+    config->begin_token = -1;
+    if (!missing(from, "bos_token_id"))
+        TSR_TRY(read_integer(from, "bos_token_id", -1, TOKEN_LIMIT, &config->begin_token));
+    if (config->begin_token >= config->vocab_size)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: bos_token_id is %lld, but vocab_size is %lld", from.name,
+                              (long long)config->begin_token, (long long)config->vocab_size);
+    return read_end_tokens(from, config);
+}
+
+static tsr_status read_llama3(source from, llama_rope_config *rope)
+{
+    rope->type = LLAMA_ROPE_LLAMA3;
+    TSR_TRY(read_number(from, "factor", &rope->factor));
+    TSR_TRY(read_number(from, "low_freq_factor", &rope->low_frequency_factor));
+    TSR_TRY(read_number(from, "high_freq_factor", &rope->high_frequency_factor));
+    TSR_TRY(read_number(from, "original_max_position_embeddings", &rope->original_positions));
+    if (rope->high_frequency_factor <= rope->low_frequency_factor)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: high_freq_factor, %g, must be above low_freq_factor, %g", from.name,
+                              rope->high_frequency_factor, rope->low_frequency_factor);
+    return TSR_OK;
+}
+
+/* rope_parameters (transformers 5) or rope_scaling (before): the type is called rope_type, or type in the oldest files. */
+static tsr_status read_rope_type(source from, llama_rope_config *rope)
+{
+    const char *const key = missing(from, "rope_type") ? "type" : "rope_type";
+    if (missing(from, key))
+        return TSR_OK;
+    const json_t *const value = json_object_get(from.object, key);
+    const char *const type = json_is_string(value) ? json_string_value(value) : "";
+    if (strcmp(type, "default") == 0)
+        return TSR_OK;
+    if (strcmp(type, "llama3") == 0)
+        return read_llama3(from, rope);
+    if (strcmp(type, "linear") != 0)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s is \"%.80s\"; this program knows default, linear and llama3", from.name, key,
+                              type);
+    rope->type = LLAMA_ROPE_LINEAR;
+    return read_number(from, "factor", &rope->factor);
+}
+
+static tsr_status read_whole_rotary(source from)
+{
+    double part = 1;
+    if (!missing(from, "partial_rotary_factor"))
+        TSR_TRY(read_number(from, "partial_rotary_factor", &part));
+    if (part != 1)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: partial_rotary_factor is %g; this program turns whole heads only (1)", from.name,
+                              part);
+    return TSR_OK;
+}
+
+static tsr_status read_rope_object(source from, const char *key, llama_rope_config *rope)
+{
+    if (missing(from, key))
+        return TSR_OK;
+    const source inner = {from.name, json_object_get(from.object, key)};
+    if (!json_is_object(inner.object))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be an object", from.name, key);
+    const char *field;
+    json_t *value;
+    json_object_foreach (inner.object, field, value)
+        if (json_is_object(value))
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s holds one object a kind of layer (\"%.80s\"); a Llama has one for all",
+                                  from.name, key, field);
+    if (!missing(inner, "rope_theta"))
+        TSR_TRY(read_number(inner, "rope_theta", &rope->theta));
+    TSR_TRY(read_whole_rotary(inner));
+    return read_rope_type(inner, rope);
+}
+
+static tsr_status read_rope(source from, llama_rope_config *rope)
+{
+    rope->type = LLAMA_ROPE_DEFAULT;
+    rope->theta = 10000;
+    if (!missing(from, "rope_theta"))
+        TSR_TRY(read_number(from, "rope_theta", &rope->theta));
+    TSR_TRY(read_whole_rotary(from));
+    return read_rope_object(from, missing(from, "rope_parameters") ? "rope_scaling" : "rope_parameters", rope);
+}
+
+static tsr_status read_config(source from, llama_config *config)
+{
+    TSR_TRY(expect_text(from, "model_type", "llama"));
+    if (!missing(from, "quantization_config"))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: there is a quantization_config; this program runs f32, f16 and bf16 weights, not quantized ones",
+                              from.name);
+    if (!missing(from, "hidden_act"))
+        TSR_TRY(expect_text(from, "hidden_act", "silu"));
+    TSR_TRY(read_sizes(from, config));
+    TSR_TRY(read_heads(from, config));
+    TSR_TRY(read_bool(from, "tie_word_embeddings", &config->tied_embeddings));
+    TSR_TRY(read_bool(from, "attention_bias", &config->attention_bias));
+    TSR_TRY(read_bool(from, "mlp_bias", &config->mlp_bias));
+    TSR_TRY(read_tokens(from, config));
+    return read_rope(from, &config->rope);
+}
+
+tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out)
+{
+    json_error_t error;
+    json_t *const root = json_loadb(text != NULL ? text : "", length, JSON_REJECT_DUPLICATES, &error);
+    if (root == NULL)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", name, error.line, error.text);
+    llama_config config = {0};
+    const tsr_status status = json_is_object(root) ? read_config((source){name, root}, &config)
+                                                   : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a JSON object is expected", name);
+    json_decref(root);
+    if (status == TSR_OK)
+        *out = config;
+    return status;
+}
+
+tsr_status llama_config_load(const char *path, llama_config *out)
+{
+    llama_file file;
+    TSR_TRY(llama_file_map(path, &file));
+    const tsr_status status = llama_config_parse(path, file.data, file.bytes, out);
+    llama_file_unmap(&file);
+    return status;
+}
+
+bool llama_config_ends(const llama_config *config, int64_t token)
+{
+    for (size_t i = 0; i < config->end_token_count; i++)
+        if (config->end_tokens[i] == token)
+            return true;
+    return false;
+}

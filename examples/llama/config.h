@@ -1,0 +1,50 @@
+/** What a Hugging Face config.json says about a Llama. Pure: text in, numbers out. */
+#ifndef LLAMA_CONFIG_H
+#define LLAMA_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tessera/status.h>
+
+typedef enum llama_rope_type { LLAMA_ROPE_DEFAULT, LLAMA_ROPE_LINEAR, LLAMA_ROPE_LLAMA3 } llama_rope_type;
+
+/** Rotary positions; the fields below `theta` belong to the types that scale. */
+typedef struct llama_rope_config {
+    llama_rope_type type;
+    double theta;
+    double factor;                                     /**< linear, llama3 */
+    double low_frequency_factor, high_frequency_factor; /**< llama3 */
+    double original_positions;                         /**< llama3 */
+} llama_rope_config;
+
+#define LLAMA_MAX_END_TOKENS 32
+
+typedef struct llama_config {
+    int64_t vocab_size, hidden_size, intermediate_size, layers;
+    int64_t heads;    /**< of queries */
+    int64_t kv_heads; /**< of keys and values; divides heads */
+    int64_t head_dim;
+    int64_t max_positions;
+    double norm_epsilon;
+    bool tied_embeddings; /**< the output weight is the embedding */
+    bool attention_bias, mlp_bias;
+    llama_rope_config rope;
+    int64_t begin_token; /**< -1: none */
+    int64_t end_tokens[LLAMA_MAX_END_TOKENS];
+    size_t end_token_count;
+} llama_config;
+
+/**
+ * Reads `length` bytes of JSON; `name` is what sentences call them. TSR_ERROR_ARGUMENT: no JSON, a field missing, of the wrong type or out
+ * of range. TSR_ERROR_UNSUPPORTED: another model than a Llama, quantized weights, a rope type or activation that this program does not know.
+ */
+tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out);
+
+/** The same from a file. TSR_ERROR_IO: it cannot be read. */
+tsr_status llama_config_load(const char *path, llama_config *out);
+
+/** True if `token` ends the text. */
+bool llama_config_ends(const llama_config *config, int64_t token);
+
+#endif

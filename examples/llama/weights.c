@@ -1,0 +1,192 @@
+#include "weights.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+/* Random tensors are `center` plus a uniform deviation of at most `width`. */
+typedef struct spread {
+    float center, width;
+} spread;
+
+/* What a load needs everywhere. */
+typedef struct loader {
+    const llama_layouts *layouts;
+    const llama_source *source;
+    llama_weights *weights;
+} loader;
+
+static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry, const tsr_layout *layout)
+{
+    const int64_t *const shape = tsr_layout_shape(layout);
+    int equal = entry->ndim == tsr_layout_ndim(layout);
+    for (int i = 0; equal && i < entry->ndim; i++)
+        equal = entry->shape[i] == shape[i];
+    if (!equal)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has %d dims, the first of size %lld; config.json asks for %lldx%lld (a norm or bias: %lld)",
+                              path, name, entry->ndim, (long long)(entry->ndim > 0 ? entry->shape[0] : 1), (long long)shape[0],
+                              (long long)(tsr_layout_ndim(layout) > 1 ? shape[1] : 1), (long long)shape[0]);
+    if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
+                              tsr_dtype_name(entry->dtype));
+    return TSR_OK;
+}
+
+static tsr_status read_file(const loader *from, const char *name, const tsr_layout *layout, tsr_dtensor **out)
+{
+    const char *path;
+    const safetensors_entry *entry;
+    int64_t bytes_read = 0;
+    TSR_TRY(llama_checkpoint_find(from->source->checkpoint, name, &path, &entry));
+    TSR_TRY(check_entry(name, path, entry, layout));
+    TSR_TRY(tsr_distribute_file(path, entry->offset, entry->dtype, layout, &bytes_read, out));
+    from->weights->bytes_read += bytes_read;
+    return TSR_OK;
+}
+
+/* The one interval of a dim that this rank owns: none of our cuts leaves two. */
+static tsr_interval own_interval(const int64_t *shape, const int64_t *offset, int dim, int ndim)
+{
+    return dim < ndim ? (tsr_interval){offset[dim], offset[dim] + shape[dim]} : (tsr_interval){0, 1};
+}
+
+/* Every element by its global index, so that all meshes get the same tensor. */
+static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread spread, tsr_dtensor **out)
+{
+    const int ndim = tsr_layout_ndim(layout);
+    const int64_t width = ndim > 1 ? tsr_layout_shape(layout)[1] : 1;
+    const uint64_t stream = llama_random_stream(from->source->seed, name);
+    int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
+    TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), out));
+    const tsr_interval rows = own_interval(shape, offset, 0, ndim), columns = own_interval(shape, offset, 1, ndim);
+    float *element = llama_local(*out);
+    for (int64_t row = rows.begin; row < rows.end; row++)
+        for (int64_t column = columns.begin; column < columns.end; column++)
+            *element++ = spread.center + spread.width * llama_random_symmetric(stream, (uint64_t)(row * width + column));
+    return TSR_OK;
+}
+
+static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread spread, tsr_dtensor **out)
+{
+    return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, spread, out);
+}
+
+/* Keeps the size of vectors that go through a matrix of `in` columns: a uniform deviation of variance 1 / in. */
+static spread spread_of_matrix(int64_t in)
+{
+    return (spread){0, (float)sqrt(3.0 / (double)in)};
+}
+
+static tsr_status load_norm(const loader *from, const char *name, tsr_dtensor **out)
+{
+    tsr_layout *layout;
+    TSR_TRY(llama_layouts_replicated(from->layouts->ranks, 1, &from->layouts->config->hidden_size, &layout));
+    const tsr_status status = load(from, name, layout, (spread){1, 0.1f}, out);
+    tsr_layout_destroy(layout);
+    return status;
+}
+
+static tsr_status load_vocabulary(const loader *from, const char *name, tsr_dtensor **out)
+{
+    tsr_layout *layout;
+    TSR_TRY(llama_layouts_vocabulary(from->layouts, &layout));
+    const tsr_status status = load(from, name, layout, spread_of_matrix(from->layouts->config->hidden_size), out);
+    tsr_layout_destroy(layout);
+    return status;
+}
+
+/* How checkpoints name the linear layers, and which of them have a bias if the configuration says so. */
+static const struct {
+    const char *name;
+    int in_mlp;
+} LINEAR_NAMES[LLAMA_LINEAR_KINDS] = {
+    [LLAMA_QUERY] = {"self_attn.q_proj", 0},
+    [LLAMA_KEY] = {"self_attn.k_proj", 0},
+    [LLAMA_VALUE] = {"self_attn.v_proj", 0},
+    [LLAMA_ATTENTION_OUTPUT] = {"self_attn.o_proj", 0},
+    [LLAMA_GATE] = {"mlp.gate_proj", 1},
+    [LLAMA_UP] = {"mlp.up_proj", 1},
+    [LLAMA_DOWN] = {"mlp.down_proj", 1},
+};
+
+static tsr_status load_linear(const loader *from, int64_t index, llama_linear_kind kind, llama_linear *out)
+{
+    const llama_config *const config = from->layouts->config;
+    const bool biased = LINEAR_NAMES[kind].in_mlp ? config->mlp_bias : config->attention_bias;
+    char name[128];
+    tsr_layout *weight, *bias;
+    TSR_TRY(llama_layouts_linear(from->layouts, kind, &weight, &bias));
+    snprintf(name, sizeof(name), "model.layers.%lld.%s.weight", (long long)index, LINEAR_NAMES[kind].name);
+    tsr_status status = load(from, name, weight, spread_of_matrix(tsr_layout_shape(weight)[1]), &out->weight);
+    if (status == TSR_OK && biased) {
+        snprintf(name, sizeof(name), "model.layers.%lld.%s.bias", (long long)index, LINEAR_NAMES[kind].name);
+        status = load(from, name, bias, (spread){0, 0.1f}, &out->bias);
+    }
+    tsr_layout_destroy(weight);
+    tsr_layout_destroy(bias);
+    return status;
+}
+
+static tsr_status load_layer(const loader *from, int64_t index, llama_layer *out)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "model.layers.%lld.input_layernorm.weight", (long long)index);
+    TSR_TRY(load_norm(from, name, &out->attention_norm));
+    snprintf(name, sizeof(name), "model.layers.%lld.post_attention_layernorm.weight", (long long)index);
+    TSR_TRY(load_norm(from, name, &out->mlp_norm));
+    for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
+        TSR_TRY(load_linear(from, index, (llama_linear_kind)kind, &out->linear[kind]));
+    return TSR_OK;
+}
+
+static tsr_status load_all(const loader *from, llama_weights *out)
+{
+    TSR_TRY(load_vocabulary(from, "model.embed_tokens.weight", &out->embedding));
+    for (int64_t i = 0; i < out->layer_count; i++)
+        TSR_TRY(load_layer(from, i, &out->layers[i]));
+    TSR_TRY(load_norm(from, "model.norm.weight", &out->norm));
+    if (!from->layouts->config->tied_embeddings)
+        return load_vocabulary(from, "lm_head.weight", &out->output.weight);
+    out->output.weight = tsr_dtensor_retain(out->embedding);
+    return TSR_OK;
+}
+
+tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *source, llama_weights *out)
+{
+    const int64_t layer_count = layouts->config->layers;
+    llama_weights weights = {.layers = calloc((size_t)layer_count, sizeof(llama_layer)), .layer_count = layer_count};
+    if (weights.layers == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld layers", (long long)layer_count);
+    const loader from = {layouts, source, &weights};
+    const tsr_status status = load_all(&from, &weights);
+    if (status == TSR_OK)
+        *out = weights;
+    else
+        llama_weights_finish(&weights);
+    return status;
+}
+
+static void finish_linear(llama_linear *linear)
+{
+    tsr_dtensor_destroy(linear->weight);
+    tsr_dtensor_destroy(linear->bias);
+}
+
+void llama_weights_finish(llama_weights *weights)
+{
+    for (int64_t i = 0; weights->layers != NULL && i < weights->layer_count; i++) {
+        llama_layer *const layer = &weights->layers[i];
+        tsr_dtensor_destroy(layer->attention_norm);
+        tsr_dtensor_destroy(layer->mlp_norm);
+        for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
+            finish_linear(&layer->linear[kind]);
+    }
+    free(weights->layers);
+    tsr_dtensor_destroy(weights->embedding);
+    tsr_dtensor_destroy(weights->norm);
+    finish_linear(&weights->output);
+    *weights = (llama_weights){0};
+}
