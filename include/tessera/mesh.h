@@ -42,7 +42,7 @@ TSR_API size_t tsr_mesh_print(const tsr_mesh *mesh, char *text, size_t capacity)
 
 /**
  * The sub-mesh of the named dims ("tp", or "dp,tp": in mesh order) through this rank's coordinate, or through coordinate 0 for an abstract
- * mesh or a rank outside it. It keeps the parent's communicator.
+ * mesh or a rank outside it. Unnamed dims are given by index ("1"). It keeps the parent's communicator.
  */
 TSR_API tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out);
 
@@ -51,7 +51,7 @@ TSR_API tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_me
 TSR_API tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **out);
 
 /** The mesh with dim `dim` (its name, or its index as text) split row-major into `shape`, whose product is its size; `names` as in
- * tsr_mesh_create(), NULL only for an unnamed mesh. */
+ * tsr_mesh_create(), NULL exactly for an unnamed mesh, of which a 1-d one may get names here. */
 TSR_API tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
                                       tsr_mesh **out);
 

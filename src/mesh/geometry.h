@@ -19,7 +19,8 @@ const int64_t *tsr_mesh_shape(const tsr_mesh *mesh);
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
 
 /** The one slot in which src/redistribute keeps its cache; no part of the mesh's identity. `destroy` is called with `data` when the mesh
- * goes. Belongs to the mesh's communicator handle: not locked. */
+ * goes; data that another tsr_mesh_slot_set() replaces is the caller's again. Belongs to the mesh's communicator handle: not locked. What
+ * hangs here must not retain the mesh, or neither would ever go. */
 void *tsr_mesh_slot(const tsr_mesh *mesh);
 void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data));
 

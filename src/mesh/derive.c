@@ -1,0 +1,276 @@
+/* Meshes made from a mesh: slice, flatten, unflatten. */
+#include <tessera/mesh.h>
+
+#include "base/memory.h"
+#include "base/scan.h"
+#include "base/text.h"
+#include "mesh/build.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/* Some dims of a mesh, ascending. */
+typedef struct chosen {
+    int count;
+    int dims[TSR_MAX_DIMS];
+} chosen;
+
+static size_t token_length(const char *text)
+{
+    return strcspn(text, ", ");
+}
+
+/* The dim that the token names, or whose index it is, or -1. */
+static int match_dim(const tsr_mesh *mesh, const char *token, size_t length)
+{
+    for (int d = 0; d < mesh->grid.ndim; d++) {
+        if (mesh->names[d] && strlen(mesh->names[d]) == length && memcmp(mesh->names[d], token, length) == 0)
+            return d;
+        if (length == 1 && token[0] == '0' + d)
+            return d;
+    }
+    return -1;
+}
+
+static tsr_status unknown_dim(const tsr_mesh *mesh, tsr_scan *scan)
+{
+    char reason[256];
+    tsr_text text = {reason, sizeof reason, 0};
+    tsr_text_append(&text, "the mesh has no such dim, but has");
+    for (int d = 0; d < mesh->grid.ndim; d++) {
+        if (mesh->names[d])
+            tsr_text_append(&text, " \"%.32s\"", mesh->names[d]);
+        else
+            tsr_text_append(&text, " \"%d\"", d);
+    }
+    return tsr_scan_refuse(scan, scan->at, reason);
+}
+
+/* At least one dim, in mesh order. */
+static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char *dims, chosen *out)
+{
+    char what[64];
+    snprintf(what, sizeof what, "%s: dims", call);
+    tsr_scan scan = {what, dims, 0};
+    out->count = 0;
+    do {
+        const size_t length = token_length(dims + scan.at);
+        const int dim = match_dim(mesh, dims + scan.at, length);
+        if (dim < 0)
+            return unknown_dim(mesh, &scan);
+        if (out->count > 0 && dim <= out->dims[out->count - 1])
+            return tsr_scan_refuse(&scan, scan.at, "dims go in mesh order, each once");
+        out->dims[out->count++] = dim;
+        scan.at += length;
+    } while (tsr_scan_comma(&scan));
+    return dims[scan.at] ? tsr_scan_expected(&scan, scan.at, "\",\" or the end") : TSR_OK;
+}
+
+/* A mesh like `mesh`, without dims yet. */
+static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call)
+{
+    tsr_mesh_description description = {.call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
+    description.grid.first = mesh->grid.first;
+    return description;
+}
+
+static void add_dim(tsr_mesh_description *description, int64_t size, int64_t stride, const char *name)
+{
+    const int d = description->grid.ndim++;
+    description->grid.shape[d] = size;
+    description->grid.strides[d] = stride;
+    description->names[d] = name;
+}
+
+/*
+ * Builds from ranks that have to be listed: those that `source` gives, in the order of its coordinates, when dims[i] of the coordinate
+ * walks over its whole size and the others stay as in `base`.
+ */
+static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked, const int64_t *base,
+                               tsr_mesh **out)
+{
+    tsr_grid walk = {.ndim = walked->count, .count = 1};
+    for (int i = 0; i < walked->count; i++) {
+        walk.shape[i] = source->shape[walked->dims[i]];
+        walk.count *= walk.shape[i];
+    }
+    void *memory;
+    TSR_TRY(tsr_allocate(description->context, (size_t)walk.count * sizeof(int64_t), &memory));
+    int64_t *ranks = memory;
+    int64_t at[TSR_MAX_DIMS] = {0}, coordinate[TSR_MAX_DIMS];
+    memcpy(coordinate, base, sizeof coordinate);
+    size_t listed = 0;
+    do {
+        for (int i = 0; i < walked->count; i++)
+            coordinate[walked->dims[i]] = at[i];
+        ranks[listed++] = tsr_grid_rank(source, coordinate);
+    } while (tsr_grid_next(&walk, at));
+    description->ranks = ranks;
+    const tsr_status status = tsr_mesh_build(description, out);
+    tsr_release(description->context, memory);
+    return status;
+}
+
+static chosen all_dims(const tsr_mesh *mesh)
+{
+    chosen all = {.count = mesh->grid.ndim};
+    for (int d = 0; d < all.count; d++)
+        all.dims[d] = d;
+    return all;
+}
+
+tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out)
+{
+    if (!mesh || !dims || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_slice: mesh, dims and out must not be NULL");
+    chosen kept;
+    TSR_TRY(choose_dims(mesh, "tsr_mesh_slice", dims, &kept));
+    int64_t base[TSR_MAX_DIMS] = {0};
+    int inside;
+    TSR_TRY(tsr_mesh_coordinate(mesh, base, &inside));
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_slice");
+    for (int i = 0; i < kept.count; i++) {
+        const int d = kept.dims[i];
+        base[d] = 0;
+        add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
+    }
+    if (mesh->grid.list)
+        return build_listed(&description, &mesh->grid, &kept, base, out);
+    description.grid.first = tsr_grid_rank(&mesh->grid, base);
+    return tsr_mesh_build(&description, out);
+}
+
+/* The stride of dims [begin, end) taken as one. False if they do not follow on from one another. */
+static bool merge_strides(const tsr_grid *grid, int begin, int end, int64_t *merged)
+{
+    int64_t stride = 0, size = 1;
+    for (int d = end - 1; d >= begin; d--) {
+        if (grid->shape[d] == 1)
+            continue;
+        if (size > 1 && grid->strides[d] != stride * size)
+            return false;
+        stride = size > 1 ? stride : grid->strides[d];
+        size *= grid->shape[d];
+    }
+    *merged = stride;
+    return true;
+}
+
+static int64_t merge_sizes(const tsr_grid *grid, int begin, int end)
+{
+    int64_t size = 1;
+    for (int d = begin; d < end; d++)
+        size *= grid->shape[d];
+    return size;
+}
+
+/* The names of dims [begin, end), joined by "_"; the caller releases `*out`, NULL for an unnamed mesh. */
+static tsr_status join_names(const tsr_mesh *mesh, int begin, int end, void **out)
+{
+    *out = NULL;
+    if (!mesh->names[0])
+        return TSR_OK;
+    size_t bytes = 0;
+    for (int d = begin; d < end; d++)
+        bytes += strlen(mesh->names[d]) + 1;
+    TSR_TRY(tsr_allocate(mesh->context, bytes, out));
+    tsr_text text = {*out, bytes, 0};
+    for (int d = begin; d < end; d++)
+        tsr_text_append(&text, "%s%s", d > begin ? "_" : "", mesh->names[d]);
+    return TSR_OK;
+}
+
+static tsr_status flatten_range(const tsr_mesh *mesh, int begin, int end, const char *name, tsr_mesh **out)
+{
+    const tsr_grid *grid = &mesh->grid;
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_flatten");
+    int64_t stride = 0;
+    const bool regular = !grid->list && merge_strides(grid, begin, end, &stride);
+    for (int d = 0; d < grid->ndim; d++) {
+        if (d < begin || d >= end)
+            add_dim(&description, grid->shape[d], grid->strides[d], mesh->names[d]);
+        else if (d == begin)
+            add_dim(&description, merge_sizes(grid, begin, end), stride, name);
+    }
+    if (regular)
+        return tsr_mesh_build(&description, out);
+    const chosen all = all_dims(mesh);
+    const int64_t base[TSR_MAX_DIMS] = {0};
+    return build_listed(&description, grid, &all, base, out);
+}
+
+tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **out)
+{
+    if (!mesh || !dims || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_flatten: mesh, dims and out must not be NULL");
+    chosen merged = all_dims(mesh);
+    if (*dims)
+        TSR_TRY(choose_dims(mesh, "tsr_mesh_flatten", dims, &merged));
+    const int begin = merged.dims[0], end = begin + merged.count;
+    if (merged.dims[merged.count - 1] != end - 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_flatten: dims \"%.200s\" are not adjacent; slice them out first", dims);
+    void *name;
+    TSR_TRY(join_names(mesh, begin, end, &name));
+    const tsr_status status = flatten_range(mesh, begin, end, name, out);
+    tsr_release(mesh->context, name);
+    return status;
+}
+
+static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape, const char *const *names)
+{
+    if (ndim < 1 || mesh->grid.ndim - 1 + ndim > TSR_MAX_DIMS)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
+                              mesh->grid.ndim, TSR_MAX_DIMS);
+    if (mesh->names[0] && !names)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names is NULL, but the mesh has named dims");
+    if (!mesh->names[0] && names && mesh->grid.ndim > 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names must be NULL, because the other dims have none");
+    int64_t product = 1;
+    for (int i = 0; i < ndim; i++) {
+        const int64_t rest = mesh->grid.shape[dim] / product;
+        if (shape[i] < 1 || rest % shape[i] != 0)
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_mesh_unflatten: shape[%d] is %lld, which does not divide the %lld ranks left of dim %d", i,
+                                  (long long)shape[i], (long long)rest, dim);
+        product *= shape[i];
+    }
+    if (product != mesh->grid.shape[dim])
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: shape has %lld ranks in all, but dim %d has %lld",
+                              (long long)product, dim, (long long)mesh->grid.shape[dim]);
+    return TSR_OK;
+}
+
+static void split_dim(const tsr_grid *grid, int dim, int ndim, const int64_t *shape, const char *const *names,
+                      tsr_mesh_description *description)
+{
+    int64_t stride = grid->strides[dim] * grid->shape[dim];
+    for (int i = 0; i < ndim; i++) {
+        stride /= shape[i];
+        add_dim(description, shape[i], stride, names ? names[i] : NULL);
+    }
+}
+
+tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
+                              tsr_mesh **out)
+{
+    if (!mesh || !dim || !shape || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: mesh, dim, shape and out must not be NULL");
+    chosen one;
+    TSR_TRY(choose_dims(mesh, "tsr_mesh_unflatten", dim, &one));
+    if (one.count != 1)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: dim is \"%.200s\", not one dim", dim);
+    TSR_TRY(check_unflatten(mesh, one.dims[0], ndim, shape, names));
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_unflatten");
+    description.named = names != NULL;
+    for (int d = 0; d < mesh->grid.ndim; d++) {
+        if (d == one.dims[0])
+            split_dim(&mesh->grid, d, ndim, shape, names, &description);
+        else
+            add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
+    }
+    if (!mesh->grid.list)
+        return tsr_mesh_build(&description, out);
+    const chosen all = all_dims(mesh);
+    const int64_t base[TSR_MAX_DIMS] = {0};
+    return build_listed(&description, &mesh->grid, &all, base, out);
+}

@@ -1,0 +1,167 @@
+#include <tessera/mesh.h>
+
+#include "base/memory.h"
+#include "base/settings.h"
+#include "base/text.h"
+#include "mesh/build.h"
+#include "mesh/geometry.h"
+#include <string.h>
+#include <tessera/sys/status.h>
+
+tsr_status tsr_mesh_create(tsr_comm *comm, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks, tsr_mesh **out)
+{
+    if (!comm || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_create: %s",
+                              comm ? "out is NULL" : "comm is NULL; tsr_mesh_create_abstract() needs none");
+    tsr_mesh_description description;
+    TSR_TRY(tsr_mesh_describe("tsr_mesh_create", tsr_comm_context(comm), comm, ndim, shape, names, ranks, &description));
+    return tsr_mesh_build(&description, out);
+}
+
+tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks,
+                                    tsr_mesh **out)
+{
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_create_abstract: out is NULL");
+    tsr_mesh_description description;
+    TSR_TRY(tsr_mesh_describe("tsr_mesh_create_abstract", NULL, NULL, ndim, shape, names, ranks, &description));
+    TSR_TRY(tsr_context_resolve(context, &description.context));
+    const tsr_status status = tsr_mesh_build(&description, out);
+    tsr_context_destroy(description.context);
+    return status;
+}
+
+tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh)
+{
+    if (mesh)
+        atomic_fetch_add_explicit(&mesh->references, 1, memory_order_relaxed);
+    return mesh;
+}
+
+void tsr_mesh_destroy(tsr_mesh *mesh)
+{
+    if (!mesh || atomic_fetch_sub_explicit(&mesh->references, 1, memory_order_acq_rel) > 1)
+        return;
+    if (mesh->slot_destroy)
+        mesh->slot_destroy(mesh->slot);
+    tsr_context *context = mesh->context;
+    tsr_release(context, mesh);
+    tsr_context_destroy(context);
+}
+
+int tsr_mesh_ndim(const tsr_mesh *mesh)
+{
+    return mesh->grid.ndim;
+}
+
+static bool has_dim(const tsr_mesh *mesh, int dim)
+{
+    return dim >= 0 && dim < mesh->grid.ndim;
+}
+
+int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim)
+{
+    return has_dim(mesh, dim) ? mesh->grid.shape[dim] : 0;
+}
+
+int64_t tsr_mesh_count(const tsr_mesh *mesh)
+{
+    return mesh->grid.count;
+}
+
+const char *tsr_mesh_name(const tsr_mesh *mesh, int dim)
+{
+    return has_dim(mesh, dim) ? mesh->names[dim] : NULL;
+}
+
+tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh)
+{
+    return mesh->comm;
+}
+
+tsr_context *tsr_mesh_context(const tsr_mesh *mesh)
+{
+    return mesh->context;
+}
+
+tsr_status tsr_mesh_find(const tsr_mesh *mesh, const char *name, int *dim)
+{
+    if (!mesh || !name || !dim)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_find: mesh, name and dim must not be NULL");
+    char known[256];
+    tsr_text list = {known, sizeof known, 0};
+    for (int d = 0; d < mesh->grid.ndim; d++) {
+        if (mesh->names[d] && strcmp(mesh->names[d], name) == 0) {
+            *dim = d;
+            return TSR_OK;
+        }
+        tsr_text_append(&list, "%s%s", d ? ", " : "", mesh->names[d] ? mesh->names[d] : "(unnamed)");
+    }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_find: the mesh has no dim \"%.64s\"; its dims are %s", name, known);
+}
+
+tsr_status tsr_mesh_rank_at(const tsr_mesh *mesh, const int64_t *coordinate, int64_t *rank)
+{
+    if (!mesh || !coordinate || !rank)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_rank_at: mesh, coordinate and rank must not be NULL");
+    for (int d = 0; d < mesh->grid.ndim; d++)
+        if (coordinate[d] < 0 || coordinate[d] >= mesh->grid.shape[d])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_rank_at: coordinate[%d] is %lld, not 0 to %lld", d,
+                                  (long long)coordinate[d], (long long)mesh->grid.shape[d] - 1);
+    *rank = tsr_mesh_rank(mesh, coordinate);
+    return TSR_OK;
+}
+
+tsr_status tsr_mesh_coordinate_of(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate, int *inside)
+{
+    if (!mesh || !coordinate || !inside)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_coordinate_of: mesh, coordinate and inside must not be NULL");
+    *inside = tsr_mesh_locate(mesh, rank, coordinate);
+    return TSR_OK;
+}
+
+tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate, int *inside)
+{
+    if (!mesh || !coordinate || !inside)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_coordinate: mesh, coordinate and inside must not be NULL");
+    *inside = mesh->comm && tsr_mesh_locate(mesh, tsr_comm_rank(mesh->comm), coordinate);
+    return TSR_OK;
+}
+
+int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b)
+{
+    return a == b || (a->hash == b->hash && tsr_grid_equal(&a->grid, &b->grid));
+}
+
+int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate)
+{
+    return tsr_grid_rank(&mesh->grid, coordinate);
+}
+
+bool tsr_mesh_locate(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate)
+{
+    return tsr_grid_locate(&mesh->grid, rank, coordinate);
+}
+
+const int64_t *tsr_mesh_shape(const tsr_mesh *mesh)
+{
+    return mesh->grid.shape;
+}
+
+uint64_t tsr_mesh_hash(const tsr_mesh *mesh)
+{
+    return mesh->hash;
+}
+
+void *tsr_mesh_slot(const tsr_mesh *mesh)
+{
+    return mesh->slot;
+}
+
+void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data))
+{
+    /* No part of the value that const protects; every mesh lies in allocated, writable memory. */
+    tsr_mesh *writable = (tsr_mesh *)mesh;
+    writable->slot = data;
+    writable->slot_destroy = destroy;
+}
