@@ -1,0 +1,307 @@
+/** What a redistribution must give, and the least that it must move. */
+#include "oracle.h"
+#include <stdlib.h>
+#include <string.h>
+
+/** The layout without mesh dims of size 1, every cut with its order written out. */
+static oracle_layout squeeze(const oracle_layout *layout)
+{
+    oracle_layout out = *layout;
+    out.mesh.ndim = 0;
+    for (int m = 0; m < layout->mesh.ndim; m++) {
+        if (layout->mesh.shape[m] == 1)
+            continue;
+        out.mesh.shape[out.mesh.ndim] = layout->mesh.shape[m];
+        out.placements[out.mesh.ndim] = layout->placements[m];
+        if (layout->placements[m].order == TSR_ORDER_DEFAULT)
+            out.placements[out.mesh.ndim].order = m;
+        out.mesh.ndim++;
+    }
+    return out;
+}
+
+static bool equal_meshes(const oracle_mesh *a, const oracle_mesh *b)
+{
+    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) != 0)
+        return false;
+    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+}
+
+static int64_t at_least_one(int64_t n)
+{
+    return n > 1 ? n : 1;
+}
+
+static bool equal_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a_count == b_count && memcmp(a, b, a_count * sizeof(*a)) == 0;
+}
+
+static bool equal_cut(const tsr_placement *a, const tsr_placement *b)
+{
+    return a->dim == b->dim && !a->balanced == !b->balanced && at_least_one(a->unit) == at_least_one(b->unit) &&
+           at_least_one(a->interleave) == at_least_one(b->interleave) && equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
+           equal_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
+}
+
+/** Cuts of every tensor dim on mesh dims not in `skip` are the same ones, in the same order. */
+static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const bool *skip)
+{
+    for (int d = 0; d < a->ndim; d++) {
+        int a_dims[TSR_MAX_DIMS], b_dims[TSR_MAX_DIMS];
+        const int a_count = oracle_cuts_of(a, d, a_dims), b_count = oracle_cuts_of(b, d, b_dims);
+        int i = 0, j = 0;
+        for (;; i++, j++) {
+            while (i < a_count && skip[a_dims[i]])
+                i++;
+            while (j < b_count && skip[b_dims[j]])
+                j++;
+            if (i == a_count || j == b_count)
+                break;
+            if (a_dims[i] != b_dims[j] || !equal_cut(&a->placements[a_dims[i]], &b->placements[b_dims[j]]))
+                return false;
+        }
+        if (i != a_count || j != b_count)
+            return false;
+    }
+    return true;
+}
+
+/** On every tensor dim, cuts on `removed` mesh dims come after all others. */
+static bool removed_cuts_are_last(const oracle_layout *layout, const bool *removed)
+{
+    for (int d = 0; d < layout->ndim; d++) {
+        int dims[TSR_MAX_DIMS];
+        const int count = oracle_cuts_of(layout, d, dims);
+        for (int c = 1; c < count; c++)
+            if (removed[dims[c - 1]] && !removed[dims[c]])
+                return false;
+    }
+    return true;
+}
+
+/** Own elements kept, nothing elsewhere: Shard -> Partial(sum) on some mesh dims, every other mesh dim the same on both sides. */
+static bool shortcut_holds(const oracle_layout *src, const oracle_layout *dst)
+{
+    bool takes[TSR_MAX_DIMS] = {false}, any = false;
+    for (int m = 0; m < src->mesh.ndim; m++) {
+        const tsr_placement *a = &src->placements[m], *b = &dst->placements[m];
+        takes[m] = a->kind == TSR_SHARD && b->kind == TSR_PARTIAL && b->op == TSR_SUM;
+        any = any || takes[m];
+        if (!takes[m] && (a->kind != b->kind || (a->kind == TSR_PARTIAL && a->op != b->op)))
+            return false;
+    }
+    return any && equal_cuts(src, dst, takes) && removed_cuts_are_last(src, takes);
+}
+
+void oracle_move_make(const oracle_layout *src, const oracle_layout *dst, oracle_move *out)
+{
+    *out = (oracle_move){.src = squeeze(src), .dst = squeeze(dst), .reduced_terms = 1, .divisor = 1};
+    out->same_mesh = equal_meshes(&out->src.mesh, &out->dst.mesh);
+    out->shortcut = out->same_mesh && shortcut_holds(&out->src, &out->dst);
+    for (int m = 0; m < out->src.mesh.ndim; m++) {
+        const tsr_placement *a = &out->src.placements[m], *b = &out->dst.placements[m];
+        if (a->kind != TSR_PARTIAL)
+            continue;
+        out->kept[m] = out->same_mesh && b->kind == TSR_PARTIAL && a->op == b->op;
+        if (out->kept[m])
+            continue;
+        out->reduced_terms *= out->src.mesh.shape[m];
+        out->divisor *= a->op == TSR_AVG ? out->src.mesh.shape[m] : 1;
+        out->reduced_op = a->op == TSR_AVG ? TSR_SUM : a->op;
+    }
+}
+
+bool oracle_in_place(const oracle_move *move)
+{
+    const bool none[TSR_MAX_DIMS] = {false};
+    return move->same_mesh && equal_cuts(&move->src, &move->dst, none);
+}
+
+void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+{
+    int64_t term = 0;
+    for (int m = 0; m < move->src.mesh.ndim; m++)
+        if (move->src.placements[m].kind == TSR_PARTIAL)
+            term = term * move->src.mesh.shape[m] + coordinate[m];
+    oracle_element(move->src.dtype, seed, global, term, value);
+}
+
+/** The element's value once the Partial dims that do not stay are reduced, in row-major order; `coordinate` says the others. */
+static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+{
+    unsigned char terms[ORACLE_MAX_RANKS * 16];
+    const size_t bytes = oracle_bytes(move->src.dtype);
+    for (int64_t t = 0; t < move->reduced_terms; t++) {
+        int64_t at[TSR_MAX_DIMS] = {0}, rest = t;
+        for (int m = move->src.mesh.ndim - 1; m >= 0; m--) {
+            const bool reduced = move->src.placements[m].kind == TSR_PARTIAL && !move->kept[m];
+            at[m] = reduced ? rest % move->src.mesh.shape[m] : move->kept[m] ? coordinate[m] : 0;
+            rest = reduced ? rest / move->src.mesh.shape[m] : rest;
+        }
+        oracle_source_value(move, seed, at, global, terms + (size_t)t * bytes);
+    }
+    if (move->reduced_terms == 1)
+        memcpy(value, terms, bytes);
+    else
+        oracle_reduce(move->src.dtype, move->reduced_op, move->divisor, terms, move->reduced_terms, value);
+}
+
+/** A coordinate of a new Partial(sum) or Partial(prod) that holds the identity instead of the value. */
+static const tsr_placement *filled_by(const oracle_move *move, const int64_t *coordinate)
+{
+    for (int m = 0; m < move->dst.mesh.ndim; m++) {
+        const tsr_placement *p = &move->dst.placements[m];
+        const bool is_new = p->kind == TSR_PARTIAL && !(move->same_mesh && move->kept[m]);
+        if (is_new && coordinate[m] != 0 && (p->op == TSR_SUM || p->op == TSR_PROD))
+            return p;
+    }
+    return NULL;
+}
+
+static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t global)
+{
+    bool all = true;
+    for (int d = layout->ndim - 1; d >= 0 && all; d--) {
+        int64_t *list = calloc((size_t)layout->shape[d] + 1, sizeof(*list));
+        const int64_t count = oracle_owned(layout, coordinate, d, list);
+        all = false;
+        for (int64_t i = 0; i < count; i++)
+            all = all || list[i] == global % layout->shape[d];
+        global /= layout->shape[d];
+        free(list);
+    }
+    return all;
+}
+
+void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+{
+    if (move->shortcut && owns(&move->src, coordinate, global)) {
+        oracle_source_value(move, seed, coordinate, global, value);
+        return;
+    }
+    const tsr_placement *fill = filled_by(move, coordinate);
+    if (move->shortcut)
+        oracle_identity(move->src.dtype, TSR_SUM, value);
+    else if (fill != NULL)
+        oracle_identity(move->src.dtype, fill->op, value);
+    else
+        reduced_value(move, seed, coordinate, global, value);
+}
+
+void oracle_fill(const oracle_move *move, uint64_t seed, bool expected, int64_t rank, unsigned char *out)
+{
+    const oracle_layout *layout = expected ? &move->dst : &move->src;
+    const int64_t position = oracle_mesh_position(&layout->mesh, rank);
+    if (position < 0)
+        return;
+    int64_t coordinate[TSR_MAX_DIMS];
+    oracle_mesh_coordinate(&layout->mesh, position, coordinate);
+    oracle_shard shard;
+    oracle_shard_create(layout, rank, &shard);
+    const size_t bytes = oracle_bytes(layout->dtype);
+    for (int64_t i = 0; i < shard.count; i++) {
+        const int64_t global = oracle_shard_global(&shard, i);
+        if (expected)
+            oracle_expected_value(move, seed, coordinate, global, out + (size_t)i * bytes);
+        else
+            oracle_source_value(move, seed, coordinate, global, out + (size_t)i * bytes);
+    }
+    oracle_shard_destroy(&shard);
+}
+
+/** One flag per (position, global element): whether the rank there holds it. */
+static bool *holders_of(const oracle_layout *layout)
+{
+    const int64_t positions = oracle_mesh_count(&layout->mesh), elements = oracle_count(layout);
+    bool *held = calloc((size_t)(positions * elements) + 1, sizeof(*held));
+    for (int64_t p = 0; p < positions; p++) {
+        oracle_shard shard;
+        oracle_shard_create(layout, layout->mesh.ranks[p], &shard);
+        for (int64_t i = 0; i < shard.count; i++)
+            held[p * elements + oracle_shard_global(&shard, i)] = true;
+        oracle_shard_destroy(&shard);
+    }
+    return held;
+}
+
+/** The number of a coordinate's combination of kept Partial coordinates. */
+static int64_t kept_key(const oracle_move *move, const oracle_mesh *mesh, int64_t position)
+{
+    int64_t coordinate[TSR_MAX_DIMS], key = 0;
+    oracle_mesh_coordinate(mesh, position, coordinate);
+    for (int m = 0; m < mesh->ndim; m++)
+        if (move->same_mesh && move->kept[m])
+            key = key * mesh->shape[m] + coordinate[m];
+    return key;
+}
+
+typedef struct census {
+    const oracle_move *move;
+    bool *src_held, *dst_held;
+    int64_t src_key[ORACLE_MAX_RANKS], dst_key[ORACLE_MAX_RANKS];
+    bool dst_fill[ORACLE_MAX_RANKS];        /**< holds the identity, not the value */
+    int64_t src_position[ORACLE_MAX_RANKS]; /**< of the rank at each destination position, or -1 */
+    int64_t elements, keys;
+} census;
+
+static void census_make(const oracle_move *move, census *out)
+{
+    *out = (census){.move = move, .elements = oracle_count(&move->src), .keys = 1};
+    out->src_held = holders_of(&move->src);
+    out->dst_held = holders_of(&move->dst);
+    for (int64_t p = 0; p < oracle_mesh_count(&move->src.mesh); p++)
+        out->src_key[p] = kept_key(move, &move->src.mesh, p);
+    for (int64_t p = 0; p < oracle_mesh_count(&move->dst.mesh); p++) {
+        int64_t coordinate[TSR_MAX_DIMS];
+        oracle_mesh_coordinate(&move->dst.mesh, p, coordinate);
+        out->dst_key[p] = kept_key(move, &move->dst.mesh, p);
+        out->dst_fill[p] = filled_by(move, coordinate) != NULL;
+        out->src_position[p] = oracle_mesh_position(&move->src.mesh, move->dst.mesh.ranks[p]);
+    }
+    for (int m = 0; m < move->src.mesh.ndim; m++)
+        out->keys *= move->kept[m] ? move->src.mesh.shape[m] : 1;
+}
+
+/** Elements received, all ranks together, for one element and one combination of kept coordinates. */
+static int64_t least_for(const census *c, int64_t key, int64_t element, int64_t *per_rank)
+{
+    const int64_t positions = oracle_mesh_count(&c->move->dst.mesh);
+    int64_t owners = 0, both = 0;
+    for (int64_t p = 0; p < positions; p++) {
+        if (c->dst_key[p] != key || c->dst_fill[p] || !c->dst_held[p * c->elements + element])
+            continue;
+        const int64_t s = c->src_position[p];
+        const bool has = s >= 0 && c->src_key[s] == key && c->src_held[s * c->elements + element];
+        owners++;
+        both += has;
+        if (per_rank != NULL && !has)
+            per_rank[c->move->dst.mesh.ranks[p]]++;
+    }
+    return c->move->reduced_terms > 1 ? c->move->reduced_terms + owners - 1 - (both > 0) : owners - both;
+}
+
+bool oracle_lower_bound(const oracle_move *move, int64_t ranks, int64_t *total, int64_t *per_rank)
+{
+    const int64_t bytes = (int64_t)oracle_bytes(move->src.dtype);
+    bool exact = !move->shortcut && move->reduced_terms == 1;
+    for (int m = 0; m < move->dst.mesh.ndim; m++)
+        exact = exact && (move->dst.placements[m].kind != TSR_PARTIAL || (move->same_mesh && move->kept[m]));
+    if (per_rank != NULL)
+        memset(per_rank, 0, (size_t)ranks * sizeof(*per_rank));
+    *total = 0;
+    if (move->shortcut)
+        return exact;
+    census c;
+    census_make(move, &c);
+    for (int64_t key = 0; key < c.keys; key++)
+        for (int64_t g = 0; g < c.elements; g++)
+            *total += bytes * least_for(&c, key, g, exact ? per_rank : NULL);
+    for (int64_t r = 0; exact && per_rank != NULL && r < ranks; r++)
+        per_rank[r] *= bytes;
+    free(c.src_held);
+    free(c.dst_held);
+    return exact;
+}

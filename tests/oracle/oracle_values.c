@@ -1,0 +1,273 @@
+/** Arithmetic of elements, one at a time: small floats by scaling doubles, integers modulo 2^64. */
+#include "oracle.h"
+#include <math.h>
+#include <string.h>
+
+typedef enum kind { FLOATING, SIGNED, UNSIGNED, BOOLEAN, COMPLEX } kind;
+
+/** `exponent` and `mantissa`: field widths. */
+typedef struct type {
+    const char *name;
+    size_t bytes;
+    kind kind;
+    int exponent, mantissa;
+} type;
+
+static const type types[TSR_DTYPE_END] = {
+    [TSR_F64] = {"f64", 8, FLOATING, 11, 52}, [TSR_F32] = {"f32", 4, FLOATING, 8, 23},      [TSR_F16] = {"f16", 2, FLOATING, 5, 10},
+    [TSR_BF16] = {"bf16", 2, FLOATING, 8, 7}, [TSR_F8E4M3] = {"f8e4m3", 1, FLOATING, 4, 3}, [TSR_F8E5M2] = {"f8e5m2", 1, FLOATING, 5, 2},
+    [TSR_I64] = {"i64", 8, SIGNED, 0, 0},     [TSR_I32] = {"i32", 4, SIGNED, 0, 0},         [TSR_I16] = {"i16", 2, SIGNED, 0, 0},
+    [TSR_I8] = {"i8", 1, SIGNED, 0, 0},       [TSR_U64] = {"u64", 8, UNSIGNED, 0, 0},       [TSR_U32] = {"u32", 4, UNSIGNED, 0, 0},
+    [TSR_U16] = {"u16", 2, UNSIGNED, 0, 0},   [TSR_U8] = {"u8", 1, UNSIGNED, 0, 0},         [TSR_BOOL] = {"bool", 1, BOOLEAN, 0, 0},
+    [TSR_C64] = {"c64", 8, COMPLEX, 8, 23},   [TSR_C128] = {"c128", 16, COMPLEX, 11, 52},
+};
+
+const char *oracle_dtype_name(tsr_dtype dtype)
+{
+    return types[dtype].name;
+}
+
+size_t oracle_bytes(tsr_dtype dtype)
+{
+    return types[dtype].bytes;
+}
+
+bool oracle_has_op(tsr_dtype dtype, tsr_reduce_op op)
+{
+    switch (types[dtype].kind) {
+    case FLOATING:
+        return true;
+    case COMPLEX:
+        return op == TSR_SUM || op == TSR_AVG || op == TSR_PROD;
+    case BOOLEAN:
+        return op == TSR_MIN || op == TSR_MAX;
+    default:
+        return op != TSR_AVG;
+    }
+}
+
+static uint64_t load(const unsigned char *value, size_t bytes)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < bytes; i++)
+        bits |= (uint64_t)value[i] << (8 * i);
+    return bits;
+}
+
+static void store(unsigned char *value, size_t bytes, uint64_t bits)
+{
+    for (size_t i = 0; i < bytes; i++)
+        value[i] = (unsigned char)(bits >> (8 * i));
+}
+
+/** The e4m3fn variant spends the largest exponent on numbers: its only NaN has all ones. */
+static bool is_fn(const type *t)
+{
+    return t->exponent == 4;
+}
+
+static uint64_t field(int bits)
+{
+    return (UINT64_C(1) << bits) - 1;
+}
+
+/** The largest code of a number; one more is infinity (the fn variant: NaN). */
+static uint64_t largest_code(const type *t)
+{
+    return is_fn(t) ? 0x7e : (field(t->exponent) << t->mantissa) - 1;
+}
+
+static uint64_t nan_code(const type *t)
+{
+    return is_fn(t) ? 0x7f : (field(t->exponent) << t->mantissa) | (UINT64_C(1) << (t->mantissa - 1));
+}
+
+/** Exact: every type here fits into a double. */
+static double decode(const type *t, uint64_t bits)
+{
+    const int width = 1 + t->exponent + t->mantissa;
+    const uint64_t code = bits & field(width - 1);
+    const bool negative = bits >> (width - 1) & 1;
+    const int bias = (1 << (t->exponent - 1)) - 1;
+    double magnitude;
+    if (code > largest_code(t))
+        magnitude = code == largest_code(t) + 1 && !is_fn(t) ? INFINITY : NAN;
+    else if (code >> t->mantissa == 0)
+        magnitude = ldexp((double)code, 1 - bias - t->mantissa);
+    else
+        magnitude =
+            ldexp((double)((code & field(t->mantissa)) | (UINT64_C(1) << t->mantissa)), (int)(code >> t->mantissa) - bias - t->mantissa);
+    return negative ? -magnitude : magnitude;
+}
+
+/** To nearest, ties to even: the value is scaled so that one unit in the last place is 1, then rounded to an integer. */
+static uint64_t encode(const type *t, double value)
+{
+    const uint64_t sign = (uint64_t)(signbit(value) != 0) << (t->exponent + t->mantissa);
+    const int bias = (1 << (t->exponent - 1)) - 1;
+    if (isnan(value))
+        return nan_code(t);
+    if (isinf(value))
+        return is_fn(t) ? nan_code(t) : sign | (largest_code(t) + 1);
+    if (value == 0)
+        return sign;
+    int exponent = ilogb(value);
+    if (exponent < 1 - bias)
+        exponent = 1 - bias;
+    const double units = nearbyint(ldexp(fabs(value), t->mantissa - exponent));
+    /* A carry into the next exponent, and a subnormal that becomes normal, come out right by plain addition of codes. */
+    const uint64_t code = ((uint64_t)(exponent + bias - 1) << t->mantissa) + (uint64_t)units;
+    if (code > largest_code(t))
+        return is_fn(t) ? nan_code(t) : sign | (largest_code(t) + 1);
+    return sign | code;
+}
+
+static bool accumulates_in_double(const type *t)
+{
+    return t->mantissa == 52;
+}
+
+/** One operation in the accumulator's type, which is f32 for all but f64 and c128. */
+static double round_to_accumulator(const type *t, double value)
+{
+    return accumulates_in_double(t) ? value : (double)(float)value;
+}
+
+/* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32 operation: 53 >= 2 * 24 + 2 bits. */
+static double combine(const type *t, tsr_reduce_op op, double a, double b)
+{
+    return round_to_accumulator(t, op == TSR_PROD ? a * b : a + b);
+}
+
+/** NaN if either is; -0 below +0. */
+static double pick(tsr_reduce_op op, double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return NAN;
+    const bool a_less = a < b || (a == b && signbit(a) && !signbit(b));
+    return (op == TSR_MIN) == a_less ? a : b;
+}
+
+static void reduce_floating(const type *t, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                            unsigned char *value)
+{
+    double accumulator = decode(t, load(terms, t->bytes));
+    for (int64_t i = 1; i < count; i++) {
+        const double term = decode(t, load(terms + (size_t)i * t->bytes, t->bytes));
+        accumulator = op == TSR_MIN || op == TSR_MAX ? pick(op, accumulator, term) : combine(t, op, accumulator, term);
+    }
+    if (divisor > 1)
+        accumulator = round_to_accumulator(t, accumulator / (double)divisor);
+    store(value, t->bytes, encode(t, accumulator));
+}
+
+static void reduce_complex(const type *t, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                           unsigned char *value)
+{
+    const size_t half = t->bytes / 2;
+    double real = decode(t, load(terms, half)), imaginary = decode(t, load(terms + half, half));
+    for (int64_t i = 1; i < count; i++) {
+        const unsigned char *at = terms + (size_t)i * t->bytes;
+        const double x = decode(t, load(at, half)), y = decode(t, load(at + half, half)), a = real, b = imaginary;
+        if (op == TSR_PROD) {
+            real = round_to_accumulator(t, combine(t, op, a, x) - combine(t, op, b, y));
+            imaginary = round_to_accumulator(t, combine(t, op, a, y) + combine(t, op, b, x));
+        } else {
+            real = combine(t, op, a, x);
+            imaginary = combine(t, op, b, y);
+        }
+    }
+    if (divisor > 1) {
+        real = round_to_accumulator(t, real / (double)divisor);
+        imaginary = round_to_accumulator(t, imaginary / (double)divisor);
+    }
+    store(value, half, encode(t, real));
+    store(value + half, half, encode(t, imaginary));
+}
+
+/** The bits as a key that orders like the number: the sign bit of signed types turned over. */
+static uint64_t order_key(const type *t, uint64_t bits)
+{
+    return t->kind == SIGNED ? bits ^ (UINT64_C(1) << (8 * t->bytes - 1)) : bits;
+}
+
+static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count, unsigned char *value)
+{
+    uint64_t accumulator = load(terms, t->bytes);
+    for (int64_t i = 1; i < count; i++) {
+        const uint64_t term = load(terms + (size_t)i * t->bytes, t->bytes);
+        const bool less = order_key(t, term) < order_key(t, accumulator);
+        if (op == TSR_SUM)
+            accumulator += term;
+        else if (op == TSR_PROD)
+            accumulator *= term;
+        else if (less == (op == TSR_MIN))
+            accumulator = term;
+    }
+    store(value, t->bytes, accumulator);
+}
+
+void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *value)
+{
+    const type *t = &types[dtype];
+    if (t->kind == FLOATING)
+        reduce_floating(t, op, divisor, terms, count, value);
+    else if (t->kind == COMPLEX)
+        reduce_complex(t, op, divisor, terms, count, value);
+    else
+        reduce_integer(t, op, terms, count, value);
+}
+
+void oracle_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
+{
+    const type *t = &types[dtype];
+    memset(value, 0, t->bytes);
+    const size_t part = t->kind == COMPLEX ? t->bytes / 2 : t->bytes;
+    if (t->kind != FLOATING && t->kind != COMPLEX)
+        store(value, part, op == TSR_PROD);
+    else if (op == TSR_PROD)
+        store(value, part, encode(t, 1.0));
+    else
+        for (size_t at = 0; at < t->bytes; at += part)
+            store(value + at, part, encode(t, -0.0));
+}
+
+void oracle_convert(tsr_dtype from, const unsigned char *value, tsr_dtype to, unsigned char *out)
+{
+    store(out, types[to].bytes, encode(&types[to], decode(&types[from], load(value, types[from].bytes))));
+}
+
+/** splitmix64's finalizer. */
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/** One part in two is any bits at all; the rest are numbers whose sums depend on order, and values that rules single out. */
+static uint64_t floating_bits(const type *t, uint64_t random)
+{
+    static const double special[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, 448.0, 65504.0};
+    const int choice = (int)(random >> 60);
+    if (choice < 8)
+        return mix(random);
+    if (choice == 8)
+        return encode(t, special[random & 7]);
+    return encode(t, ldexp((double)(int64_t)(random >> 11 & field(24)) - 0x1p23, -26 + (int)(random & 7)));
+}
+
+void oracle_element(tsr_dtype dtype, uint64_t seed, int64_t global, int64_t term, unsigned char *value)
+{
+    const type *t = &types[dtype];
+    const uint64_t random = mix(mix(mix(seed) + (uint64_t)global) + (uint64_t)term);
+    if (t->kind == FLOATING) {
+        store(value, t->bytes, floating_bits(t, random));
+    } else if (t->kind == COMPLEX) {
+        store(value, t->bytes / 2, floating_bits(t, random));
+        store(value + t->bytes / 2, t->bytes / 2, floating_bits(t, mix(random)));
+    } else {
+        store(value, t->bytes, t->kind == BOOLEAN ? random & 1 : random);
+    }
+}

@@ -1,0 +1,68 @@
+#include "support.h"
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char case_text[1024] = "no case yet";
+static unsigned limit;
+
+uint64_t test_seed(void)
+{
+    static uint64_t seed;
+    if (seed == 0) {
+        const char *text = getenv("TSR_TEST_SEED");
+        seed = text != NULL ? strtoull(text, NULL, 0) : 1;
+        fprintf(stderr, "seed %llu (set TSR_TEST_SEED for another)\n", (unsigned long long)seed);
+    }
+    return seed;
+}
+
+double test_seconds(double fallback)
+{
+    const char *text = getenv("TSR_TEST_SECONDS");
+    if (text != NULL)
+        return atof(text);
+    return getenv("TSR_TEST_THIN") != NULL ? fallback / 4 : fallback;
+}
+
+double test_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void late(int signal_number)
+{
+    (void)signal_number;
+    static const char head[] = "\nhangs: ";
+    if (write(2, head, sizeof(head) - 1) < 0 || write(2, case_text, strlen(case_text)) < 0 || write(2, "\n", 1) < 0)
+        _exit(4);
+    _exit(3);
+}
+
+void test_watchdog(unsigned seconds)
+{
+    limit = seconds;
+    signal(SIGALRM, late);
+    alarm(seconds);
+}
+
+void test_case(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(case_text, sizeof(case_text), format, arguments);
+    va_end(arguments);
+    if (limit > 0)
+        alarm(limit);
+}
+
+const char *test_case_text(void)
+{
+    return case_text;
+}
