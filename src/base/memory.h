@@ -2,13 +2,9 @@
 #ifndef TSR_BASE_MEMORY_H
 #define TSR_BASE_MEMORY_H
 
-#include <stddef.h>
-#include <tessera/context.h>
+#include <tessera/sys/memory.h>
 
-/** `bytes` may be 0: then `*out` is a pointer that can be released. TSR_ERROR_MEMORY says how much was wanted. */
-tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out);
-
-/** The same, all zero. */
+/** tsr_allocate(), all zero. */
 tsr_status tsr_allocate_zeroed(tsr_context *context, size_t bytes, void **out);
 
 /** `count` elements of `bytes`, all zero; an overflow of the product is TSR_ERROR_MEMORY. */
@@ -17,8 +13,5 @@ tsr_status tsr_allocate_array(tsr_context *context, size_t count, size_t bytes, 
 /** Grows an array to hold at least `wanted` elements of `bytes`, doubling; keeps what it holds. `*array` may start as NULL with *capacity
  * 0. */
 tsr_status tsr_reserve(tsr_context *context, void **array, size_t *capacity, size_t wanted, size_t bytes);
-
-/** NULL is fine. */
-void tsr_release(tsr_context *context, void *memory);
 
 #endif
