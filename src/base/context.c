@@ -69,8 +69,8 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
     TSR_TRY(tsr_environment_apply(options.environment, options.environment_user, settings));
     /* Asked once: under a hypervisor CPUID takes microseconds, and every call on the host device wants to know. */
-    if (!settings->kernels[0])
-        snprintf(settings->kernels, sizeof settings->kernels, "%s", tsr_processor_kernels());
+    if (!settings->kernels)
+        settings->kernels = tsr_processor_kernels();
     return TSR_OK;
 }
 
@@ -110,7 +110,7 @@ const char *tsr_context_kernels(const tsr_context *context)
     tsr_settings defaults;
     if (!context && decide(NULL, &defaults) != TSR_OK)
         return tsr_processor_kernels();
-    return tsr_processor_name(context ? context->settings.kernels : defaults.kernels);
+    return context ? context->settings.kernels : defaults.kernels;
 }
 
 const tsr_settings *tsr_context_settings(const tsr_context *context)

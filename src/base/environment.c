@@ -2,7 +2,6 @@
 
 #include "base/processor.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
@@ -95,6 +94,6 @@ tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, 
     if (!tsr_processor_runs(name))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is \"%s\", but the best that this processor runs is \"%s\"", source, name,
                               tsr_processor_kernels());
-    snprintf(settings->kernels, sizeof settings->kernels, "%s", name);
+    settings->kernels = name;
     return TSR_OK;
 }

@@ -12,9 +12,9 @@ typedef struct tsr_settings {
     void *log_user;
     tsr_log_level log_level;
     size_t plan_cache_entries;
-    char kernels[16];   /**< those in use: by options or TSR_KERNELS, else the best; never empty */
-    int64_t timeout_ms; /**< TSR_TIMEOUT_MS; -1: not set */
-    int64_t spin;       /**< TSR_SPIN; -2: not set */
+    const char *kernels; /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    int64_t timeout_ms;  /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;        /**< TSR_SPIN; -2: not set */
 } tsr_settings;
 
 /** `context` must not be NULL. */
