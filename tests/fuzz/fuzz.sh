@@ -9,7 +9,7 @@ mkdir "$found/new" "$found/bad"
 if ! "$1" -max_total_time="${TSR_FUZZ_SECONDS:-15}" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
     -artifact_prefix="$found/bad/" "$found/new" "$2" 2> "$found/log"; then
     tail -n 60 "$found/log"
-    for file in "$found"/bad/*; do
+    for file in $(find "$found/bad" -type f); do
         od -An -tx1 "$file"
     done
     exit 1

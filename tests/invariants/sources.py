@@ -10,7 +10,7 @@ import tree
 TEXT = (".c", ".h", ".cc", ".py", ".sh", ".md", ".build", ".txt", ".1", "")
 MACHINE = re.compile("|".join(["/" + "work/", "/" + "root/", "/" + r"home/\w", "/" + "tmp/build"]))
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
-FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 80, 140
+FILE_LINES, FUNCTION_LINES = 600, 80
 
 
 def functions(lines):
@@ -44,8 +44,6 @@ def main(root):
     report.check(f"no source file has more than {FILE_LINES} lines", (path for path, lines in code.items() if len(lines) > FILE_LINES + 1))
     report.check(f"no function has more than {FUNCTION_LINES} lines",
                  (f"{path}:{n}: {length}" for path, lines in code.items() for n, length in functions(lines) if length > FUNCTION_LINES))
-    report.check(f"no line of code has more than {COLUMNS} columns",
-                 (f"{path}:{n}" for path, lines in code.items() for n, line in enumerate(lines, 1) if len(line) > COLUMNS))
     report.check("no line ends in spaces", (f"{path}:{n}" for path, lines in texts.items() for n, line in enumerate(lines, 1)
                                             if line != line.rstrip() and path.suffix != ".md"))
     report.finish()
