@@ -9,8 +9,9 @@ import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
-VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$|^(cblas|openblas_config)\.h$")
-VENDOR_HOME = ("src/device/cuda", "src/comm/nccl", "src/comm/mpi", "src/ops", "include/tessera/mpi.h", "include/tessera/cuda.h")
+VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
+VENDOR_HOME = ("src/device/cuda", "src/comm/nccl", "src/comm/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h")
+BLAS = re.compile(r"^(f77blas|cblas|openblas_config)\.h$")
 
 
 def includes(path):
@@ -48,6 +49,9 @@ def main(root):
     outside = [path for path in sources if not str(path.relative_to(root)).startswith(VENDOR_HOME)]
     report.check("vendors' headers stay in the folders of their engines",
                  (f"{path.relative_to(root)}: {name}" for path in outside for _, name in includes(path) if VENDOR.match(name)))
+    library = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and "ops" not in path.parts]
+    report.check("of the library, src/ops alone knows BLAS",
+                 (f"{path.relative_to(root)}: {name}" for path in library for _, name in includes(path) if BLAS.match(name)))
     public = [path for path in tree.headers(root) if "sys" not in path.parts]
     report.check("users' headers do not include those for back-end writers",
                  (f"{path.name}: {name}" for path in public for _, name in includes(path) if name.startswith("tessera/sys/")))
