@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define SINGLE_NAME "model.safetensors"
-#define INDEX_NAME "model.safetensors.index.json"
+#define INDEX_NAME  "model.safetensors.index.json"
 
 typedef struct part {
     char *path;
@@ -61,8 +61,8 @@ static tsr_status check_file_name(const char *path, const char *tensor, const js
 {
     const char *const name = json_is_string(value) ? json_string_value(value) : "";
     if (name[0] == '\0' || strchr(name, '/') != NULL)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"", path,
-                              tensor, name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"",
+                              path, tensor, name);
     return TSR_OK;
 }
 
@@ -80,7 +80,8 @@ static tsr_status open_parts(const char *path, llama_checkpoint *checkpoint)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no object weight_map", path);
     const char *tensor;
     json_t *value;
-    json_object_foreach (map, tensor, value) {
+    json_object_foreach(map, tensor, value)
+    {
         TSR_TRY(check_file_name(path, tensor, value));
         const char *const file_name = json_string_value(value);
         if (find_part(checkpoint, file_name) == NULL)
@@ -104,7 +105,7 @@ static tsr_status load_index(const char *path, llama_checkpoint *checkpoint)
 
 static tsr_status open_indexed(llama_checkpoint *checkpoint)
 {
-    char *path;
+    char *path = NULL;
     TSR_TRY(join(checkpoint->directory, INDEX_NAME, &path));
     const tsr_status status = load_index(path, checkpoint);
     free(path);
@@ -113,7 +114,7 @@ static tsr_status open_indexed(llama_checkpoint *checkpoint)
 
 static tsr_status open_directory(llama_checkpoint *checkpoint)
 {
-    char *single;
+    char *single = NULL;
     TSR_TRY(join(checkpoint->directory, SINGLE_NAME, &single));
     const bool has_single = access(single, F_OK) == 0;
     free(single);

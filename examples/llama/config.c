@@ -7,7 +7,7 @@
 #include <tessera/sys/status.h>
 
 /* Larger than any model, and small enough that no product of three sizes overflows. */
-#define SIZE_LIMIT (INT64_C(1) << 20)
+#define SIZE_LIMIT  (INT64_C(1) << 20)
 #define TOKEN_LIMIT (INT64_C(1) << 31)
 
 /* What every reader below needs: the object, and what sentences call it. */
@@ -97,15 +97,16 @@ static tsr_status read_sizes(source from, llama_config *config)
 static tsr_status read_heads(source from, llama_config *config)
 {
     if (config->heads % config->kv_heads != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: num_attention_heads, %lld, must be a multiple of num_key_value_heads, %lld", from.name,
-                              (long long)config->heads, (long long)config->kv_heads);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: num_attention_heads, %lld, must be a multiple of num_key_value_heads, %lld",
+                              from.name, (long long)config->heads, (long long)config->kv_heads);
     if (!missing(from, "head_dim"))
         TSR_TRY(read_size(from, "head_dim", &config->head_dim));
     else if (config->hidden_size % config->heads == 0)
         config->head_dim = config->hidden_size / config->heads;
     else
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: hidden_size, %lld, must be a multiple of num_attention_heads, %lld, or head_dim be given",
-                              from.name, (long long)config->hidden_size, (long long)config->heads);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: hidden_size, %lld, must be a multiple of num_attention_heads, %lld, or head_dim be given", from.name,
+                              (long long)config->hidden_size, (long long)config->heads);
     if (config->head_dim % 2 != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: head_dim, %lld, must be even: rotary positions turn pairs", from.name,
                               (long long)config->head_dim);
@@ -195,10 +196,8 @@ static tsr_status read_rope_object(source from, const char *key, llama_rope_conf
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be an object", from.name, key);
     const char *field;
     json_t *value;
-    json_object_foreach (inner.object, field, value)
-        if (json_is_object(value))
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: %s holds one object a kind of layer (\"%.80s\"); a Llama has one for all",
-                                  from.name, key, field);
+    json_object_foreach(inner.object, field, value) if (json_is_object(value)) return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED, "%s: %s holds one object a kind of layer (\"%.80s\"); a Llama has one for all", from.name, key, field);
     if (!missing(inner, "rope_theta"))
         TSR_TRY(read_number(inner, "rope_theta", &rope->theta));
     TSR_TRY(read_whole_rotary(inner));

@@ -13,9 +13,9 @@ typedef enum llama_rope_type { LLAMA_ROPE_DEFAULT, LLAMA_ROPE_LINEAR, LLAMA_ROPE
 typedef struct llama_rope_config {
     llama_rope_type type;
     double theta;
-    double factor;                                     /**< linear, llama3 */
+    double factor;                                      /**< linear, llama3 */
     double low_frequency_factor, high_frequency_factor; /**< llama3 */
-    double original_positions;                         /**< llama3 */
+    double original_positions;                          /**< llama3 */
 } llama_rope_config;
 
 #define LLAMA_MAX_END_TOKENS 32
@@ -37,7 +37,8 @@ typedef struct llama_config {
 
 /**
  * Reads `length` bytes of JSON; `name` is what sentences call them. TSR_ERROR_ARGUMENT: no JSON, a field missing, of the wrong type or out
- * of range. TSR_ERROR_UNSUPPORTED: another model than a Llama, quantized weights, a rope type or activation that this program does not know.
+ * of range. TSR_ERROR_UNSUPPORTED: another model than a Llama, quantized weights, a rope type or activation that this program does not
+ * know.
  */
 tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out);
 

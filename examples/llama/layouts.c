@@ -54,7 +54,7 @@ static void cut_keys(const llama_layouts *layouts, int64_t size, char *text)
     snprintf(text, TEXT_BYTES, "S(0;unit=%lld)%s", (long long)size, layouts->spread ? ",R" : "");
 }
 
-/* Where a linear layer lives, its sizes and how it is cut. */
+/* Where a linear layer lives, its sizes and how it is linear. */
 typedef struct cut {
     const tsr_mesh *mesh;
     int64_t out, in;
@@ -87,8 +87,7 @@ static void cut_linear(const llama_layouts *layouts, llama_linear_kind kind, cut
     case LLAMA_UP:
         *out = (cut){layouts->ranks, config->intermediate_size, config->hidden_size, "S(0)", "S(0)"};
         break;
-    case LLAMA_DOWN:
-    case LLAMA_LINEAR_KINDS:
+    default: /* LLAMA_DOWN */
         *out = (cut){layouts->ranks, config->hidden_size, config->intermediate_size, "S(1)", "R"};
         break;
     }
@@ -96,11 +95,11 @@ static void cut_linear(const llama_layouts *layouts, llama_linear_kind kind, cut
 
 tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight, tsr_layout **bias)
 {
-    cut cut;
-    cut_linear(layouts, kind, &cut);
+    cut linear = {0};
+    cut_linear(layouts, kind, &linear);
     tsr_layout *made;
-    TSR_TRY(tsr_layout_parse(cut.mesh, cut.weight, 2, (const int64_t[]){cut.out, cut.in}, TSR_F32, &made));
-    const tsr_status status = tsr_layout_parse(cut.mesh, cut.bias, 1, &cut.out, TSR_F32, bias);
+    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, TSR_F32, &made));
+    const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, TSR_F32, bias);
     if (status == TSR_OK)
         *weight = made;
     else

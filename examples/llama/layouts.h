@@ -1,6 +1,6 @@
 /**
- * How a Llama's weights lie on the ranks. This is all that tensor parallelism asks of a model: what the activations between the weights look
- * like follows from the rules of the layers (tsr_linear_propagate()).
+ * How a Llama's weights lie on the ranks. This is all that tensor parallelism asks of a model: what the activations between the weights
+ * look like follows from the rules of the layers (tsr_linear_propagate()).
  *
  *     embedding, output   (vocab, hidden)          vocabulary-parallel: S(0)
  *     q                   (heads*dim, hidden)      column-parallel, cut at whole groups of heads: S(0;unit=group*dim)

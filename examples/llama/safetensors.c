@@ -40,8 +40,8 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
 static tsr_status read_shape(const reader *from, const json_t *value, safetensors_entry *entry)
 {
     if (!json_is_array(value) || json_array_size(value) > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes", from->name, entry->name,
-                              TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes", from->name,
+                              entry->name, TSR_MAX_DIMS);
     entry->ndim = (int)json_array_size(value);
     entry->bytes = (int64_t)tsr_dtype_bytes(entry->dtype);
     for (int i = 0; i < entry->ndim; i++) {
@@ -63,8 +63,9 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s must be two whole numbers", from->name, entry->name);
     const int64_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || end > from->data_bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors",
-                              from->name, entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors", from->name,
+                              entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
     if (end - begin != entry->bytes)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has %lld bytes by its data_offsets, but %lld by its shape and dtype",
                               from->name, entry->name, (long long)(end - begin), (long long)entry->bytes);
@@ -78,7 +79,8 @@ static tsr_status read_entry(const reader *from, const char *name, const json_t 
     if (entry->name == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for the name of tensor %.200s", from->name, name);
     if (!json_is_object(value))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name, name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
+                              name);
     TSR_TRY(read_dtype(from, name, json_object_get(value, "dtype"), &entry->dtype));
     TSR_TRY(read_shape(from, json_object_get(value, "shape"), entry));
     return read_offsets(from, json_object_get(value, "data_offsets"), entry);
@@ -107,8 +109,9 @@ static tsr_status check_gapless(const reader *from, safetensors *file)
     for (size_t i = 0; i < file->count; i++) {
         const safetensors_entry *const entry = &file->entries[i];
         if (entry->offset != at)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s", from->name,
-                                  entry->name, (long long)entry->offset, (long long)at, entry->offset < at ? "overlap" : "leave a gap");
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
+                                  from->name, entry->name, (long long)entry->offset, (long long)at,
+                                  entry->offset < at ? "overlap" : "leave a gap");
         at += entry->bytes;
     }
     if (at != from->data_offset + from->data_bytes)
@@ -121,7 +124,8 @@ static tsr_status read_entries(const reader *from, json_t *header, safetensors *
 {
     const char *name;
     json_t *value;
-    json_object_foreach (header, name, value) {
+    json_object_foreach(header, name, value)
+    {
         if (strcmp(name, "__metadata__") == 0)
             continue;
         /* Counted before it is read, so that closing the file frees a name whose entry is refused. */
@@ -162,11 +166,10 @@ tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, s
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name, bytes);
     const uint64_t header_bytes = little_endian(data);
     if (header_bytes > HEADER_LIMIT || header_bytes > bytes - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d", name,
-                              (unsigned long long)header_bytes, bytes, HEADER_LIMIT);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
+                              name, (unsigned long long)header_bytes, bytes, HEADER_LIMIT);
     json_error_t error;
-    json_t *const header =
-        json_loadb((const char *)data + PREFIX_BYTES, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
+    json_t *const header = json_loadb((const char *)data + PREFIX_BYTES, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
     if (header == NULL)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position, error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;

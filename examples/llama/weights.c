@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tessera/sys/status.h>
 
 /* Random tensors are `center` plus a uniform deviation of at most `width`. */
@@ -18,16 +19,25 @@ typedef struct loader {
     llama_weights *weights;
 } loader;
 
+/* "512x192" */
+static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS * 21])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < ndim; i++)
+        length += (size_t)sprintf(text + length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
+}
+
 static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry, const tsr_layout *layout)
 {
+    const int ndim = tsr_layout_ndim(layout);
     const int64_t *const shape = tsr_layout_shape(layout);
-    int equal = entry->ndim == tsr_layout_ndim(layout);
-    for (int i = 0; equal && i < entry->ndim; i++)
-        equal = entry->shape[i] == shape[i];
-    if (!equal)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has %d dims, the first of size %lld; config.json asks for %lldx%lld (a norm or bias: %lld)",
-                              path, name, entry->ndim, (long long)(entry->ndim > 0 ? entry->shape[0] : 1), (long long)shape[0],
-                              (long long)(tsr_layout_ndim(layout) > 1 ? shape[1] : 1), (long long)shape[0]);
+    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof(shape[0])) != 0) {
+        char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
+        print_shape(entry->ndim, entry->shape, found);
+        print_shape(ndim, shape, wanted);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path, name, found, wanted);
+    }
     if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
                               tsr_dtype_name(entry->dtype));
@@ -46,32 +56,28 @@ static tsr_status read_file(const loader *from, const char *name, const tsr_layo
     return TSR_OK;
 }
 
-/* The one interval of a dim that this rank owns: none of our cuts leaves two. */
-static tsr_interval own_interval(const int64_t *shape, const int64_t *offset, int dim, int ndim)
+/* Every element by its global index, so that all meshes get the same tensor. None of our cuts leaves a rank two intervals of a dim. */
+static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
-    return dim < ndim ? (tsr_interval){offset[dim], offset[dim] + shape[dim]} : (tsr_interval){0, 1};
-}
-
-/* Every element by its global index, so that all meshes get the same tensor. */
-static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread spread, tsr_dtensor **out)
-{
-    const int ndim = tsr_layout_ndim(layout);
-    const int64_t width = ndim > 1 ? tsr_layout_shape(layout)[1] : 1;
+    const int matrix = tsr_layout_ndim(layout) > 1;
+    const int64_t width = matrix ? tsr_layout_shape(layout)[1] : 1;
     const uint64_t stream = llama_random_stream(from->source->seed, name);
     int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
     TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), out));
-    const tsr_interval rows = own_interval(shape, offset, 0, ndim), columns = own_interval(shape, offset, 1, ndim);
-    float *element = llama_local(*out);
-    for (int64_t row = rows.begin; row < rows.end; row++)
-        for (int64_t column = columns.begin; column < columns.end; column++)
-            *element++ = spread.center + spread.width * llama_random_symmetric(stream, (uint64_t)(row * width + column));
+    const int64_t columns = matrix ? shape[1] : 1, first_column = matrix ? offset[1] : 0;
+    float *const elements = llama_local(*out);
+    for (int64_t row = 0; row < shape[0]; row++)
+        for (int64_t column = 0; column < columns; column++) {
+            const int64_t index = (offset[0] + row) * width + first_column + column;
+            elements[row * columns + column] = values.center + values.width * llama_random_symmetric(stream, (uint64_t)index);
+        }
     return TSR_OK;
 }
 
-static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread spread, tsr_dtensor **out)
+static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
-    return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, spread, out);
+    return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
 }
 
 /* Keeps the size of vectors that go through a matrix of `in` columns: a uniform deviation of variance 1 / in. */
@@ -103,12 +109,9 @@ static const struct {
     const char *name;
     int in_mlp;
 } LINEAR_NAMES[LLAMA_LINEAR_KINDS] = {
-    [LLAMA_QUERY] = {"self_attn.q_proj", 0},
-    [LLAMA_KEY] = {"self_attn.k_proj", 0},
-    [LLAMA_VALUE] = {"self_attn.v_proj", 0},
-    [LLAMA_ATTENTION_OUTPUT] = {"self_attn.o_proj", 0},
-    [LLAMA_GATE] = {"mlp.gate_proj", 1},
-    [LLAMA_UP] = {"mlp.up_proj", 1},
+    [LLAMA_QUERY] = {"self_attn.q_proj", 0}, [LLAMA_KEY] = {"self_attn.k_proj", 0},
+    [LLAMA_VALUE] = {"self_attn.v_proj", 0}, [LLAMA_ATTENTION_OUTPUT] = {"self_attn.o_proj", 0},
+    [LLAMA_GATE] = {"mlp.gate_proj", 1},     [LLAMA_UP] = {"mlp.up_proj", 1},
     [LLAMA_DOWN] = {"mlp.down_proj", 1},
 };
 

@@ -22,9 +22,9 @@ typedef struct llama_layer {
 } llama_layer;
 
 typedef struct llama_weights {
-    tsr_dtensor *embedding;    /**< (vocab, hidden) */
-    tsr_dtensor *norm;         /**< (hidden) */
-    llama_linear output;       /**< its weight is the embedding where they are tied */
+    tsr_dtensor *embedding; /**< (vocab, hidden) */
+    tsr_dtensor *norm;      /**< (hidden) */
+    llama_linear output;    /**< its weight is the embedding where they are tied */
     llama_layer *layers;
     int64_t layer_count;
     int64_t bytes_read; /**< from files, by this rank */

@@ -1,0 +1,104 @@
+#include "generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+#include <time.h>
+
+double llama_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int64_t llama_request_positions(const llama_request *request)
+{
+    return request->prompt_count + (request->tokens > 0 ? request->tokens - 1 : 0);
+}
+
+/* Takes the next token from its logits. Returns false when the text is complete. */
+static bool take(const llama_model *model, const llama_request *request, const float *logits, llama_generation *generation)
+{
+    if (generation->count == request->tokens)
+        return false;
+    const int64_t token = llama_choose(&request->sampling, logits, model->config->vocab_size, (uint64_t)generation->count);
+    generation->ids[generation->count++] = token;
+    if (request->on_token != NULL && tsr_comm_rank(model->comm) == 0)
+        request->on_token(request->user, token);
+    return generation->count < request->tokens && !llama_config_ends(model->config, token);
+}
+
+static tsr_status keep_logits(const llama_model *model, const llama_request *request, const float *logits, llama_generation *generation)
+{
+    const size_t bytes = (size_t)(request->prompt_count * model->config->vocab_size) * sizeof(float);
+    if (!request->all_logits || tsr_comm_rank(model->comm) != 0)
+        return TSR_OK;
+    generation->logits = malloc(bytes);
+    if (generation->logits == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the %zu bytes of the prompt's logits", bytes);
+    memcpy(generation->logits, logits, bytes);
+    return TSR_OK;
+}
+
+/* All tokens of the prompt at once; `*going` says whether to go on. */
+static tsr_status run_prompt(const llama_model *model, const llama_request *request, llama_generation *generation, bool *going)
+{
+    const int64_t logit_rows = request->all_logits ? request->prompt_count : 1;
+    llama_pass *pass;
+    const float *logits;
+    TSR_TRY(llama_pass_create(model, request->prompt_count, logit_rows, &pass));
+    tsr_status status = tsr_comm_barrier(model->comm);
+    const double start = llama_seconds();
+    if (status == TSR_OK)
+        status = llama_pass_run(pass, request->prompt, 0, &logits);
+    if (status == TSR_OK) {
+        *going = take(model, request, logits + (logit_rows - 1) * model->config->vocab_size, generation);
+        generation->prompt_seconds = llama_seconds() - start;
+        status = keep_logits(model, request, logits, generation);
+    }
+    llama_pass_destroy(pass);
+    return status;
+}
+
+static tsr_status run_decode(const llama_model *model, const llama_request *request, llama_generation *generation, bool going)
+{
+    llama_pass *pass;
+    const float *logits;
+    TSR_TRY(llama_pass_create(model, 1, 1, &pass));
+    generation->bytes_received_per_token = llama_pass_bytes_received(pass);
+    tsr_status status = tsr_comm_barrier(model->comm);
+    const double start = llama_seconds();
+    while (status == TSR_OK && going) {
+        const int64_t position = request->prompt_count + generation->count - 1;
+        status = llama_pass_run(pass, &generation->ids[generation->count - 1], position, &logits);
+        if (status == TSR_OK)
+            going = take(model, request, logits, generation);
+    }
+    generation->decode_seconds = llama_seconds() - start;
+    llama_pass_destroy(pass);
+    return status;
+}
+
+tsr_status llama_generate(const llama_model *model, const llama_request *request, llama_generation *out)
+{
+    llama_generation generation = {.ids = malloc((size_t)(request->tokens + 1) * sizeof(int64_t))};
+    if (generation.ids == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld tokens", (long long)request->tokens);
+    bool going = false;
+    tsr_status status = run_prompt(model, request, &generation, &going);
+    if (status == TSR_OK)
+        status = run_decode(model, request, &generation, going);
+    if (status == TSR_OK)
+        *out = generation;
+    else
+        llama_generation_finish(&generation);
+    return status;
+}
+
+void llama_generation_finish(llama_generation *generation)
+{
+    free(generation->ids);
+    free(generation->logits);
+    *generation = (llama_generation){0};
+}

@@ -1,0 +1,140 @@
+/* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
+#include "npy.h"
+#include "options.h"
+#include "random.h"
+#include "report.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+/* The last error as one line: names in it may come out of a hostile file. */
+static int fail(int code)
+{
+    fputs("tessera: ", stderr);
+    for (const char *c = tsr_status_message(); *c != '\0'; c++)
+        fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
+    fputc('\n', stderr);
+    return code;
+}
+
+static tsr_status load_config(const llama_options *options, llama_config *out)
+{
+    if (options->random != NULL)
+        return llama_config_load(options->random, out);
+    char *path;
+    if (asprintf(&path, "%s/config.json", options->directory) < 0)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path in %s", options->directory);
+    const tsr_status status = llama_config_load(path, out);
+    free(path);
+    return status;
+}
+
+static tsr_status read_prompt(const llama_options *options, const llama_config *config, llama_tokens *out)
+{
+    if (options->prompt != NULL)
+        return llama_tokens_from_text(config, options->prompt, out);
+    if (options->prompt_ids.ids == NULL)
+        return llama_tokens_default(config, out);
+    TSR_TRY(llama_tokens_check(config, &options->prompt_ids));
+    return llama_tokens_copy(&options->prompt_ids, out);
+}
+
+/* As many tokens as were asked for, or as a short text has; never more than there are positions. */
+static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count, int64_t *out)
+{
+    const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
+    if (room < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the prompt has %lld tokens, but max_position_embeddings is %lld",
+                              (long long)prompt_count, (long long)config->max_positions);
+    if (options->tokens > room)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
+                              (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
+    *out = options->tokens >= 0 ? options->tokens : usual;
+    return TSR_OK;
+}
+
+static tsr_status save_logits(const char *path, const llama_job *job, const llama_outcome *outcome)
+{
+    const int64_t shape[] = {job->request.prompt_count, job->config->vocab_size};
+    const tsr_tensor logits = tsr_tensor_contiguous(outcome->generation.logits, TSR_F32, 2, shape);
+    return npy_save(path, &logits);
+}
+
+static tsr_status run_job(const llama_options *options, const llama_job *job)
+{
+    llama_outcome outcome;
+    TSR_TRY(llama_run(job, &outcome));
+    tsr_status status = options->logits != NULL ? save_logits(options->logits, job, &outcome) : TSR_OK;
+    if (status == TSR_OK && options->json)
+        status = llama_report_json(job, &outcome);
+    else if (status == TSR_OK)
+        llama_report(job, &outcome);
+    llama_outcome_finish(&outcome);
+    return status;
+}
+
+static tsr_status run_prompt(const llama_options *options, const llama_config *config, const llama_checkpoint *checkpoint)
+{
+    llama_tokens prompt;
+    TSR_TRY(read_prompt(options, config, &prompt));
+    llama_job job = {
+        .config = config,
+        .source = {checkpoint, options->seed},
+        .ranks = options->ranks,
+        .request = {.prompt = prompt.ids,
+                    .prompt_count = prompt.count,
+                    .sampling = {options->temperature, llama_random_stream(options->seed, "tokens")},
+                    .all_logits = options->logits != NULL,
+                    .on_token = options->json ? NULL : llama_print_token,
+                    .user = config},
+    };
+    tsr_status status = count_tokens(options, config, prompt.count, &job.request.tokens);
+    if (status == TSR_OK)
+        status = run_job(options, &job);
+    free(prompt.ids);
+    return status;
+}
+
+static tsr_status run(const llama_options *options)
+{
+    llama_config config;
+    llama_checkpoint *checkpoint = NULL;
+    if (options->engine != NULL && strcmp(options->engine, "threads") != 0)
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine %s: this build has rank threads only; use --engine threads",
+                              options->engine);
+    TSR_TRY(load_config(options, &config));
+    if (options->random == NULL)
+        TSR_TRY(llama_checkpoint_open(options->directory, &checkpoint));
+    const tsr_status status = run_prompt(options, &config, checkpoint);
+    llama_checkpoint_close(checkpoint);
+    return status;
+}
+
+static tsr_status answer(const llama_options *options)
+{
+    if (options->help)
+        fputs(llama_usage, stdout);
+    else if (options->version)
+        printf("tessera-llama %s\n", tsr_version());
+    else
+        TSR_TRY(run(options));
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return TSR_OK;
+}
+
+int main(int argc, char **argv)
+{
+    llama_options options;
+    if (llama_options_parse(argc, argv, &options) != TSR_OK)
+        return fail(EXIT_USAGE);
+    const int code = answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
+    llama_options_finish(&options);
+    return code;
+}

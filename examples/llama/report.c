@@ -1,0 +1,93 @@
+#include "report.h"
+#include "text.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+#include <unistd.h>
+
+void llama_print_token(const void *user, int64_t token)
+{
+    if (llama_is_text(user))
+        putchar((int)token);
+    else
+        printf("%lld ", (long long)token);
+    fflush(stdout);
+}
+
+static double rate(int64_t count, double seconds)
+{
+    return count > 0 && seconds > 0 ? (double)count / seconds : 0;
+}
+
+/* The first token comes out of the prompt's pass. */
+static int64_t decoded(const llama_generation *generation)
+{
+    return generation->count > 0 ? generation->count - 1 : 0;
+}
+
+void llama_report(const llama_job *job, const llama_outcome *outcome)
+{
+    const llama_generation *const generation = &outcome->generation;
+    if (generation->count > 0 && (isatty(STDOUT_FILENO) || !llama_is_text(job->config)))
+        putchar('\n');
+    fflush(stdout);
+    fprintf(stderr, "%d rank%s, loaded in %.3f s\n", job->ranks, job->ranks == 1 ? "" : "s", outcome->load_seconds);
+    for (int rank = 0; job->source.checkpoint != NULL && rank < job->ranks; rank++)
+        fprintf(stderr, "rank %d read %lld bytes of the checkpoint\n", rank, (long long)outcome->bytes_read[rank]);
+    fprintf(stderr, "prompt: %lld tokens in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count, generation->prompt_seconds,
+            rate(job->request.prompt_count, generation->prompt_seconds));
+    fprintf(stderr, "decode: %lld tokens in %.4f s, %.0f tokens/s, %lld bytes received per token by all ranks\n",
+            (long long)decoded(generation), generation->decode_seconds, rate(decoded(generation), generation->decode_seconds),
+            (long long)outcome->bytes_received_per_token);
+}
+
+static json_t *json_ids(const int64_t *ids, int64_t count)
+{
+    json_t *const list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        if (json_array_append_new(list, json_integer(ids[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* Null where tokens are no text. */
+static json_t *json_text(const llama_config *config, const llama_generation *generation)
+{
+    if (!llama_is_text(config))
+        return json_null();
+    char *const text = malloc((size_t)generation->count * 3 + 1);
+    if (text == NULL)
+        return NULL;
+    json_t *const value = json_stringn(text, llama_tokens_to_utf8(generation->ids, generation->count, text));
+    free(text);
+    return value;
+}
+
+/* NULL where memory is short: jansson passes that on. */
+static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
+{
+    const llama_generation *const generation = &outcome->generation;
+    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine", "threads",
+                     "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
+                     json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
+                     outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second",
+                     "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
+                     rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",
+                     (json_int_t)outcome->bytes_received_per_token, "bytes_read", json_ids(outcome->bytes_read, job->ranks));
+}
+
+tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)
+{
+    json_t *const object = make_json(job, outcome);
+    char *const text = json_dumps(object, JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens", (long long)outcome->generation.count);
+    puts(text);
+    free(text);
+    return TSR_OK;
+}

@@ -1,0 +1,69 @@
+#include "run.h"
+
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+/* Shared by the rank threads; only rank 0 writes the outcome. */
+typedef struct shared {
+    const llama_job *job;
+    llama_outcome *outcome;
+} shared;
+
+/* What each rank has counted comes together on rank 0. */
+static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
+{
+    const tsr_device host = tsr_device_host();
+    const int64_t received = generation->bytes_received_per_token;
+    int64_t total = 0;
+    TSR_TRY(tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
+    TSR_TRY(tsr_comm_all_reduce(model->comm, &received, &total, 1, TSR_I64, TSR_SUM, host, NULL));
+    if (tsr_comm_rank(model->comm) == 0)
+        outcome->bytes_received_per_token = total;
+    return TSR_OK;
+}
+
+/* Every rank runs this program. */
+static tsr_status rank_main(tsr_comm *comm, void *arg)
+{
+    const shared *const all = arg;
+    const llama_job *const job = all->job;
+    const double start = llama_seconds();
+    llama_model *model;
+    llama_generation generation = {0};
+    TSR_TRY(llama_model_create(comm, job->config, &job->source, llama_request_positions(&job->request), &model));
+    tsr_status status = tsr_comm_barrier(comm);
+    const double loaded = llama_seconds();
+    if (status == TSR_OK)
+        status = llama_generate(model, &job->request, &generation);
+    if (status == TSR_OK)
+        status = collect(model, &generation, all->outcome);
+    if (status == TSR_OK && tsr_comm_rank(comm) == 0) {
+        all->outcome->load_seconds = loaded - start;
+        all->outcome->generation = generation;
+    } else {
+        llama_generation_finish(&generation);
+    }
+    llama_model_destroy(model);
+    return status;
+}
+
+tsr_status llama_run(const llama_job *job, llama_outcome *out)
+{
+    llama_outcome outcome = {.bytes_read = calloc((size_t)job->ranks, sizeof(int64_t))};
+    if (outcome.bytes_read == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
+    shared all = {job, &outcome};
+    const tsr_status status = tsr_threads_run(job->ranks, rank_main, &all, NULL);
+    if (status == TSR_OK)
+        *out = outcome;
+    else
+        llama_outcome_finish(&outcome);
+    return status;
+}
+
+void llama_outcome_finish(llama_outcome *outcome)
+{
+    llama_generation_finish(&outcome->generation);
+    free(outcome->bytes_read);
+    *outcome = (llama_outcome){0};
+}

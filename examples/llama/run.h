@@ -1,0 +1,26 @@
+/** One request on n rank threads. */
+#ifndef LLAMA_RUN_H
+#define LLAMA_RUN_H
+
+#include "generate.h"
+
+/** What every rank is given; all borrowed. */
+typedef struct llama_job {
+    const llama_config *config;
+    llama_source source;
+    llama_request request;
+    int ranks;
+} llama_job;
+
+typedef struct llama_outcome {
+    llama_generation generation;      /**< rank 0's */
+    double load_seconds;              /**< until the slowest rank was ready */
+    int64_t *bytes_read;              /**< of files, by each rank */
+    int64_t bytes_received_per_token; /**< by all ranks together */
+} llama_outcome;
+
+/** Runs the job and returns when all ranks have returned. Free `*out` with llama_outcome_finish(). */
+tsr_status llama_run(const llama_job *job, llama_outcome *out);
+void llama_outcome_finish(llama_outcome *outcome);
+
+#endif
