@@ -115,9 +115,9 @@ static void an_error_points_at_the_character(void **state)
 {
     (void)state;
     static const mistake rows[] = {
-        {"", 0},      {"X", 0},       {"R,", 2},           {"R,,R", 2},      {"R S(0)", 2},     {"S", 1},           {"S(", 2},
+        {"", 0},      {"X", 0},       {"R,", 2},           {"R,,R", 2},      {"R S(0)", 1},     {"S", 1},           {"S(", 2},
         {"S()", 2},   {"S(0", 3},     {"S(-1)", 2},        {"S(a)", 2},      {"S(0))", 4},      {"P(", 2},          {"P(mean)", 2},
-        {"P(sum", 5}, {"S(0;)", 4},   {"S(0;blanced)", 4}, {"S(0;unit)", 8}, {"S(0;unit=)", 9}, {"S(0;unit=x)", 9}, {"S(0;sizes=1,)", 12},
+        {"P(sum", 5}, {"S(0;)", 4},   {"S(0;blanced)", 4}, {"S(0;unit)", 4}, {"S(0;unit=)", 9}, {"S(0;unit=x)", 9}, {"S(0;sizes=1,)", 12},
         {"S(0)[", 5}, {"S(0)[x]", 5}, {"S(0)[0", 6},       {"R(0)", 1},      {"s(0)", 0},       {"S(0)[-1]", 5},    {"R;R", 1},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

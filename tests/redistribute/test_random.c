@@ -1,0 +1,109 @@
+/** Seeded random redistributions: all splits, units, blocks, orders, ops and dtypes, up to 5 dims, strides, and two different meshes. */
+#include "support.h"
+#include "sweep.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/** What a sweep draws from. */
+typedef struct recipe {
+    int world;
+    int mesh_ndim;
+    bool two_meshes;
+    int64_t elements;
+} recipe;
+
+static void random_layouts(oracle_random *random, const recipe *r, sweep_case *out)
+{
+    out->src.dtype = oracle_random_dtype(random);
+    oracle_random_shape(random, 5, r->elements, &out->src);
+    const int64_t most = 1 + oracle_random_below(random, r->world);
+    out->src.mesh = oracle_random_mesh(random, r->mesh_ndim, most, r->world);
+    out->dst = out->src;
+    if (r->two_meshes)
+        out->dst.mesh = oracle_random_mesh(random, r->mesh_ndim, 1 + oracle_random_below(random, r->world), r->world);
+    oracle_random_placements(random, &out->src, &out->numbers);
+    oracle_random_placements(random, &out->dst, &out->numbers);
+}
+
+/** Half of the pairs on one mesh differ in few placements, as moves in models do, so that kept cuts and terms come up. */
+static void take_over_some(oracle_random *random, sweep_case *c)
+{
+    oracle_layout dst = c->src;
+    bool mixed = false;
+    for (int m = 0; m < dst.mesh.ndim; m++) {
+        if (oracle_random_below(random, 2) == 0)
+            continue;
+        const tsr_placement kinds[] = {{.kind = TSR_REPLICATE, .order = TSR_ORDER_DEFAULT},
+                                       {.kind = TSR_PARTIAL, .order = TSR_ORDER_DEFAULT}};
+        dst.placements[m] = kinds[oracle_random_below(random, 2)];
+        dst.placements[m].op = oracle_has_op(dst.dtype, TSR_SUM) ? TSR_SUM : TSR_MAX;
+    }
+    tsr_reduce_op op = TSR_REDUCE_OP_END;
+    for (int m = 0; m < dst.mesh.ndim; m++) {
+        if (dst.placements[m].kind != TSR_PARTIAL)
+            continue;
+        const tsr_reduce_op plain = dst.placements[m].op == TSR_AVG ? TSR_SUM : dst.placements[m].op;
+        mixed = mixed || (op != TSR_REDUCE_OP_END && plain != op);
+        op = plain;
+    }
+    /* Cuts that were removed may leave longer pieces to those that stay: explicit sizes would not fit. */
+    for (int m = 0; m < dst.mesh.ndim; m++)
+        mixed = mixed || (dst.placements[m].kind == TSR_SHARD && (dst.placements[m].sizes != NULL || dst.placements[m].blocks != NULL));
+    if (!mixed)
+        c->dst = dst;
+}
+
+static bool make_random(void *arg, int64_t number, sweep_case *out)
+{
+    const recipe *r = arg;
+    const uint64_t seed = test_seed() * UINT64_C(1000000007) + (uint64_t)number + (uint64_t)r->world * 1000003;
+    oracle_random random = {.state = seed};
+    random_layouts(&random, r, out);
+    if (!r->two_meshes && oracle_random_below(&random, 2) == 0)
+        take_over_some(&random, out);
+    out->seed = seed;
+    out->mode = oracle_random_below(&random, 2) ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
+    out->way = !r->two_meshes && out->src.ndim > 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->strided = oracle_random_below(&random, 2) == 0;
+    return true;
+}
+
+static void sweep_random(recipe r, double share)
+{
+    move_sweep sweep = {
+        .world = r.world, .make = make_random, .arg = &r, .count = INT64_MAX, .deadline = test_now() + test_seconds(60) * share};
+    assert_int_equal(sweep_run(&sweep), 0);
+    fprintf(stderr, "%d ranks, %s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", (long long)sweep.ran);
+}
+
+static void random_layouts_on_one_mesh(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 2, .mesh_ndim = 3, .elements = 600}, 0.1);
+    sweep_random((recipe){.world = 4, .mesh_ndim = 4, .elements = 800}, 0.2);
+    sweep_random((recipe){.world = 8, .mesh_ndim = 5, .elements = 800}, 0.2);
+    sweep_random((recipe){.world = 12, .mesh_ndim = 5, .elements = 1000}, 0.1);
+}
+
+static void random_layouts_between_two_meshes(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 3, .mesh_ndim = 2, .two_meshes = true, .elements = 600}, 0.1);
+    sweep_random((recipe){.world = 8, .mesh_ndim = 4, .two_meshes = true, .elements = 800}, 0.2);
+    sweep_random((recipe){.world = 12, .mesh_ndim = 4, .two_meshes = true, .elements = 1000}, 0.1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_layouts_on_one_mesh),
+        cmocka_unit_test(random_layouts_between_two_meshes),
+    };
+    test_watchdog(60);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
