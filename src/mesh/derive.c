@@ -274,3 +274,16 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
     const int64_t base[TSR_MAX_DIMS] = {0};
     return build_listed(&description, &mesh->grid, &all, base, out);
 }
+
+tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
+{
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_copy_abstract");
+    description.comm = NULL;
+    for (int d = 0; d < mesh->grid.ndim; d++)
+        add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
+    if (!mesh->grid.list)
+        return tsr_mesh_build(&description, out);
+    const chosen all = all_dims(mesh);
+    const int64_t base[TSR_MAX_DIMS] = {0};
+    return build_listed(&description, &mesh->grid, &all, base, out);
+}

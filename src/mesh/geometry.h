@@ -18,6 +18,9 @@ const int64_t *tsr_mesh_shape(const tsr_mesh *mesh);
 /** A fingerprint of the geometry: equal meshes (tsr_mesh_equal()) have equal ones. */
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
 
+/** The same mesh without a communicator: for what may not keep a mesh alive, or outlives its communicator. The caller destroys it. */
+tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out);
+
 /** The one slot in which src/redistribute keeps its cache; no part of the mesh's identity. `destroy` is called with `data` when the mesh
  * goes; data that another tsr_mesh_slot_set() replaces is the caller's again. Belongs to the mesh's communicator handle: not locked. What
  * hangs here must not retain the mesh, or neither would ever go. */

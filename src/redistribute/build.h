@@ -1,0 +1,40 @@
+/** The parts of building a plan. */
+#ifndef TSR_REDISTRIBUTE_BUILD_H
+#define TSR_REDISTRIBUTE_BUILD_H
+
+#include "redistribute/homes.h"
+#include "redistribute/overlap.h"
+#include "redistribute/plan.h"
+
+/** A walk over all regions between this rank's shard and the pieces of the other layout: an odometer over one group per tensor dim. */
+typedef struct tsr_regions {
+    const tsr_layout *far;
+    tsr_overlap dims[TSR_MAX_DIMS];
+    size_t group[TSR_MAX_DIMS];  /**< the current one of each dim */
+    int64_t shape[TSR_MAX_DIMS]; /**< of the current region */
+    bool near_is_source;
+    bool done;
+} tsr_regions;
+
+/** Starts a walk at the first region; `regions` is freed with tsr_regions_free(), also after an error. */
+tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
+                             bool near_is_source);
+void tsr_regions_next(tsr_regions *regions);
+void tsr_regions_free(tsr_regions *regions);
+
+/** Writes the far coordinates of the mesh dims that cut tensor dims; leaves the others alone. */
+void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate);
+
+/** Appends the current region's boxes, or those of one part of it, to the plan. `*elements` may come out 0. */
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const tsr_part *part, size_t *first, size_t *count,
+                              int64_t *elements);
+
+tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer);
+
+/** What this rank's destination needs: moves, reductions, results. */
+tsr_status tsr_build_receives(tsr_plan *plan);
+
+/** What others need of this rank's source: sends. */
+tsr_status tsr_build_sends(tsr_plan *plan);
+
+#endif

@@ -1,0 +1,152 @@
+#include "redistribute/cache.h"
+
+#include <tessera/sys/status.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/settings.h"
+#include "mesh/geometry.h"
+
+typedef struct cache {
+    tsr_context *context;
+    tsr_mesh *mesh; /* a copy without communicator */
+    size_t capacity, count;
+    uint64_t clock;
+    tsr_cache_statistics statistics;
+    tsr_cached_plan entries[];
+} cache;
+
+static void free_entry(cache *c, tsr_cached_plan *entry)
+{
+    if (entry->workspace) {
+        const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
+        ops.table->free(ops.self, ops.index, entry->workspace, entry->workspace_bytes, NULL);
+    }
+    tsr_plan_destroy(entry->plan);
+    *entry = (tsr_cached_plan){0};
+}
+
+static void cache_destroy(void *data)
+{
+    cache *c = data;
+    for (size_t i = 0; i < c->count; i++)
+        free_entry(c, &c->entries[i]);
+    tsr_mesh_destroy(c->mesh);
+    tsr_context *context = c->context;
+    tsr_release(context, c);
+    tsr_context_destroy(context);
+}
+
+static tsr_status cache_create(const tsr_mesh *mesh, cache **out)
+{
+    tsr_context *context = tsr_mesh_context(mesh);
+    const size_t capacity = tsr_context_settings(context)->plan_cache_entries;
+    void *memory;
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof(cache) + capacity * sizeof(tsr_cached_plan), &memory));
+    cache *c = memory;
+    const tsr_status status = tsr_mesh_copy_abstract(mesh, &c->mesh);
+    if (status != TSR_OK) {
+        tsr_release(context, c);
+        return status;
+    }
+    c->context = tsr_context_retain(context);
+    c->capacity = capacity;
+    tsr_mesh_slot_set(mesh, c, cache_destroy);
+    *out = c;
+    return TSR_OK;
+}
+
+static tsr_cached_plan *lookup(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        tsr_cached_plan *entry = &c->entries[i];
+        if (entry->plan->src->hash == src->hash && entry->plan->dst->hash == dst->hash && tsr_device_same(entry->device, device) &&
+            tsr_layout_equal(entry->plan->src, src) && tsr_layout_equal(entry->plan->dst, dst))
+            return entry;
+    }
+    return NULL;
+}
+
+/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. */
+static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, int64_t rank, tsr_plan **out)
+{
+    tsr_layout *from = NULL, *to = NULL;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.rank = rank;
+    tsr_status status = tsr_layout_create(c->mesh, src->placements, src->ndim, src->shape, src->dtype, &from);
+    if (status == TSR_OK)
+        status = tsr_layout_create(c->mesh, dst->placements, dst->ndim, dst->shape, dst->dtype, &to);
+    if (status == TSR_OK)
+        status = tsr_plan_create(from, to, &options, out);
+    tsr_layout_destroy(from);
+    tsr_layout_destroy(to);
+    return status;
+}
+
+static tsr_status make_entry(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_comm *comm, tsr_cached_plan *entry)
+{
+    TSR_TRY(plan(c, src, dst, tsr_comm_rank(comm), &entry->plan));
+    if (tsr_plan_workspace_bytes(entry->plan) == 0)
+        return TSR_OK;
+    const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
+    entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
+    return ops.table->alloc(ops.self, ops.index, entry->workspace_bytes, NULL, &entry->workspace);
+}
+
+static tsr_cached_plan *place_for(cache *c)
+{
+    if (c->count < c->capacity)
+        return &c->entries[c->count++];
+    tsr_cached_plan *oldest = &c->entries[0];
+    for (size_t i = 1; i < c->count; i++)
+        if (c->entries[i].used < oldest->used)
+            oldest = &c->entries[i];
+    tsr_log(c->context, TSR_LOG_DEBUG, "plan cache of %zu entries is full: the least recently used goes", c->capacity);
+    free_entry(c, oldest);
+    return oldest;
+}
+
+/* A rank that fails before prepare still takes part in it. */
+static tsr_status add(cache *c, tsr_status status, const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out)
+{
+    tsr_comm *comm = tsr_mesh_comm(src->mesh);
+    tsr_cached_plan entry = {.device = device};
+    if (status == TSR_OK)
+        status = make_entry(c, src, dst, comm, &entry);
+    status = tsr_plan_prepare_with(entry.plan, comm, status, &entry.group);
+    if (status != TSR_OK) {
+        if (c)
+            free_entry(c, &entry);
+        return status;
+    }
+    tsr_cached_plan *place = place_for(c);
+    *place = entry;
+    *out = place;
+    return TSR_OK;
+}
+
+tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out)
+{
+    cache *c = tsr_mesh_slot(src->mesh);
+    tsr_cached_plan *entry = c ? lookup(c, src, dst, device) : NULL;
+    if (entry) {
+        c->statistics.hits++;
+    } else {
+        const tsr_status status = c ? TSR_OK : cache_create(src->mesh, &c);
+        TSR_TRY(add(c, status, src, dst, device, &entry));
+        c->statistics.misses++;
+    }
+    entry->used = ++c->clock;
+    *out = entry;
+    return TSR_OK;
+}
+
+tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)
+{
+    const cache *c = mesh ? tsr_mesh_slot(mesh) : NULL;
+    if (!c)
+        return (tsr_cache_statistics){0, 0, 0};
+    tsr_cache_statistics statistics = c->statistics;
+    statistics.entries = (int64_t)c->count;
+    return statistics;
+}

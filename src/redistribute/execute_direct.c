@@ -1,0 +1,86 @@
+#include <tessera/sys/status.h>
+
+#include "redistribute/execute.h"
+
+static int position_of(const tsr_group *group, int64_t rank)
+{
+    return group->position ? group->position[rank] : (int)rank;
+}
+
+static tsr_place source_of(const tsr_execution *e, int64_t rank)
+{
+    if (rank == e->plan->rank)
+        return (tsr_place){e->src.data, e->src.strides};
+    const tsr_call *call = tsr_call_of(e->group->comm, position_of(e->group, rank));
+    return (tsr_place){(char *)(uintptr_t)call->src, call->src_strides};
+}
+
+static tsr_place destination_of(const tsr_execution *e, int64_t rank)
+{
+    if (rank == e->plan->rank)
+        return (tsr_place){e->dst.data, e->dst.strides};
+    const tsr_call *call = tsr_call_of(e->group->comm, position_of(e->group, rank));
+    return (tsr_place){call->dst, call->dst_strides};
+}
+
+static tsr_status pull(const tsr_execution *e)
+{
+    const tsr_transfers *moves = &e->plan->moves;
+    const tsr_place dst = {e->dst.data, e->dst.strides};
+    for (size_t i = 0; i < moves->count; i++) {
+        const tsr_place src = source_of(e, moves->at[i].peer);
+        if (src.base != dst.base)
+            TSR_TRY(tsr_execution_copy(e, moves->at[i].first_box, moves->at[i].box_count, dst, src));
+    }
+    return TSR_OK;
+}
+
+static void point(const tsr_execution *e, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
+{
+    const int64_t *contributors = e->plan->contributors + r->first_term;
+    for (int64_t term = 0; term < e->plan->problem.terms; term++) {
+        const tsr_place place = source_of(e, contributors[term]);
+        arrays->src[term] = place.base + tsr_execution_offset(e, box, place.strides, true);
+        for (int dim = 0; dim < e->plan->src->ndim; dim++)
+            arrays->src_strides[term][dim] = place.strides[dim];
+    }
+    for (size_t i = 0; i < e->plan->owner_count; i++) {
+        const tsr_place place = destination_of(e, e->plan->owners[i]);
+        arrays->dst[i] = place.base + tsr_execution_offset(e, box, place.strides, false);
+        for (int dim = 0; dim < e->plan->src->ndim; dim++)
+            arrays->dst_strides[i][dim] = place.strides[dim];
+    }
+}
+
+/* Nobody else reads or writes what this rank is the home of, so results go straight to all owners, also where their source is the same
+ * memory. */
+static tsr_status reduce(const tsr_execution *e)
+{
+    const tsr_reduce_arrays arrays = tsr_execution_arrays(e);
+    tsr_box_reduce reduce = tsr_execution_reduce(e, &arrays, (int)e->plan->owner_count);
+    for (size_t i = 0; i < e->plan->reduction_count; i++) {
+        const tsr_reduction *r = &e->plan->reductions[i];
+        for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
+            point(e, r, &arrays, box);
+            tsr_execution_shape(e, &reduce, box);
+            TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
+        }
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_execute_direct(const tsr_execution *e, tsr_status local)
+{
+    if (!e->group)
+        return local != TSR_OK ? local : pull(e);
+    tsr_call mine = {.fingerprint = e->plan->hash, .status = local, .src = e->src.data, .dst = e->dst.data, .workspace = e->workspace};
+    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+        mine.src_strides[dim] = e->src.strides[dim];
+        mine.dst_strides[dim] = e->dst.strides[dim];
+    }
+    TSR_TRY(tsr_call_begin(e->group->comm, &mine, tsr_plan_describe_call, e->plan));
+    tsr_status status = pull(e);
+    if (status == TSR_OK && e->plan->reduction_count > 0)
+        status = reduce(e);
+    return tsr_call_end(e->group->comm, status);
+}

@@ -1,0 +1,114 @@
+#include "redistribute/overlap.h"
+
+#include <stdlib.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "mesh/geometry.h"
+
+static bool cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
+{
+    return tsr_layout_kind(layout, mesh_dim) == TSR_SHARD && layout->placements[mesh_dim].dim == dim;
+}
+
+int64_t tsr_cut_key(const tsr_layout *layout, int dim, const int64_t *coordinate)
+{
+    int64_t key = 0;
+    for (int i = 0; i < layout->mesh_ndim; i++)
+        if (cuts_dim(layout, i, dim))
+            key = key * tsr_mesh_shape(layout->mesh)[i] + coordinate[i];
+    return key;
+}
+
+void tsr_cut_unkey(const tsr_layout *layout, int dim, int64_t key, int64_t *coordinate)
+{
+    for (int i = layout->mesh_ndim - 1; i >= 0; i--) {
+        if (!cuts_dim(layout, i, dim))
+            continue;
+        const int64_t size = tsr_mesh_shape(layout->mesh)[i];
+        coordinate[i] = key % size;
+        key /= size;
+    }
+}
+
+static bool continues(const tsr_segment *last, const tsr_segment *next)
+{
+    return last->key == next->key && last->begin + last->length == next->begin && last->near + last->length == next->near &&
+           last->far + last->length == next->far;
+}
+
+static tsr_status append(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
+{
+    if (overlap->segment_count > 0 && continues(&overlap->segments[overlap->segment_count - 1], segment)) {
+        overlap->segments[overlap->segment_count - 1].length += segment->length;
+        return TSR_OK;
+    }
+    void *memory = overlap->segments;
+    const tsr_status status = tsr_reserve(context, &memory, &overlap->segment_capacity, overlap->segment_count + 1, sizeof *segment);
+    overlap->segments = memory;
+    TSR_TRY(status);
+    overlap->segments[overlap->segment_count++] = *segment;
+    return TSR_OK;
+}
+
+static int by_key_then_near(const void *a, const void *b)
+{
+    const tsr_segment *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->near < y->near ? -1 : x->near > y->near;
+}
+
+static void sort_segments(tsr_overlap *overlap)
+{
+    for (size_t i = 1; i < overlap->segment_count; i++) {
+        if (by_key_then_near(&overlap->segments[i - 1], &overlap->segments[i]) > 0) {
+            qsort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near);
+            return;
+        }
+    }
+}
+
+static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
+{
+    for (size_t i = 0; i < overlap->segment_count; i++) {
+        const tsr_segment *segment = &overlap->segments[i];
+        if (i == 0 || segment->key != segment[-1].key) {
+            void *memory = overlap->groups;
+            const tsr_status status =
+                tsr_reserve(context, &memory, &overlap->group_capacity, overlap->group_count + 1, sizeof(tsr_segments));
+            overlap->groups = memory;
+            TSR_TRY(status);
+            overlap->groups[overlap->group_count++] = (tsr_segments){segment->key, i, 0, 0};
+        }
+        tsr_segments *group = &overlap->groups[overlap->group_count - 1];
+        group->count++;
+        group->length += segment->length;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim)
+{
+    const int64_t length = tsr_layout_length(near, dim, coordinate);
+    int64_t owner[TSR_MAX_DIMS];
+    for (int64_t at = 0; at < length;) {
+        const tsr_run mine = tsr_layout_position(near, dim, coordinate, at);
+        const tsr_run theirs = tsr_layout_owner(far, dim, mine.begin, owner);
+        const int64_t common = tsr_min_i64(mine.length, theirs.length);
+        const tsr_segment segment = {tsr_cut_key(far, dim, owner), mine.begin, at, theirs.local, common};
+        TSR_TRY(append(overlap, near->context, &segment));
+        at += common;
+    }
+    sort_segments(overlap);
+    return group_segments(overlap, near->context);
+}
+
+void tsr_overlap_free(tsr_overlap *overlap, tsr_context *context)
+{
+    tsr_release(context, overlap->segments);
+    tsr_release(context, overlap->groups);
+    *overlap = (tsr_overlap){0};
+}

@@ -1,0 +1,103 @@
+#include <limits.h>
+#include <stdlib.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "mesh/geometry.h"
+#include "redistribute/execute.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return x < y ? -1 : x > y;
+}
+
+static tsr_status add_ranks(const tsr_mesh *mesh, int comm_size, int *ranks, int *count)
+{
+    int64_t coordinate[TSR_MAX_DIMS] = {0};
+    const int64_t total = tsr_mesh_count(mesh);
+    for (int64_t i = 0; i < total; i++) {
+        int64_t rest = i;
+        for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
+            coordinate[dim] = rest % tsr_mesh_shape(mesh)[dim];
+            rest /= tsr_mesh_shape(mesh)[dim];
+        }
+        const int64_t rank = tsr_mesh_rank(mesh, coordinate);
+        if (rank >= comm_size)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has rank %lld, but the communicator has only ranks 0 to %d",
+                                  (long long)rank, comm_size - 1);
+        ranks[(*count)++] = (int)rank;
+    }
+    return TSR_OK;
+}
+
+static int unique(int *ranks, int count)
+{
+    qsort(ranks, (size_t)count, sizeof *ranks, by_value);
+    int kept = 0;
+    for (int i = 0; i < count; i++)
+        if (kept == 0 || ranks[kept - 1] != ranks[i])
+            ranks[kept++] = ranks[i];
+    return kept;
+}
+
+/* All ranks of both meshes, ascending; the caller releases `*ranks`, also after an error. */
+static tsr_status list_ranks(const tsr_plan *plan, int comm_size, int **ranks, int *count)
+{
+    const int64_t src = tsr_mesh_count(plan->src->mesh);
+    const int64_t dst = plan->problem.same_mesh ? 0 : tsr_mesh_count(plan->dst->mesh);
+    if (src > comm_size || dst > comm_size)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
+                              (long long)(src > dst ? src : dst), comm_size);
+    void *memory;
+    TSR_TRY(tsr_allocate_array(plan->context, (size_t)(src + dst), sizeof(int), &memory));
+    *ranks = memory;
+    TSR_TRY(add_ranks(plan->src->mesh, comm_size, *ranks, count));
+    if (dst > 0)
+        TSR_TRY(add_ranks(plan->dst->mesh, comm_size, *ranks, count));
+    *count = unique(*ranks, *count);
+    return TSR_OK;
+}
+
+static tsr_status check_rank(const tsr_plan *plan, const tsr_comm *comm)
+{
+    if (plan->rank == tsr_comm_rank(comm))
+        return TSR_OK;
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
+        (long long)plan->rank, tsr_comm_rank(comm));
+}
+
+/* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
+tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group)
+{
+    int *ranks = NULL;
+    tsr_rank_set set = {NULL, 0};
+    if (local == TSR_OK)
+        local = check_rank(plan, comm);
+    if (local == TSR_OK && (plan->in_src || plan->in_dst)) {
+        local = list_ranks(plan, tsr_comm_size(comm), &ranks, &set.count);
+        set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
+    }
+    const tsr_group *found = NULL;
+    const tsr_status status =
+        tsr_group_prepare(comm, set, plan ? plan->scratch_bytes : 0, plan ? plan->hash : 0, local, tsr_plan_describe_call, plan, &found);
+    if (status == TSR_OK && set.count > 0)
+        __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set) | 1, __ATOMIC_RELEASE);
+    if (plan)
+        tsr_release(plan->context, ranks);
+    TSR_TRY(status);
+    *group = found;
+    return TSR_OK;
+}
+
+tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm)
+{
+    if (!plan || !comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_prepare: %s is NULL", !plan ? "plan" : "comm");
+    const tsr_group *group;
+    return tsr_plan_prepare_with(plan, comm, TSR_OK, &group);
+}

@@ -1,0 +1,54 @@
+/**
+ * What kind of move source and destination layouts ask for: the part each mesh dim plays. Pure, and the same on every rank.
+ */
+#ifndef TSR_REDISTRIBUTE_PROBLEM_H
+#define TSR_REDISTRIBUTE_PROBLEM_H
+
+#include <stdbool.h>
+
+#include "placement/layout.h"
+
+typedef enum tsr_role {
+    TSR_ROLE_FREE,    /**< every coordinate holds the same (Replicate; a new Partial of avg, min, max; a mesh dim of size 1) */
+    TSR_ROLE_CUT,     /**< the coordinate says which piece of a tensor dim */
+    TSR_ROLE_KEPT,    /**< Partial with the same op on both sides of equal meshes: terms stay where they are */
+    TSR_ROLE_REDUCED, /**< source only: Partial whose terms are reduced */
+    TSR_ROLE_ZERO /**< destination only: a new Partial of sum or prod; coordinate 0 holds the value, the others hold what adds nothing */
+} tsr_role;
+
+typedef struct tsr_side {
+    const tsr_layout *layout;
+    const int64_t *shape; /**< of the mesh */
+    int ndim;             /**< of the mesh */
+    tsr_role roles[TSR_MAX_DIMS];
+    int twin[TSR_MAX_DIMS]; /**< the same mesh dim on the other side of equal meshes, else -1 (also for size 1) */
+} tsr_side;
+
+typedef struct tsr_problem {
+    tsr_side src, dst;
+    bool same_mesh;
+    bool reduces;       /**< some Partial dim of the source is reduced */
+    bool shortcut;      /**< Shard -> Partial(sum) without communication: own elements kept, the rest filled */
+    bool local;         /**< no rank needs anything from another */
+    bool in_place;      /**< source and destination may share memory */
+    int64_t terms;      /**< contributions to each element: the product of the reduced dims */
+    int64_t replicas;   /**< copies of each source piece: the product of the source's free dims */
+    tsr_reduce_op op;   /**< of the reduction; sum also for avg */
+    int64_t divisor;    /**< of avg: the product of its reduced dims, else 1 */
+    tsr_reduce_op fill; /**< what new Partial dims are filled for: sum or prod */
+} tsr_problem;
+
+void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst);
+
+/** True if a rank at source coordinate `have` holds the source piece that `want` names: equal where the source is cut or kept. */
+bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want);
+
+/** True if the destination coordinate holds the value rather than a fill. */
+bool tsr_problem_has_value(const tsr_problem *problem, const int64_t *dst);
+
+/** Visits every combination of the dims of `role`, row-major: index -> coordinates of just those dims. */
+void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate);
+int64_t tsr_side_encode(const tsr_side *side, tsr_role role, const int64_t *coordinate);
+int64_t tsr_side_count(const tsr_side *side, tsr_role role);
+
+#endif

@@ -1,0 +1,184 @@
+#include <tessera/sys/status.h>
+
+#include "base/memory.h"
+#include "mesh/geometry.h"
+#include "redistribute/build.h"
+#include "redistribute/turn.h"
+
+/* The destination keys that need each source piece that this rank meets: by tensor dim and group, built when first asked for. */
+typedef struct needs {
+    tsr_overlap *groups[TSR_MAX_DIMS];
+    bool *built[TSR_MAX_DIMS];
+} needs;
+
+typedef struct receiver {
+    tsr_plan *plan;
+    const tsr_problem *problem;
+    tsr_regions regions;
+    tsr_homes homes;
+    needs needs;
+    int64_t src[TSR_MAX_DIMS]; /* the source coordinate of the current region's piece */
+} receiver;
+
+static tsr_status prepare_needs(receiver *r)
+{
+    for (int dim = 0; dim < r->plan->dst->ndim; dim++) {
+        const size_t count = r->regions.dims[dim].group_count;
+        void *memory;
+        TSR_TRY(tsr_allocate_array(r->plan->context, count, sizeof(tsr_overlap), &memory));
+        r->needs.groups[dim] = memory;
+        TSR_TRY(tsr_allocate_array(r->plan->context, count, sizeof(bool), &memory));
+        r->needs.built[dim] = memory;
+    }
+    return TSR_OK;
+}
+
+static void free_needs(receiver *r)
+{
+    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+        for (size_t g = 0; r->needs.built[dim] && g < r->regions.dims[dim].group_count; g++)
+            tsr_overlap_free(&r->needs.groups[dim][g], r->plan->context);
+        tsr_release(r->plan->context, r->needs.groups[dim]);
+        tsr_release(r->plan->context, r->needs.built[dim]);
+    }
+}
+
+static tsr_status find_needs(receiver *r, const tsr_overlap **dims)
+{
+    for (int dim = 0; dim < r->plan->dst->ndim; dim++) {
+        const size_t g = r->regions.group[dim];
+        if (!r->needs.built[dim][g])
+            TSR_TRY(tsr_overlap_build(&r->needs.groups[dim][g], r->plan->src, r->src, r->plan->dst, dim));
+        r->needs.built[dim][g] = true;
+        dims[dim] = &r->needs.groups[dim][g];
+    }
+    return TSR_OK;
+}
+
+/* The replica that serves this rank: its own copy, else the one whose turn it is. */
+static tsr_status pick_source(receiver *r, int64_t *peer)
+{
+    const tsr_plan *plan = r->plan;
+    if (plan->in_src && tsr_problem_holds(r->problem, plan->src_coordinate, r->src)) {
+        *peer = plan->rank;
+        return TSR_OK;
+    }
+    int64_t replica = 0;
+    if (r->problem->replicas > 1) {
+        const tsr_overlap *dims[TSR_MAX_DIMS];
+        TSR_TRY(find_needs(r, dims));
+        const tsr_piece piece = {r->src, dims};
+        replica = tsr_turn(r->problem, &piece, plan->dst_coordinate) % r->problem->replicas;
+    }
+    tsr_side_decode(&r->problem->src, TSR_ROLE_FREE, replica, r->src);
+    *peer = tsr_mesh_rank(plan->src->mesh, r->src);
+    return TSR_OK;
+}
+
+static tsr_status add_move(receiver *r)
+{
+    tsr_transfer move = {0};
+    TSR_TRY(pick_source(r, &move.peer));
+    if (r->problem->shortcut && move.peer != r->plan->rank)
+        return TSR_OK;
+    TSR_TRY(tsr_regions_append(&r->regions, r->plan, NULL, &move.first_box, &move.box_count, &move.elements));
+    return tsr_transfers_append(&r->plan->moves, r->plan, &move);
+}
+
+static tsr_status add_contributors(receiver *r, size_t home)
+{
+    tsr_plan *plan = r->plan;
+    void *memory = plan->contributors;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->contributor_capacity,
+                                          plan->contributor_count + (size_t)r->problem->terms, sizeof(int64_t));
+    plan->contributors = memory;
+    TSR_TRY(status);
+    for (int64_t term = 0; term < r->problem->terms; term++) {
+        int64_t contributor[TSR_MAX_DIMS];
+        tsr_homes_contributor(&r->homes, r->problem, r->src, home, term, contributor);
+        plan->contributors[plan->contributor_count++] = tsr_mesh_rank(plan->src->mesh, contributor);
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_reduction(receiver *r, size_t home, const tsr_part *part)
+{
+    tsr_plan *plan = r->plan;
+    tsr_reduction reduction = {.first_term = plan->contributor_count};
+    TSR_TRY(tsr_regions_append(&r->regions, plan, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
+    if (reduction.elements == 0)
+        return TSR_OK;
+    void *memory = plan->reductions;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->reduction_capacity, plan->reduction_count + 1, sizeof reduction);
+    plan->reductions = memory;
+    TSR_TRY(status);
+    TSR_TRY(add_contributors(r, home));
+    plan->reductions[plan->reduction_count++] = reduction;
+    return TSR_OK;
+}
+
+/* All owners hold the same destination piece, whatever region they share. */
+static tsr_status note_owners(receiver *r)
+{
+    tsr_plan *plan = r->plan;
+    void *memory = plan->owners;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->owner_capacity, r->homes.owner_count, sizeof(int64_t));
+    plan->owners = memory;
+    TSR_TRY(status);
+    for (size_t i = 0; i < r->homes.owner_count; i++)
+        plan->owners[i] = r->homes.owners[i].rank;
+    plan->owner_count = r->homes.owner_count;
+    return TSR_OK;
+}
+
+static tsr_status add_shared(receiver *r)
+{
+    tsr_plan *plan = r->plan;
+    TSR_TRY(tsr_homes_list(&r->homes, r->problem, r->src, plan->dst_coordinate));
+    if (plan->owner_count == 0)
+        TSR_TRY(note_owners(r));
+    for (size_t home = 0; home < r->homes.home_count; home++) {
+        const tsr_part part = tsr_homes_part(plan->dst->ndim, r->regions.shape, plan->dst->element_bytes, home, r->homes.home_count);
+        const int64_t rank = r->homes.owners[r->homes.homes[home]].rank;
+        if (rank == plan->rank) {
+            TSR_TRY(add_reduction(r, home, &part));
+            continue;
+        }
+        tsr_transfer result = {.peer = rank};
+        TSR_TRY(tsr_regions_append(&r->regions, plan, &part, &result.first_box, &result.box_count, &result.elements));
+        TSR_TRY(tsr_transfers_append(&plan->results, plan, &result));
+    }
+    return TSR_OK;
+}
+
+static tsr_status walk(receiver *r)
+{
+    tsr_plan *plan = r->plan;
+    TSR_TRY(tsr_regions_begin(&r->regions, plan->dst, plan->dst_coordinate, plan->src, false));
+    if (r->problem->replicas > 1 && !r->problem->reduces)
+        TSR_TRY(prepare_needs(r));
+    for (int i = 0; i < r->problem->src.ndim; i++)
+        if (r->problem->src.roles[i] == TSR_ROLE_KEPT)
+            r->src[i] = plan->dst_coordinate[r->problem->src.twin[i]];
+    for (; !r->regions.done; tsr_regions_next(&r->regions)) {
+        tsr_regions_far(&r->regions, r->src);
+        TSR_TRY(r->problem->reduces ? add_shared(r) : add_move(r));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_build_receives(tsr_plan *plan)
+{
+    if (!plan->in_dst)
+        return TSR_OK;
+    plan->fills = plan->problem.shortcut || !tsr_problem_has_value(&plan->problem, plan->dst_coordinate);
+    if (plan->fills && !plan->problem.shortcut)
+        return TSR_OK;
+    receiver r = {.plan = plan, .problem = &plan->problem};
+    r.regions.far = plan->src;
+    const tsr_status status = walk(&r);
+    free_needs(&r);
+    tsr_homes_free(&r.homes, plan->context);
+    tsr_regions_free(&r.regions);
+    return status;
+}

@@ -1,0 +1,149 @@
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "redistribute/build.h"
+
+static void measure(tsr_regions *regions)
+{
+    for (int dim = 0; dim < regions->far->ndim; dim++)
+        regions->shape[dim] = regions->dims[dim].groups[regions->group[dim]].length;
+}
+
+tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
+                             bool near_is_source)
+{
+    *regions = (tsr_regions){.far = far, .near_is_source = near_is_source};
+    for (int dim = 0; dim < near->ndim; dim++) {
+        TSR_TRY(tsr_overlap_build(&regions->dims[dim], near, coordinate, far, dim));
+        regions->done |= regions->dims[dim].group_count == 0;
+    }
+    if (!regions->done)
+        measure(regions);
+    return TSR_OK;
+}
+
+void tsr_regions_next(tsr_regions *regions)
+{
+    for (int dim = regions->far->ndim - 1; dim >= 0; dim--) {
+        if (++regions->group[dim] < regions->dims[dim].group_count) {
+            measure(regions);
+            return;
+        }
+        regions->group[dim] = 0;
+    }
+    regions->done = true;
+}
+
+void tsr_regions_free(tsr_regions *regions)
+{
+    for (int dim = 0; dim < TSR_MAX_DIMS; dim++)
+        tsr_overlap_free(&regions->dims[dim], regions->far->context);
+}
+
+void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
+{
+    for (int dim = 0; dim < regions->far->ndim; dim++)
+        tsr_cut_unkey(regions->far, dim, regions->dims[dim].groups[regions->group[dim]].key, coordinate);
+}
+
+/* The current group's segments along one dim, and the part of their joined length that is wanted. */
+typedef struct axis {
+    const tsr_segment *segments;
+    size_t count, at;
+    int64_t begin, end, before; /* wanted positions of the joined segments; those before segment `at` */
+} axis;
+
+static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
+{
+    const tsr_overlap *overlap = &regions->dims[dim];
+    const tsr_segments *group = &overlap->groups[regions->group[dim]];
+    axis a = {overlap->segments + group->first, group->count, 0, 0, group->length, 0};
+    if (part && part->dim == dim) {
+        a.begin = part->begin;
+        a.end = part->end;
+    }
+    return a;
+}
+
+/* Segment `at` clipped to what is wanted; length 0 or less where nothing is. */
+static tsr_segment axis_segment(const axis *a)
+{
+    tsr_segment s = a->segments[a->at];
+    const int64_t skip = tsr_max_i64(0, a->begin - a->before);
+    const int64_t end = tsr_min_i64(s.length, a->end - a->before);
+    s.near += skip;
+    s.far += skip;
+    s.begin += skip;
+    s.length = end - skip;
+    return s;
+}
+
+static tsr_status append_box(const tsr_regions *regions, tsr_plan *plan, const axis *axes, int64_t *elements)
+{
+    const int ndim = regions->far->ndim;
+    tsr_segment segments[TSR_MAX_DIMS];
+    int64_t product = 1;
+    for (int dim = 0; dim < ndim; dim++) {
+        segments[dim] = axis_segment(&axes[dim]);
+        product *= tsr_max_i64(0, segments[dim].length);
+    }
+    if (product == 0)
+        return TSR_OK;
+    const size_t numbers = 3 * (size_t)ndim;
+    void *memory = plan->boxes;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->box_capacity, (plan->box_count + 1) * numbers, sizeof(int64_t));
+    plan->boxes = memory;
+    TSR_TRY(status);
+    int64_t *box = plan->boxes + plan->box_count++ * numbers;
+    for (int dim = 0; dim < ndim; dim++) {
+        box[dim] = segments[dim].length;
+        box[ndim + dim] = regions->near_is_source ? segments[dim].near : segments[dim].far;
+        box[2 * ndim + dim] = regions->near_is_source ? segments[dim].far : segments[dim].near;
+    }
+    *elements += product;
+    return TSR_OK;
+}
+
+static bool advance(axis *axes, int ndim)
+{
+    for (int dim = ndim - 1; dim >= 0; dim--) {
+        axes[dim].before += axes[dim].segments[axes[dim].at].length;
+        if (++axes[dim].at < axes[dim].count)
+            return true;
+        axes[dim].at = 0;
+        axes[dim].before = 0;
+    }
+    return false;
+}
+
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const tsr_part *part, size_t *first, size_t *count,
+                              int64_t *elements)
+{
+    axis axes[TSR_MAX_DIMS];
+    for (int dim = 0; dim < regions->far->ndim; dim++)
+        axes[dim] = axis_of(regions, dim, part);
+    *first = plan->box_count;
+    *elements = 0;
+    const bool nothing = part && part->begin >= part->end;
+    if (!nothing) {
+        do {
+            TSR_TRY(append_box(regions, plan, axes, elements));
+        } while (advance(axes, regions->far->ndim));
+    }
+    *count = plan->box_count - *first;
+    return TSR_OK;
+}
+
+tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer)
+{
+    if (transfer->elements == 0)
+        return TSR_OK;
+    void *memory = transfers->at;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
+    transfers->at = memory;
+    TSR_TRY(status);
+    transfers->at[transfers->count++] = *transfer;
+    transfers->elements += transfer->peer == plan->rank ? 0 : transfer->elements;
+    return TSR_OK;
+}
