@@ -30,9 +30,11 @@ typedef struct tsr_group {
 tsr_status tsr_group_prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint, tsr_status local,
                              tsr_call_describe *describe, const void *arg, const tsr_group **out);
 
-/** The group of that set if it was prepared, else NULL. Local; no allocation. `hash` is tsr_rank_set_hash(). */
-const tsr_group *tsr_group_find(const tsr_comm *comm, tsr_rank_set set, uint64_t hash);
+/** The group whose set has this tsr_rank_set_hash() if it was prepared here, else NULL. Local; no allocation. Prepare refuses a second set
+ * with the hash of another, so that the hash alone says which set is meant. */
+const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
 
+/** Never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);
 
 #endif

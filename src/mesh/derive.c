@@ -5,6 +5,7 @@
 #include "base/scan.h"
 #include "base/text.h"
 #include "mesh/build.h"
+#include "mesh/geometry.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/status.h>
