@@ -74,19 +74,25 @@ DEFINE_SIGNED(64, tsr_i64)
         for (int64_t i = 0; i < count; i++)                                                                                                \
             out[i] = canonical_f##width(out[i] / by);                                                                                      \
     }                                                                                                                                      \
-    /* `count` parts, two a number. */                                                                                                     \
+    /* `count` parts, two a number. Products and sums are two loops over a block: in one, GCC 12 makes vfmaddsub of them whatever          \
+     * -ffp-contract says, and the sets of kernels would differ. */                                                                        \
     static void prod_complex_f##width(void *dst, const void *a, const void *b, int64_t count)                                              \
     {                                                                                                                                      \
-        type *const out = dst;                                                                                                             \
-        const type *const left = a, *const right = b;                                                                                      \
-        ELEMENTWISE                                                                                                                        \
-        for (int64_t i = 0; i < count; i += 2) {                                                                                           \
-            const native re = left[i] * right[i] - left[i + 1] * right[i + 1];                                                             \
-            const native im = left[i] * right[i + 1] + left[i + 1] * right[i];                                                             \
-            out[i] = canonical_f##width(re);                                                                                               \
-            out[i + 1] = canonical_f##width(im);                                                                                           \
+        native first[COMPLEX_BLOCK], second[COMPLEX_BLOCK];                                                                                \
+        for (int64_t at = 0; at < count; at += COMPLEX_BLOCK) {                                                                            \
+            const int64_t parts = count - at < COMPLEX_BLOCK ? count - at : COMPLEX_BLOCK;                                                 \
+            const type *const left = (const type *)a + at, *const right = (const type *)b + at;                                            \
+            for (int64_t i = 0; i < parts; i += 2) {                                                                                       \
+                first[i] = left[i] * right[i];                                                                                             \
+                second[i] = -(left[i + 1] * right[i + 1]);                                                                                 \
+                first[i + 1] = left[i] * right[i + 1];                                                                                     \
+                second[i + 1] = left[i + 1] * right[i];                                                                                    \
+            }                                                                                                                              \
+            sum_f##width((type *)dst + at, first, second, parts);                                                                          \
         }                                                                                                                                  \
     }
+
+#define COMPLEX_BLOCK 256
 
 DEFINE_FLOAT(32, tsr_f32, float, uint32_t)
 DEFINE_FLOAT(64, tsr_f64, double, uint64_t)
