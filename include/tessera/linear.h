@@ -2,9 +2,10 @@
  * Linear layers on dtensors: y = x w^T + b, with w of shape (out_features, in_features).
  *
  * Column-parallel: w Shard(0), b Shard(0), y sharded in its last dim. Row-parallel: w Shard(1), b Replicate, x sharded in its last dim, y
- * Partial until it is reduced. The rule is the factor string "linear: b k, o k -> b o": per mesh dim, a factor sharded alike in all
- * operands that have it shards the result; sharded k yields Partial(sum); anything else is refused with the layout that would work.
- * (PyTorch: ColwiseParallel and RowwiseParallel; Megatron-LM: ColumnParallelLinear, RowParallelLinear.)
+ * Partial until it is reduced. The rule is the factor string "linear: b k, o k + o -> b o": per mesh dim, a factor sharded alike in all
+ * operands that have it shards the result; sharded k yields Partial(sum); one of x and w may be Partial(sum) or Partial(avg) where the
+ * other is Replicate, and y is then, too; b is cut as y's last dim is, and Replicate elsewhere; anything else is refused with the layout
+ * that would work. (PyTorch: ColwiseParallel and RowwiseParallel; Megatron-LM: ColumnParallelLinear, RowParallelLinear.)
  */
 #ifndef TESSERA_LINEAR_H
 #define TESSERA_LINEAR_H
@@ -17,15 +18,17 @@ extern "C" {
 
 /**
  * Collective: x (.., in) times w (out, in) transposed, plus b (out) or NULL. `y_placements` NULL gives the rule's own layout (Partial for
- * row-parallel, the bias added on coordinate 0 of each Partial dim, once); otherwise y is redistributed to them: Replicate is an
- * all-reduce, Shard a reduce-scatter. f32 and f64 on the host. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match,
- * or layouts that the rule does not take.
+ * row-parallel, the bias added on coordinate 0 of each Partial(sum) dim, once); otherwise y is redistributed to them: Replicate is an
+ * all-reduce, Shard a reduce-scatter. f32 and f64, on the host or on a device whose table has gemm (sys/device.h), else
+ * TSR_ERROR_UNSUPPORTED. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
+ * While the call runs, the process' OpenBLAS is set to one thread a call.
  */
 TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements,
                               tsr_dtensor **y);
 
 /**
- * Collective: gradients of tsr_linear(). `dy` is in y's gradient layout (tsr_layout_gradient()): Replicate where y was Partial. dx = dy w,
+ * Collective: gradients of tsr_linear(). `dy` is in y's gradient layout (tsr_layout_gradient()): Replicate where y was Partial, without
+ * Partial of its own; where that is not the gradient layout of the rule's own result, it is redistributed to it first. dx = dy w,
  * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims. Any of dx, dw, db may be NULL: it is not computed. Placements
  * NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced.
  */
@@ -33,7 +36,10 @@ TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *
                                        const tsr_placement *dx_placements, const tsr_placement *dw_placements,
                                        const tsr_placement *db_placements, tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db);
 
-/** A forward layer, planned once and executed many times. Immutable but for its prepared state; one execution in flight. */
+/**
+ * A forward layer, planned once and executed many times. Immutable but for its prepared state; one execution in flight. As long as any plan
+ * lives, the process' OpenBLAS is set to one thread a call; the last one restores the count that was.
+ */
 typedef struct tsr_linear_plan tsr_linear_plan;
 
 /** Collective (it prepares the redistribution): plans tsr_linear() for these layouts; `b` may be NULL, `y` is the layout wanted or NULL for
@@ -46,7 +52,8 @@ TSR_API void tsr_linear_plan_destroy(tsr_linear_plan *plan);
 TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
 TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 
-/** Collective: one forward pass on local tensors. Allocates nothing; `workspace` has at least the plan's bytes. */
+/** Collective: one forward pass on local tensors, whose strides are free. Allocates nothing; `workspace` has at least the plan's bytes. `b`
+ * is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
 

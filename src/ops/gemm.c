@@ -1,0 +1,127 @@
+#include "ops/gemm.h"
+
+#include "ops/blas_guard.h"
+#include <cblas.h>
+#include <limits.h>
+#include <stdbool.h>
+
+/* Up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats OpenBLAS' gemm, which packs b. */
+#define MAX_VECTOR_ROWS 7
+#define PANEL_BYTES     ((int64_t)128 << 10)
+#define PANEL_MULTIPLE  8
+
+/* A row of the dtypes that OpenBLAS multiplies. Row-major gemv: y = alpha * op(matrix[rows, cols]) * x + beta * y. */
+typedef struct blas {
+    tsr_dtype dtype;
+    int64_t bytes;
+    void (*gemm)(const tsr_gemm *g);
+    void (*gemv)(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x, int64_t x_stride,
+                 double beta, void *y);
+} blas;
+
+static CBLAS_TRANSPOSE transpose(int trans)
+{
+    return trans ? CblasTrans : CblasNoTrans;
+}
+
+static void gemm_float(const tsr_gemm *g)
+{
+    cblas_sgemm(CblasRowMajor, transpose(g->trans_a), transpose(g->trans_b), (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a,
+                (int)g->lda, g->b, (int)g->ldb, (float)g->beta, g->c, (int)g->ldc);
+}
+
+static void gemm_double(const tsr_gemm *g)
+{
+    cblas_dgemm(CblasRowMajor, transpose(g->trans_a), transpose(g->trans_b), (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a, (int)g->lda,
+                g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
+}
+
+static void gemv_float(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x,
+                       int64_t x_stride, double beta, void *y)
+{
+    cblas_sgemv(CblasRowMajor, transpose(trans), (int)rows, (int)cols, (float)alpha, matrix, (int)ld, x, (int)x_stride, (float)beta, y, 1);
+}
+
+static void gemv_double(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x,
+                        int64_t x_stride, double beta, void *y)
+{
+    cblas_dgemv(CblasRowMajor, transpose(trans), (int)rows, (int)cols, alpha, matrix, (int)ld, x, (int)x_stride, beta, y, 1);
+}
+
+static const blas kinds[] = {
+    {TSR_F32, 4, gemm_float, gemv_float},
+    {TSR_F64, 8, gemm_double, gemv_double},
+};
+
+static const blas *find_blas(tsr_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (kinds[i].dtype == dtype)
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* The rows of b as it is stored make a panel, so that every row of c reads it from the cache but the first. Stored [n,k], a panel gives
+ * columns of c of its own; stored [k,n], it adds its terms to all of c. */
+static void multiply_by_vectors(const blas *kind, const tsr_gemm *g)
+{
+    const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
+    const int64_t fitting = PANEL_BYTES / (cols * kind->bytes) / PANEL_MULTIPLE * PANEL_MULTIPLE;
+    const int64_t panel = g->m == 1 ? rows : fitting > PANEL_MULTIPLE ? fitting : PANEL_MULTIPLE;
+    const int64_t row_step = g->trans_a ? 1 : g->lda, x_stride = g->trans_a ? g->lda : 1;
+    for (int64_t begin = 0; begin < rows; begin += panel) {
+        const int64_t count = rows - begin < panel ? rows - begin : panel;
+        const char *matrix = (const char *)g->b + begin * g->ldb * kind->bytes;
+        const int64_t x_offset = g->trans_b ? 0 : begin * x_stride, y_offset = g->trans_b ? begin : 0;
+        const double beta = g->trans_b || begin == 0 ? g->beta : 1;
+        for (int64_t i = 0; i < g->m; i++)
+            kind->gemv(!g->trans_b, count, cols, g->alpha, matrix, g->ldb, (const char *)g->a + (i * row_step + x_offset) * kind->bytes,
+                       x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * kind->bytes);
+    }
+}
+
+static tsr_status run_on_host(const tsr_gemm *g)
+{
+    const blas *kind = find_blas(g->dtype);
+    if (!kind)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: the host multiplies f32 and f64", tsr_dtype_name(g->dtype));
+    const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        if (sizes[i] > INT_MAX)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: OpenBLAS takes up to %d", (long long)g->m,
+                                  (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
+    }
+    const int token = tsr_blas_begin();
+    if (g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0)
+        multiply_by_vectors(kind, g);
+    else
+        kind->gemm(g);
+    tsr_blas_end(token);
+    return TSR_OK;
+}
+
+tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stream)
+{
+    if (!device.driver)
+        return run_on_host(gemm);
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
+    return table->gemm(self, device.index, gemm, stream);
+}
+
+tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype)
+{
+    if (!find_blas(dtype))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; linear layers are computed in f32 and f64", caller,
+                              tsr_dtype_name(dtype));
+    if (!device.driver)
+        return TSR_OK;
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
+    if (table->gemm)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
+                          caller, table->name);
+}

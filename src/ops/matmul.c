@@ -1,0 +1,202 @@
+#include "ops/matmul.h"
+
+#include "ops/gemm.h"
+#include <string.h>
+
+/* Rows of a, and columns of b, that are packed at a time. */
+#define TILE 64
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void *element_at(const tsr_matmul_site *site, const void *data, int64_t index)
+{
+    return (char *)data + index * (int64_t)tsr_dtype_bytes(site->dtype);
+}
+
+tsr_matrix tsr_matrix_transpose(tsr_matrix m)
+{
+    return (tsr_matrix){m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+}
+
+static tsr_matrix part_of(const tsr_matmul_site *site, tsr_matrix m, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    void *data = element_at(site, m.data, row * m.row_stride + col * m.col_stride);
+    return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride};
+}
+
+/* True if a gemm can take rows that are `m.row_stride` apart; writes their distance, which BLAS wants to be at least a row. */
+static bool has_plain_rows(tsr_matrix m, int64_t *ld)
+{
+    if ((m.col_stride != 1 && m.cols != 1) || (m.row_stride < m.cols && m.rows != 1))
+        return false;
+    *ld = larger(m.rows == 1 ? 1 : m.row_stride, m.cols);
+    return true;
+}
+
+static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
+{
+    *trans = 0;
+    if (has_plain_rows(m, ld))
+        return true;
+    *trans = 1;
+    return has_plain_rows(tsr_matrix_transpose(m), ld);
+}
+
+/* One gemm, if the strides of all three allow it; `*done` says whether they did. */
+static tsr_status multiply_directly(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, bool *done)
+{
+    tsr_gemm g = {
+        .dtype = site->dtype, .m = c.rows, .n = c.cols, .k = a.cols, .alpha = 1, .beta = accumulate, .a = a.data, .b = b.data, .c = c.data};
+    *done = is_source_direct(a, &g.trans_a, &g.lda) && is_source_direct(b, &g.trans_b, &g.ldb) && has_plain_rows(c, &g.ldc);
+    return *done ? tsr_gemm_run(site->device, &g, site->stream) : TSR_OK;
+}
+
+/* The workspace holds a tile of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE). */
+static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+{
+    tsr_matrix packed_a = {site->workspace, a.rows, a.cols, a.cols, 1};
+    tsr_matrix packed_b = {element_at(site, packed_a.data, a.rows * a.cols), b.rows, b.cols, 1, b.rows};
+    tsr_matrix packed_c = {element_at(site, packed_b.data, b.rows * b.cols), c.rows, c.cols, c.cols, 1};
+    int trans;
+    int64_t ld;
+    bool done;
+    if (is_source_direct(a, &trans, &ld))
+        packed_a = a;
+    else
+        TSR_TRY(tsr_matrix_copy(site, a, packed_a));
+    if (is_source_direct(b, &trans, &ld))
+        packed_b = b;
+    else
+        TSR_TRY(tsr_matrix_copy(site, b, packed_b));
+    if (has_plain_rows(c, &ld))
+        return multiply_directly(site, packed_a, packed_b, c, accumulate, &done);
+    if (accumulate)
+        TSR_TRY(tsr_matrix_copy(site, c, packed_c));
+    TSR_TRY(multiply_directly(site, packed_a, packed_b, packed_c, accumulate, &done));
+    return tsr_matrix_copy(site, packed_c, c);
+}
+
+static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+{
+    for (int64_t row = 0; row < c.rows; row += TILE) {
+        const int64_t rows = smaller(TILE, c.rows - row);
+        for (int64_t col = 0; col < c.cols; col += TILE) {
+            const int64_t cols = smaller(TILE, c.cols - col);
+            TSR_TRY(multiply_tile(site, part_of(site, a, row, rows, 0, a.cols), part_of(site, b, 0, b.rows, col, cols),
+                                  part_of(site, c, row, rows, col, cols), accumulate));
+        }
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+{
+    if (c.rows == 0 || c.cols == 0 || (a.cols == 0 && accumulate))
+        return TSR_OK;
+    if (a.cols == 0)
+        return tsr_matrix_fill(site, c, 0);
+    bool done;
+    TSR_TRY(multiply_directly(site, a, b, c, accumulate, &done));
+    if (!done)
+        TSR_TRY(multiply_directly(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, &done));
+    return done ? TSR_OK : multiply_by_tiles(site, a, b, c, accumulate);
+}
+
+size_t tsr_matmul_workspace_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t rows = smaller(m, TILE), cols = smaller(n, TILE);
+    return (size_t)(rows * k + cols * k + rows * cols) * tsr_dtype_bytes(dtype);
+}
+
+tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
+    const tsr_box_copy box = {.dst = to.data,
+                              .src = from.data,
+                              .element_bytes = tsr_dtype_bytes(site->dtype),
+                              .ndim = 2,
+                              .shape = {to.rows, to.cols},
+                              .dst_strides = {to.row_stride, to.col_stride},
+                              .src_strides = {from.row_stride, from.col_stride}};
+    return table->copy_boxes(self, site->device.index, &box, 1, site->stream);
+}
+
+tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, double value)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
+    tsr_box_fill fill = {.dst = to.data,
+                         .element_bytes = tsr_dtype_bytes(site->dtype),
+                         .ndim = 2,
+                         .shape = {to.rows, to.cols},
+                         .dst_strides = {to.row_stride, to.col_stride}};
+    const float single = (float)value;
+    memcpy(fill.value, site->dtype == TSR_F64 ? (const void *)&value : (const void *)&single, fill.element_bytes);
+    return table->fill(self, site->device.index, &fill, site->stream);
+}
+
+/* A dim of size 1 never stands in the way; otherwise its step must be that of the rows that it holds. */
+static bool joins_rows(int64_t stride, tsr_matrix m)
+{
+    return m.rows == 1 || stride == m.rows * m.row_stride;
+}
+
+static tsr_matrix row_of(const tsr_tensor *tensor)
+{
+    const int last = tensor->ndim - 1;
+    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last]};
+}
+
+tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second)
+{
+    tsr_row_blocks blocks = {.count = 1, .first = row_of(first), .second = row_of(second), .element_bytes = tsr_dtype_bytes(first->dtype)};
+    for (int dim = first->ndim - 2; dim >= 0; dim--) {
+        const int64_t size = first->shape[dim], p = first->strides[dim], q = second->strides[dim];
+        if (size == 1)
+            continue;
+        if (size == 0)
+            blocks.count = 0;
+        if (blocks.outer_ndim == 0 && joins_rows(p, blocks.first) && joins_rows(q, blocks.second)) {
+            blocks.first.row_stride = blocks.first.rows == 1 ? p : blocks.first.row_stride;
+            blocks.second.row_stride = blocks.second.rows == 1 ? q : blocks.second.row_stride;
+            blocks.first.rows = blocks.second.rows = blocks.first.rows * size;
+            continue;
+        }
+        blocks.outer_shape[blocks.outer_ndim] = size;
+        blocks.first_strides[blocks.outer_ndim] = p;
+        blocks.second_strides[blocks.outer_ndim++] = q;
+        blocks.count *= size;
+    }
+    return blocks;
+}
+
+void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix *first, tsr_matrix *second)
+{
+    int64_t p = 0, q = 0;
+    for (int dim = 0; dim < blocks->outer_ndim; dim++) {
+        const int64_t at = index % blocks->outer_shape[dim];
+        index /= blocks->outer_shape[dim];
+        p += at * blocks->first_strides[dim];
+        q += at * blocks->second_strides[dim];
+    }
+    *first = blocks->first;
+    *second = blocks->second;
+    first->data = (char *)first->data + p * (int64_t)blocks->element_bytes;
+    second->data = (char *)second->data + q * (int64_t)blocks->element_bytes;
+}
+
+tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)
+{
+    if (tensor->ndim == 1)
+        return row_of(tensor);
+    return (tsr_matrix){tensor->data, tensor->shape[0], tensor->shape[1], tensor->strides[0], tensor->strides[1]};
+}

@@ -1,0 +1,53 @@
+/** Products of strided matrices on a device, and the matrices that a tensor with batch dims is made of. */
+#ifndef TSR_OPS_MATMUL_H
+#define TSR_OPS_MATMUL_H
+
+#include <stdbool.h>
+#include <tessera/sys/device.h>
+
+/** Strides in elements, any sign. */
+typedef struct tsr_matrix {
+    void *data;
+    int64_t rows, cols, row_stride, col_stride;
+} tsr_matrix;
+
+/** Where and on what a product is computed. `workspace` may be NULL where every product is direct. */
+typedef struct tsr_matmul_site {
+    tsr_device device;
+    tsr_dtype dtype;
+    tsr_stream stream;
+    void *workspace;
+} tsr_matmul_site;
+
+tsr_matrix tsr_matrix_transpose(tsr_matrix m);
+
+/** c = a b, or c += a b: a is (m, k), b is (k, n), c is (m, n). c does not overlap a or b. Where the strides are such that a gemm can't
+ * take an operand, it is packed into the workspace, tile by tile. */
+tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
+
+/** Bytes that tsr_matmul() may want for (m, k) times (k, n), whatever the strides. */
+size_t tsr_matmul_workspace_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k);
+
+/** Copies, and sets to zero. `from` may have stride 0: its row is then repeated. */
+tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to);
+tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, double value);
+
+/** Two tensors (.., p) and (.., q) with equal leading dims, as a list of pairs of matrices (rows, p) and (rows, q). */
+typedef struct tsr_row_blocks {
+    int64_t count; /**< of pairs; 0 if there are no rows */
+    tsr_matrix first, second;
+    int outer_ndim;
+    int64_t outer_shape[TSR_MAX_DIMS], first_strides[TSR_MAX_DIMS], second_strides[TSR_MAX_DIMS];
+    size_t element_bytes;
+} tsr_row_blocks;
+
+/** Merges as many leading dims into the rows as the strides of both tensors allow: all of them where both are contiguous. */
+tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second);
+
+/** Pair `index` of `blocks`. */
+void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix *first, tsr_matrix *second);
+
+/** A tensor of two dims as a matrix; one of one dim as a single row. */
+tsr_matrix tsr_matrix_of(const tsr_tensor *tensor);
+
+#endif

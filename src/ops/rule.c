@@ -1,0 +1,310 @@
+#include "ops/rule.h"
+
+#include "ops/rule_parse.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/* Placements in an error: long lists of sizes are cut. */
+#define PLACEMENTS_TEXT 256
+
+typedef struct application {
+    const tsr_rule *rule;
+    const tsr_layout *const *operands;
+    tsr_rule_terms terms;
+    int mesh_ndim;
+    int64_t shape[TSR_RULE_FACTORS]; /* by factor */
+} application;
+
+static const tsr_placement *placement_of(const application *a, int operand, int mesh_dim)
+{
+    return &tsr_layout_placements(a->operands[operand])[mesh_dim];
+}
+
+/* The factor that an operand's placement cuts, or -1. */
+static int cut_factor(const application *a, int operand, int mesh_dim)
+{
+    const tsr_placement *p = placement_of(a, operand, mesh_dim);
+    return p->kind == TSR_SHARD ? a->terms.operands[operand].factor[p->dim] : -1;
+}
+
+static bool is_linear_partial(const tsr_placement *p)
+{
+    return p->kind == TSR_PARTIAL && (p->op == TSR_SUM || p->op == TSR_AVG);
+}
+
+static tsr_placement cut_along(const tsr_placement *cut, int dim)
+{
+    tsr_placement moved = *cut;
+    moved.dim = dim;
+    return moved;
+}
+
+static const char *print(const tsr_placement *placements, int count, char *text)
+{
+    tsr_placements_print(placements, count, text, PLACEMENTS_TEXT);
+    return text;
+}
+
+/*
+ * What `operand` would have to be next to `keeper` as it is: cut where and as `keeper` cuts a factor of both, else what it was if
+ * that goes with a replicated keeper, else Replicate. `keep` false gives up what it was, which cuts that depend on others may force.
+ */
+static void propose(const application *a, int operand, int keeper, bool keep, tsr_placement *out)
+{
+    for (int dim = 0; dim < a->mesh_ndim; dim++) {
+        const tsr_placement *own = placement_of(a, operand, dim), *other = placement_of(a, keeper, dim);
+        const int factor = cut_factor(a, keeper, dim), own_factor = cut_factor(a, operand, dim);
+        const int shared = factor < 0 ? -1 : tsr_rule_dim(&a->terms.operands[operand], factor);
+        const bool stays = own_factor >= 0 ? tsr_rule_dim(&a->terms.operands[keeper], own_factor) < 0 : is_linear_partial(own);
+        out[dim] = tsr_replicate();
+        if (shared >= 0)
+            out[dim] = cut_along(other, shared);
+        else if (keep && stays && other->kind == TSR_REPLICATE)
+            out[dim] = *own;
+    }
+}
+
+static tsr_status refuse(const application *a, int operand, const tsr_placement *proposal, const char *why)
+{
+    char now[PLACEMENTS_TEXT], then[PLACEMENTS_TEXT];
+    const char *name = a->rule->names[operand];
+    print(tsr_layout_placements(a->operands[operand]), a->mesh_ndim, now);
+    print(proposal, a->mesh_ndim, then);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why, name, now, then);
+}
+
+static tsr_status refuse_beside(const application *a, int operand, int keeper, const char *why)
+{
+    tsr_placement proposal[TSR_MAX_DIMS];
+    tsr_layout *possible;
+    propose(a, operand, keeper, true, proposal);
+    if (tsr_layout_with(a->operands[operand], proposal, &possible) == TSR_OK)
+        tsr_layout_destroy(possible);
+    else
+        propose(a, operand, keeper, false, proposal);
+    return refuse(a, operand, proposal, why);
+}
+
+/* The multiplied operand that `operand` has to go with: the pivot, or beside the pivot another one, or only itself. */
+static int companion_of(const application *a, int operand)
+{
+    if (operand != a->rule->pivot)
+        return a->rule->pivot;
+    for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
+        if (i != operand)
+            return i;
+    }
+    return operand;
+}
+
+/* The operand to be changed of two that do not go together: not the pivot. */
+static tsr_status refuse_pair(const application *a, int first, int second, const char *why)
+{
+    return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
+}
+
+static tsr_status check_meshes(const application *a)
+{
+    const tsr_mesh *first = tsr_layout_mesh(a->operands[0]);
+    for (int i = 1; i < a->terms.count; i++) {
+        const tsr_mesh *mesh = tsr_layout_mesh(a->operands[i]);
+        bool same = tsr_mesh_ndim(mesh) == tsr_mesh_ndim(first) && tsr_mesh_equal(mesh, first);
+        for (int dim = 0; same && dim < tsr_mesh_ndim(first); dim++)
+            same = tsr_mesh_size(mesh, dim) == tsr_mesh_size(first, dim);
+        if (same)
+            continue;
+        char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
+        tsr_mesh_print(first, ours, sizeof(ours));
+        tsr_mesh_print(mesh, theirs, sizeof(theirs));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", a->rule->caller,
+                              a->rule->names[0], ours, a->rule->names[i], theirs);
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_dtypes(const application *a)
+{
+    const tsr_dtype first = tsr_layout_dtype(a->operands[0]);
+    for (int i = 1; i < a->terms.count; i++) {
+        const tsr_dtype dtype = tsr_layout_dtype(a->operands[i]);
+        if (dtype != first)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s but %s is %s; all operands must have one dtype", a->rule->caller,
+                                  a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+    }
+    return TSR_OK;
+}
+
+/* Reads the size of every factor, which all its operands must agree on. */
+static tsr_status check_sizes(application *a)
+{
+    int owner[TSR_RULE_FACTORS], owner_dim[TSR_RULE_FACTORS];
+    memset(owner, -1, sizeof(owner));
+    for (int i = 0; i < a->terms.count; i++) {
+        for (int dim = 0; dim < a->terms.operands[i].ndim; dim++) {
+            const int factor = a->terms.operands[i].factor[dim];
+            const int64_t size = tsr_layout_shape(a->operands[i])[dim];
+            if (owner[factor] >= 0 && a->shape[factor] != size)
+                return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                      "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal", a->rule->caller,
+                                      dim, a->rule->names[i], (long long)size, owner_dim[factor], a->rule->names[owner[factor]],
+                                      (long long)a->shape[factor], a->rule->factors);
+            owner[factor] = i;
+            owner_dim[factor] = dim;
+            a->shape[factor] = size;
+        }
+    }
+    return TSR_OK;
+}
+
+/* How an operand cuts one factor, as a layout of a tensor that has only this dim: layouts know when two ways to cut are the same. */
+static tsr_status create_factor_layout(const application *a, int operand, int factor, tsr_layout **out)
+{
+    tsr_placement cuts[TSR_MAX_DIMS];
+    for (int dim = 0; dim < a->mesh_ndim; dim++)
+        cuts[dim] = cut_factor(a, operand, dim) == factor ? cut_along(placement_of(a, operand, dim), 0) : tsr_replicate();
+    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), cuts, 1, &a->shape[factor], tsr_layout_dtype(a->operands[0]), out);
+}
+
+static tsr_status cuts_alike(const application *a, int first, int second, int factor, bool *alike)
+{
+    tsr_layout *ours, *theirs;
+    TSR_TRY(create_factor_layout(a, first, factor, &ours));
+    const tsr_status status = create_factor_layout(a, second, factor, &theirs);
+    if (status == TSR_OK) {
+        *alike = tsr_layout_equal(ours, theirs);
+        tsr_layout_destroy(theirs);
+    }
+    tsr_layout_destroy(ours);
+    return status;
+}
+
+/* Factors that two multiplied operands share must be cut alike. */
+static tsr_status check_shared_factors(const application *a, int first, int second)
+{
+    const tsr_rule_term *ours = &a->terms.operands[first], *theirs = &a->terms.operands[second];
+    for (int dim = 0; dim < ours->ndim; dim++) {
+        const int other = tsr_rule_dim(theirs, ours->factor[dim]);
+        bool alike = true;
+        if (other >= 0)
+            TSR_TRY(cuts_alike(a, first, second, ours->factor[dim], &alike));
+        if (alike)
+            continue;
+        char why[128];
+        snprintf(why, sizeof(why), "dim %d of %s and dim %d of %s are not cut alike", dim, a->rule->names[first], other,
+                 a->rule->names[second]);
+        return refuse_pair(a, first, second, why);
+    }
+    return TSR_OK;
+}
+
+/* On one mesh dim all cuts must be of one factor, and a Partial stands among Replicates. */
+static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
+{
+    const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
+    char why[128];
+    if (ours->kind == TSR_REPLICATE || theirs->kind == TSR_REPLICATE)
+        return TSR_OK;
+    if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
+        if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
+            return TSR_OK;
+        snprintf(why, sizeof(why), "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim, ours->dim,
+                 a->rule->names[first], theirs->dim, a->rule->names[second]);
+    } else {
+        const bool partial_first = ours->kind == TSR_PARTIAL;
+        snprintf(why, sizeof(why), "%s is Partial on mesh dim %d, and %s not Replicate there",
+                 a->rule->names[partial_first ? first : second], dim, a->rule->names[partial_first ? second : first]);
+    }
+    return refuse_pair(a, first, second, why);
+}
+
+static tsr_status check_partials(const application *a, int operand)
+{
+    for (int dim = 0; dim < a->mesh_ndim; dim++) {
+        const tsr_placement *p = placement_of(a, operand, dim);
+        if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
+            continue;
+        char why[128];
+        snprintf(why, sizeof(why), "%s is Partial(%s) on mesh dim %d, which no product passes on", a->rule->names[operand],
+                 tsr_reduce_op_name(p->op), dim);
+        return refuse_beside(a, operand, companion_of(a, operand), why);
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_products(const application *a)
+{
+    for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
+        TSR_TRY(check_partials(a, i));
+        for (int j = 0; j < i; j++) {
+            TSR_TRY(check_shared_factors(a, j, i));
+            for (int dim = 0; dim < a->mesh_ndim; dim++) {
+                if (tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) > 1)
+                    TSR_TRY(check_mesh_dim(a, j, i, dim));
+            }
+        }
+    }
+    return TSR_OK;
+}
+
+/* The first operand that is not replicated decides; the others agree, or the mesh dim has size 1 and it does not matter. */
+static tsr_placement result_placement(const application *a, int dim)
+{
+    for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
+        const tsr_placement *p = placement_of(a, i, dim);
+        if (is_linear_partial(p))
+            return *p;
+        if (p->kind != TSR_SHARD)
+            continue;
+        const int result_dim = tsr_rule_dim(&a->terms.result, cut_factor(a, i, dim));
+        return result_dim < 0 ? tsr_partial(TSR_SUM) : cut_along(p, result_dim);
+    }
+    return tsr_replicate();
+}
+
+/* An added operand is the result's twin on the dims that it has. Cuts on mesh dims of size 1 do not matter. */
+static tsr_status check_added(const application *a, int operand, const tsr_placement *result)
+{
+    tsr_placement wanted[TSR_MAX_DIMS];
+    for (int dim = 0; dim < a->mesh_ndim; dim++) {
+        const int factor = result[dim].kind == TSR_SHARD ? a->terms.result.factor[result[dim].dim] : -1;
+        const int own = factor < 0 ? -1 : tsr_rule_dim(&a->terms.operands[operand], factor);
+        wanted[dim] = own < 0 ? tsr_replicate() : cut_along(&result[dim], own);
+    }
+    tsr_layout *twin;
+    TSR_TRY(tsr_layout_with(a->operands[operand], wanted, &twin));
+    const bool alike = tsr_layout_equal(a->operands[operand], twin);
+    tsr_layout_destroy(twin);
+    if (alike)
+        return TSR_OK;
+    char why[PLACEMENTS_TEXT + 64], text[PLACEMENTS_TEXT];
+    snprintf(why, sizeof(why), "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
+    return refuse(a, operand, wanted, why);
+}
+
+static tsr_status create_result(const application *a, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    int64_t shape[TSR_MAX_DIMS];
+    for (int dim = 0; dim < a->mesh_ndim; dim++)
+        placements[dim] = result_placement(a, dim);
+    for (int i = 0; i < a->terms.count; i++) {
+        if (a->terms.operands[i].added)
+            TSR_TRY(check_added(a, i, placements));
+    }
+    for (int dim = 0; dim < a->terms.result.ndim; dim++)
+        shape[dim] = a->shape[a->terms.result.factor[dim]];
+    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, tsr_layout_dtype(a->operands[0]),
+                             out);
+}
+
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, tsr_layout **out)
+{
+    application a = {.rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
+    TSR_TRY(tsr_rule_parse(rule, operands, &a.terms));
+    TSR_TRY(check_meshes(&a));
+    TSR_TRY(check_dtypes(&a));
+    TSR_TRY(check_sizes(&a));
+    TSR_TRY(check_products(&a));
+    return create_result(&a, out);
+}
