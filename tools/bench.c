@@ -1,0 +1,110 @@
+#include "bench.h"
+
+#include "report.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int samples_create(int ranks, int64_t iterations, samples *out)
+{
+    double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
+    if (seconds == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks", (long long)iterations, ranks);
+    *out = (samples){ranks, iterations, seconds};
+    return EXIT_DONE;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/** Leaves each iteration's slowest time in the first rank's row, in ascending order. */
+spread samples_spread(const samples *s)
+{
+    double *const slowest = s->seconds;
+    const int64_t n = s->iterations;
+    for (int r = 1; r < s->ranks; r++)
+        for (int64_t i = 0; i < n; i++)
+            slowest[i] = s->seconds[r * n + i] > slowest[i] ? s->seconds[r * n + i] : slowest[i];
+    qsort(slowest, (size_t)n, sizeof *slowest, compare_times);
+    return (spread){(slowest[(n - 1) / 2] + slowest[n / 2]) / 2, slowest[0], slowest[n - 1]};
+}
+
+json_t *spread_to_json(spread s)
+{
+    return json_pack("{sf sf sf}", "median", s.median, "min", s.min, "max", s.max);
+}
+
+int parse_iterations(const char *text, int64_t otherwise, int64_t *out)
+{
+    const int status = parse_count("--iterations", text, otherwise, out);
+    if (status == EXIT_DONE && *out > MAX_ITERATIONS)
+        return complain(EXIT_REFUSED, "--iterations is %s; %lld are the most", text, (long long)MAX_ITERATIONS);
+    return status;
+}
+
+int core_count(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return CPU_COUNT(&cores);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds)
+{
+    tsr_status status = tsr_comm_barrier(comm);
+    if (status != TSR_OK)
+        return status;
+    const double start = clock_seconds();
+    status = body(arg);
+    if (status == TSR_OK)
+        status = tsr_comm_barrier(comm);
+    *seconds = clock_seconds() - start;
+    return status;
+}
+
+static int read_names(move_setup *s)
+{
+    s->names = (move_names){mesh_text(s->mesh), layout_text(s->from), layout_text(s->to)};
+    if (s->names.mesh == NULL || s->names.from == NULL || s->names.to == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
+    return EXIT_DONE;
+}
+
+int move_setup_read(const tool_arguments *given, move_setup *out)
+{
+    *out = (move_setup){.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
+    move_request *const request = &out->request;
+    int status = check_engine(given->value[OPT_ENGINE], given->value[OPT_DEVICE]);
+    if (status == EXIT_DONE)
+        status = parse_mode(given->value[OPT_MODE], &request->mode);
+    if (status == EXIT_DONE)
+        status = parse_shape(given->value[OPT_SHAPE], &request->shape);
+    if (status == EXIT_DONE)
+        status = parse_dtype(given->value[OPT_DTYPE], &request->dtype);
+    if (status == EXIT_DONE)
+        status = parse_mesh(request->mesh, &out->mesh);
+    if (status == EXIT_DONE)
+        status = count_rank_threads(out->mesh, &out->ranks);
+    if (status == EXIT_DONE)
+        status = parse_layout("--from", request->from, out->mesh, &request->shape, request->dtype, &out->from);
+    if (status == EXIT_DONE)
+        status = parse_layout("--to", request->to, out->mesh, &request->shape, request->dtype, &out->to);
+    return status == EXIT_DONE ? read_names(out) : status;
+}
+
+void move_setup_finish(move_setup *s)
+{
+    free(s->names.mesh);
+    free(s->names.from);
+    free(s->names.to);
+    tsr_layout_destroy(s->from);
+    tsr_layout_destroy(s->to);
+    tsr_mesh_destroy(s->mesh);
+}

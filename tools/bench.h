@@ -1,0 +1,63 @@
+/** What the benchmarks share: times of every rank and iteration, and how they are summed up. */
+#ifndef TESSERA_TOOLS_BENCH_H
+#define TESSERA_TOOLS_BENCH_H
+
+#include "move.h"
+
+#include <jansson.h>
+
+/** In seconds. */
+typedef struct spread {
+    double median, min, max;
+} spread;
+
+/** A table of times: rank r's i-th is at [r * iterations + i]; ranks write their own rows only. */
+typedef struct samples {
+    int ranks;
+    int64_t iterations;
+    double *seconds;
+} samples;
+
+/** Most iterations of a benchmark: their times are kept. */
+#define MAX_ITERATIONS INT64_C(1000000)
+
+/** Returns the tool's exit status; the caller frees out->seconds. */
+int samples_create(int ranks, int64_t iterations, samples *out);
+
+/** The slowest rank of each iteration, over iterations. */
+spread samples_spread(const samples *s);
+
+/** {"median": .., "min": .., "max": ..} */
+json_t *spread_to_json(spread s);
+
+/** --iterations; refused beyond MAX_ITERATIONS. */
+int parse_iterations(const char *text, int64_t otherwise, int64_t *out);
+
+/** Processor cores that this process may use. */
+int core_count(void);
+
+/** One thing to measure. */
+typedef tsr_status bench_body(void *arg);
+
+/** Collective: runs `body` between two barriers; `*seconds` is from when the first one let this rank go until the second one did. */
+tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds);
+
+/** What the benchmarks of moves print alike: the options' text as the library prints it. The caller frees with names_free(). */
+typedef struct move_names {
+    char *mesh, *from, *to;
+} move_names;
+
+/** The options that describe a move, understood; the layouts are over an abstract mesh. */
+typedef struct move_setup {
+    move_request request;
+    tsr_mesh *mesh;
+    tsr_layout *from, *to;
+    int ranks; /**< rank threads */
+    move_names names;
+} move_setup;
+
+/** Returns the tool's exit status. The caller calls move_setup_finish() in any case. */
+int move_setup_read(const tool_arguments *given, move_setup *out);
+void move_setup_finish(move_setup *s);
+
+#endif

@@ -1,0 +1,155 @@
+/* What a small redistribute costs when it is repeated: rendezvous and bookkeeping, hardly any bytes. */
+#include "bench.h"
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOPS 11
+/** About how long a loop takes where --iterations does not say how many calls it has. */
+#define LOOP_SECONDS 0.02
+#define FIRST_CALLS  256
+#define MOST_CALLS   1000000
+
+typedef struct job {
+    move_setup setup;
+    int64_t calls; /**< in a loop; 0: found out by rank 0 */
+    samples loops;
+} job;
+
+typedef struct loop {
+    tsr_dtensor *x, *y;
+    int64_t calls;
+} loop;
+
+static tsr_status run_loop(void *arg)
+{
+    const loop *const l = arg;
+    tsr_status status = TSR_OK;
+    for (int64_t i = 0; i < l->calls && status == TSR_OK; i++)
+        status = tsr_redistribute_into(l->x, l->y, NULL);
+    return status;
+}
+
+/** Warms up, and agrees on how many calls fill a loop. */
+static tsr_status settle_calls(tsr_comm *comm, const job *j, loop *l)
+{
+    double seconds;
+    l->calls = FIRST_CALLS;
+    tsr_status status = bench_time(comm, run_loop, l, &seconds);
+    if (status == TSR_OK)
+        status = bench_time(comm, run_loop, l, &seconds);
+    const double calls = LOOP_SECONDS / (seconds / FIRST_CALLS);
+    l->calls = j->calls > 0 ? j->calls : calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int64_t)calls;
+    return status == TSR_OK ? tsr_comm_broadcast(comm, &l->calls, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
+}
+
+static tsr_status run_loops(tsr_comm *comm, job *j, loop *l)
+{
+    const int rank = tsr_comm_rank(comm);
+    tsr_status status = settle_calls(comm, j, l);
+    for (int64_t i = 0; i < LOOPS && status == TSR_OK; i++) {
+        double *const seconds = &j->loops.seconds[rank * LOOPS + i];
+        status = bench_time(comm, run_loop, l, seconds);
+        *seconds /= (double)l->calls;
+    }
+    if (rank == 0)
+        j->calls = l->calls;
+    return status;
+}
+
+static tsr_status run_on_mesh(tsr_comm *comm, job *j, const tsr_mesh *mesh)
+{
+    const move_request *const request = &j->setup.request;
+    tsr_layout *from = NULL, *to = NULL;
+    loop l = {0};
+    tsr_status status = tsr_layout_parse(mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &from);
+    if (status == TSR_OK)
+        status = tsr_layout_parse(mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &to);
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(from, tsr_device_host(), &l.x);
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(to, tsr_device_host(), &l.y);
+    if (status == TSR_OK) {
+        size_t bytes = 0;
+        status = tsr_layout_local_bytes(from, NULL, &bytes);
+        if (bytes > 0)
+            memset(tsr_dtensor_to_local(l.x).data, 0, bytes);
+    }
+    if (status == TSR_OK)
+        status = run_loops(comm, j, &l);
+    tsr_dtensor_destroy(l.x);
+    tsr_dtensor_destroy(l.y);
+    tsr_layout_destroy(from);
+    tsr_layout_destroy(to);
+    return status;
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    job *const j = arg;
+    tsr_mesh *mesh;
+    tsr_status status = tsr_mesh_parse(comm, NULL, j->setup.request.mesh, &mesh);
+    if (status != TSR_OK)
+        return status;
+    status = run_on_mesh(comm, j, mesh);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static int report_job(const tool_arguments *given, const job *j)
+{
+    const move_setup *const s = &j->setup;
+    const move_request *const request = &s->request;
+    const spread seconds = samples_spread(&j->loops);
+    if (given->value[OPT_JSON] != NULL)
+        return print_json(json_pack("{ss ss sI ss so ss ss ss so sI si}", "bench", "dispatch", "engine", "threads", "ranks",
+                                    (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape",
+                                    sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype),
+                                    "from", s->names.from, "to", s->names.to, "seconds", spread_to_json(seconds), "calls",
+                                    (json_int_t)j->calls, "loops", LOOPS));
+    printf("# %s -> %s on mesh %s: microseconds a call, mean over %lld calls, of %d such loops\n", s->names.from, s->names.to,
+           s->names.mesh, (long long)j->calls, LOOPS);
+    printf("%12s %12s %12s\n%12.3f %12.3f %12.3f\n", "median", "min", "max", 1e6 * seconds.median, 1e6 * seconds.min, 1e6 * seconds.max);
+    return EXIT_DONE;
+}
+
+static int run_job(const tool_arguments *given, job *j)
+{
+    int status = given->value[OPT_ITERATIONS] == NULL ? EXIT_DONE : parse_count("--iterations", given->value[OPT_ITERATIONS], 0, &j->calls);
+    if (status == EXIT_DONE)
+        status = samples_create(j->setup.ranks, LOOPS, &j->loops);
+    if (status != EXIT_DONE)
+        return status;
+    if (tsr_threads_run(j->setup.ranks, run_rank, j, NULL) != TSR_OK)
+        status = complain_status(EXIT_REFUSED);
+    else
+        status = report_job(given, j);
+    free(j->loops.seconds);
+    return status;
+}
+
+static int run_dispatch(const tool_arguments *given)
+{
+    job j = {.calls = 0};
+    int status = move_setup_read(given, &j.setup);
+    if (status == EXIT_DONE)
+        status = run_job(given, &j);
+    move_setup_finish(&j.setup);
+    return status;
+}
+
+const tool_command bench_dispatch_command = {
+    .name = "bench dispatch",
+    .summary = "what a small repeated redistribute costs",
+    .details =
+        "Repeats one redistribute into the same memory. Reported is the mean of a loop of calls on its slowest rank: median, least and "
+        "most of several loops, after a warm-up that plans. --iterations is the number of calls in a loop; by default a loop takes "
+        "about 20 ms.",
+    .examples = "  tessera bench dispatch --mesh 2 --shape 16 --dtype f32 --from 'S(0)' --to R\n"
+                "  tessera bench dispatch --mesh 4 --shape 64x64 --dtype f32 --from P --to R --iterations 10000 --json\n",
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(ITERATIONS) | TAKES(ENGINE) | TAKES(DEVICE) |
+             TAKES(JSON),
+    .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
+    .run = run_dispatch,
+};

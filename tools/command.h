@@ -1,0 +1,71 @@
+/**
+ * What a subcommand of `tessera` is: a row of a table, with the options that it takes.
+ *
+ * All options of all subcommands are rows of one table too (options.c), so that an option means the same everywhere. Every function that
+ * may fail returns the tool's exit status, having printed one line on standard error where that is not 0.
+ */
+#ifndef TESSERA_TOOLS_COMMAND_H
+#define TESSERA_TOOLS_COMMAND_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <tessera/api.h>
+
+/** Exit statuses; formats of results and options say when. */
+enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
+
+typedef enum tool_option {
+    OPT_MESH,
+    OPT_SHAPE,
+    OPT_PLACEMENTS,
+    OPT_FROM,
+    OPT_TO,
+    OPT_DTYPE,
+    OPT_INPUT,
+    OPT_INPUT_SHARDS,
+    OPT_OUTPUT,
+    OPT_TOKENS,
+    OPT_HIDDEN,
+    OPT_INTERMEDIATE,
+    OPT_ITERATIONS,
+    OPT_MODE,
+    OPT_ENGINE,
+    OPT_DEVICE,
+    OPT_JSON,
+    OPT_HELP,
+    OPT_COUNT
+} tool_option;
+
+#define TAKES(name) (1u << OPT_##name)
+
+/** What was given: the text of each option's value ("" for a flag), NULL for what was not. */
+typedef struct tool_arguments {
+    const char *value[OPT_COUNT];
+} tool_arguments;
+
+typedef struct tool_command {
+    const char *name;     /**< "bench linear" */
+    const char *summary;  /**< half a line */
+    const char *details;  /**< paragraphs for --help */
+    const char *examples; /**< lines for --help */
+    unsigned takes;       /**< bit 1 << option; --help is taken by all */
+    unsigned requires_all;
+    int (*run)(const tool_arguments *given);
+} tool_command;
+
+extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
+    bench_dispatch_command;
+
+/** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
+int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);
+
+/** Prints a subcommand's --help. */
+void options_help(const tool_command *command, FILE *stream);
+
+/** Prints `tessera: SENTENCE` on standard error, in one line whatever the arguments hold, and returns `status`. */
+int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
+
+/** complain() with the library's sentence. */
+int complain_status(int status);
+
+#endif

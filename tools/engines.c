@@ -1,0 +1,39 @@
+#include "engines.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define MISSING(library) "this build has no " library ", the library that brings it"
+
+static const backend engines[] = {
+    {"threads", NULL}, {"mpi", MISSING("libtessera-mpi")}, {"nccl", MISSING("libtessera-cuda")}, {NULL, NULL}};
+
+static const backend devices[] = {{"host", NULL}, {"cuda", MISSING("libtessera-cuda")}, {NULL, NULL}};
+
+static const backend *find(const backend *rows, const char *name)
+{
+    for (; rows->name != NULL; rows++)
+        if (strcmp(rows->name, name) == 0)
+            return rows;
+    return NULL;
+}
+
+const backend *engine_get(int index)
+{
+    return index >= 0 && (size_t)index + 1 < sizeof engines / sizeof *engines ? &engines[index] : NULL;
+}
+
+const backend *device_get(int index)
+{
+    return index >= 0 && (size_t)index + 1 < sizeof devices / sizeof *devices ? &devices[index] : NULL;
+}
+
+const backend *engine_find(const char *name)
+{
+    return find(engines, name);
+}
+
+const backend *device_find(const char *name)
+{
+    return find(devices, name);
+}

@@ -1,0 +1,89 @@
+/* tessera: the library's tool. One file a subcommand; this one finds it. */
+#include "command.h"
+
+#include <signal.h>
+#include <string.h>
+#include <tessera/version.h>
+
+static const tool_command *const commands[] = {
+    &info_command,           &layout_command, &redistribute_command, &bench_redistribute_command,
+#ifdef TESSERA_TOOL_BLAS
+    &bench_linear_command,
+#endif
+    &bench_dispatch_command,
+};
+
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+/** How many of the words in `argv` are the command's name; 0 if it is another. */
+static int name_words(const char *name, int argc, char **argv)
+{
+    int words = 0;
+    for (const char *at = name; *at != '\0'; words++) {
+        const size_t length = strcspn(at, " ");
+        if (words >= argc || strlen(argv[words]) != length || memcmp(argv[words], at, length) != 0)
+            return 0;
+        at += length + (at[length] == ' ');
+    }
+    return words;
+}
+
+static void list_commands(const char *prefix)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strncmp(commands[i]->name, prefix, strlen(prefix)) == 0)
+            printf("  tessera %-20s %s\n", commands[i]->name, commands[i]->summary);
+}
+
+static int print_help(const char *prefix)
+{
+    printf("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
+    list_commands(prefix);
+    printf("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
+           "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
+    return EXIT_DONE;
+}
+
+static bool asks_for(const char *word, const char *option)
+{
+    return word != NULL && strcmp(word, option) == 0;
+}
+
+static int run_command(int argc, char **argv)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const int words = name_words(commands[i]->name, argc - 1, argv + 1);
+        if (words == 0)
+            continue;
+        tool_arguments given;
+        bool help;
+        const int status = options_read(commands[i], argc - words, argv + words, &given, &help);
+        if (status != EXIT_DONE)
+            return status;
+        if (!help)
+            return commands[i]->run(&given);
+        options_help(commands[i], stdout);
+        return EXIT_DONE;
+    }
+    if (asks_for(argv[1], "--help"))
+        return print_help("");
+    if (asks_for(argv[1], "bench") && asks_for(argv[2], "--help"))
+        return print_help("bench ");
+    if (asks_for(argv[1], "--version"))
+        return printf("tessera %s\n", tsr_version()) < 0 ? EXIT_REFUSED : EXIT_DONE;
+    if (argv[1] == NULL)
+        return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
+    if (asks_for(argv[1], "bench"))
+        return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2] != NULL ? argv[2] : "");
+    return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    signal(SIGXFSZ, SIG_IGN);
+    const int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return complain(EXIT_REFUSED, "standard output cannot be written");
+    return status;
+}

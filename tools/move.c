@@ -1,0 +1,74 @@
+#include "move.h"
+
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+#include <time.h>
+
+/** A cache line, and the widest vector. */
+#define ALIGNMENT 64
+
+static tsr_status make_layouts(const move_request *request, move *m)
+{
+    TSR_TRY(tsr_mesh_parse(m->comm, NULL, request->mesh, &m->mesh));
+    TSR_TRY(tsr_layout_parse(m->mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &m->from));
+    return tsr_layout_parse(m->mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &m->to);
+}
+
+static tsr_status make_workspace(move *m)
+{
+    const size_t bytes = tsr_plan_workspace_bytes(m->plan);
+    if (bytes == 0)
+        return TSR_OK;
+    if (posix_memalign(&m->workspace, ALIGNMENT, bytes) != 0)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of workspace", bytes);
+    return TSR_OK;
+}
+
+static tsr_status make_move(const move_request *request, move *m)
+{
+    const tsr_plan_options options = {sizeof options, TSR_RANK_DEFAULT, request->mode};
+    TSR_TRY(make_layouts(request, m));
+    TSR_TRY(tsr_plan_create(m->from, m->to, &options, &m->plan));
+    TSR_TRY(make_workspace(m));
+    return tsr_plan_prepare(m->plan, m->comm);
+}
+
+tsr_status move_create(tsr_comm *comm, const move_request *request, move *out)
+{
+    move m = {.comm = comm};
+    const tsr_status status = make_move(request, &m);
+    if (status == TSR_OK)
+        *out = m;
+    else
+        move_finish(&m);
+    return status;
+}
+
+tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *dst)
+{
+    return tsr_plan_execute(m->plan, m->comm, src, dst, m->workspace, tsr_plan_workspace_bytes(m->plan), NULL);
+}
+
+void move_finish(move *m)
+{
+    tsr_plan_destroy(m->plan);
+    tsr_layout_destroy(m->from);
+    tsr_layout_destroy(m->to);
+    tsr_mesh_destroy(m->mesh);
+    free(m->workspace);
+    *m = (move){0};
+}
+
+int move_has_rank(const move *m)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside = 0;
+    return tsr_mesh_coordinate(m->mesh, coordinate, &inside) == TSR_OK && inside;
+}
+
+double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,169 @@
+#include "command.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/status.h>
+
+/** Keys beyond any character, so that no option has a short form by accident. */
+#define KEY(option) (0x100 + (int)(option))
+
+static const struct {
+    const char *name, *value, *help;
+} rows[OPT_COUNT] = {
+    [OPT_MESH] = {"mesh", "MESH", "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
+    [OPT_SHAPE] = {"shape", "SHAPE", "the global shape: 31x3, or scalar"},
+    [OPT_PLACEMENTS] = {"placements", "PLACEMENTS", "one placement for each mesh dim: R, P, P(max), S(0), S(1;balanced), .."},
+    [OPT_FROM] = {"from", "PLACEMENTS", "the placements that the tensor has: one for each mesh dim, as R, P, S(0)"},
+    [OPT_TO] = {"to", "PLACEMENTS", "the placements that it shall have"},
+    [OPT_DTYPE] = {"dtype", "DTYPE", "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"},
+    [OPT_INPUT] = {"input", "X.npy", "the global tensor"},
+    [OPT_INPUT_SHARDS] = {"input-shards", "DIR", "the folder in which rank-N.npy is rank N's local tensor"},
+    [OPT_OUTPUT] = {"output", "DIR", "the folder for rank-N.npy, each rank's local tensor; it is made if need be"},
+    [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
+    [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
+    [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},
+    [OPT_ITERATIONS] = {"iterations", "N", "how often to measure"},
+    [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
+    [OPT_ENGINE] = {"engine", "ENGINE", "threads (the default) or mpi"},
+    [OPT_DEVICE] = {"device", "DEVICE", "host (the default) or cuda"},
+    [OPT_JSON] = {"json", NULL, "print JSON"},
+    [OPT_HELP] = {"help", NULL, "print this help"},
+};
+
+static bool taken(const tool_command *command, int option)
+{
+    return option == OPT_HELP || (command->takes & 1u << option) != 0;
+}
+
+int complain(int status, const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    for (char *c = sentence; *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    fprintf(stderr, "tessera: %s\n", sentence);
+    return status;
+}
+
+int complain_status(int status)
+{
+    return complain(status, "%s", tsr_status_message());
+}
+
+/** Says what is wrong with the word that getopt stumbled over; 0 if nothing is. */
+static int complain_about_word(const tool_command *command, const char *word)
+{
+    if (word[0] != '-' || word[1] == '\0')
+        return EXIT_DONE;
+    if (word[1] != '-')
+        return complain(EXIT_USAGE, "unknown option '%s'; options are long, try 'tessera %s --help'", word, command->name);
+    const size_t length = strcspn(word + 2, "=");
+    int matches = 0, found = OPT_COUNT;
+    for (int i = 0; i < OPT_COUNT; i++) {
+        if (!taken(command, i) || strncmp(rows[i].name, word + 2, length) != 0)
+            continue;
+        found = i;
+        matches++;
+        if (rows[i].name[length] == '\0') {
+            matches = 1;
+            break;
+        }
+    }
+    if (matches == 0)
+        return complain(EXIT_USAGE, "unknown option '%s'; try 'tessera %s --help'", word, command->name);
+    if (matches > 1)
+        return complain(EXIT_USAGE, "option '%s' may mean several; try 'tessera %s --help'", word, command->name);
+    if (rows[found].value != NULL)
+        return complain(EXIT_USAGE, "option '--%s' needs a value: --%s %s", rows[found].name, rows[found].name, rows[found].value);
+    if (word[2 + length] == '=')
+        return complain(EXIT_USAGE, "option '--%s' takes no value", rows[found].name);
+    return EXIT_DONE;
+}
+
+typedef struct reading {
+    const tool_command *command;
+    tool_arguments *out;
+    int status;
+} reading;
+
+/** getopt may, or may not, have stepped past the word that it did not like. */
+static int complain_about_option(const tool_command *command, const struct argp_state *state)
+{
+    for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
+        const int status = i > 0 ? complain_about_word(command, state->argv[i]) : EXIT_DONE;
+        if (status != EXIT_DONE)
+            return status;
+    }
+    return complain(EXIT_USAGE, "options that do not parse; try 'tessera %s --help'", command->name);
+}
+
+static error_t take_option(int key, char *value, struct argp_state *state)
+{
+    reading *const r = state->input;
+    if (key == ARGP_KEY_ARG) {
+        r->status = complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera %s --help'", value, r->command->name);
+        return EINVAL;
+    }
+    if (key == ARGP_KEY_ERROR && r->status == EXIT_DONE)
+        r->status = complain_about_option(r->command, state);
+    if (key < KEY(0) || key >= KEY(OPT_COUNT))
+        return ARGP_ERR_UNKNOWN;
+    r->out->value[key - KEY(0)] = value != NULL ? value : "";
+    return 0;
+}
+
+static void list_options(const tool_command *command, struct argp_option list[OPT_COUNT + 1])
+{
+    int used = 0;
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (taken(command, i))
+            list[used++] = (struct argp_option){.name = rows[i].name, .key = KEY(i), .arg = rows[i].value, .doc = rows[i].help};
+    list[used] = (struct argp_option){0};
+}
+
+static int require_options(const tool_command *command, const tool_arguments *given)
+{
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((command->requires_all & 1u << i) != 0 && given->value[i] == NULL)
+            return complain(EXIT_USAGE, "%s needs --%s %s; try 'tessera %s --help'", command->name, rows[i].name, rows[i].value,
+                            command->name);
+    return EXIT_DONE;
+}
+
+int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help)
+{
+    struct argp_option list[OPT_COUNT + 1];
+    list_options(command, list);
+    const struct argp argp = {.options = list, .parser = take_option};
+    *out = (tool_arguments){{NULL}};
+    reading r = {command, out, EXIT_DONE};
+    const error_t error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &r);
+    if (r.status != EXIT_DONE)
+        return r.status;
+    if (error != 0)
+        return complain(EXIT_REFUSED, "reading the options: %s", strerror(error));
+    *help = out->value[OPT_HELP] != NULL;
+    return *help ? EXIT_DONE : require_options(command, out);
+}
+
+void options_help(const tool_command *command, FILE *stream)
+{
+    struct argp_option list[OPT_COUNT + 1];
+    list_options(command, list);
+    char *doc = NULL, name[64];
+    /* argp prints what follows the \v after the options, and fills paragraphs; lines that begin with spaces are left alone. */
+    if (asprintf(&doc, "%s\n\n%s\vExamples:\n%s", command->summary, command->details, command->examples) < 0)
+        return;
+    snprintf(name, sizeof name, "tessera %s", command->name);
+    const struct argp argp = {.options = list, .parser = take_option, .doc = doc};
+    argp_help(&argp, stream, ARGP_HELP_STD_HELP & ~(unsigned)(ARGP_HELP_BUG_ADDR | ARGP_HELP_EXIT_OK), name);
+    free(doc);
+}

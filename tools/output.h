@@ -1,0 +1,39 @@
+/**
+ * A folder that gets all of a set of files, or none.
+ *
+ * Files are written under names that begin with a dot and get their own at the end. Signals that would end the program wait from
+ * output_begin() to the end, so that nothing is left behind. Functions return the tool's exit status, having complained.
+ */
+#ifndef TESSERA_TOOLS_OUTPUT_H
+#define TESSERA_TOOLS_OUTPUT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <tessera/tensor.h>
+
+typedef struct output {
+    const char *directory;
+    size_t made;      /**< how many folders of the path are ours, from its end */
+    char **names;     /**< of the files so far, within the folder */
+    size_t count;     /**< how many they are */
+    size_t published; /**< how many have their own name already */
+    sigset_t signals; /**< what was blocked before */
+} output;
+
+/** Refuses, before any work is done, a folder that could not be written. */
+int output_check(const char *directory);
+
+/** Makes the folder, with its parents. After it, output_commit() or output_cancel() must follow. */
+int output_begin(const char *directory, output *out);
+
+/** Writes one .npy file. `name` is copied. */
+int output_add(output *o, const char *name, const tsr_tensor *tensor);
+
+/** Gives all files their names; if that fails, everything is removed as in output_cancel(). */
+int output_commit(output *o);
+
+/** Removes every file and folder that was made. */
+void output_cancel(output *o);
+
+#endif

@@ -1,0 +1,55 @@
+/**
+ * From an option's text to what it means.
+ *
+ * Text that does not parse is EXIT_USAGE, what parses and is then refused EXIT_REFUSED; both have been complained about on return.
+ */
+#ifndef TESSERA_TOOLS_PARSE_H
+#define TESSERA_TOOLS_PARSE_H
+
+#include "command.h"
+
+#include <stdint.h>
+#include <tessera/layout.h>
+#include <tessera/plan.h>
+
+/** A global shape. */
+typedef struct tensor_shape {
+    int ndim;
+    int64_t size[TSR_MAX_DIMS];
+} tensor_shape;
+
+/** Rank threads that this tool starts at most. */
+#define MAX_RANK_THREADS 4096
+
+/** An abstract mesh; the caller destroys it. */
+int parse_mesh(const char *text, tsr_mesh **out);
+
+/** "31x3", "scalar". */
+int parse_shape(const char *text, tensor_shape *out);
+
+/** NULL is f32. */
+int parse_dtype(const char *text, tsr_dtype *out);
+
+/** Whether the text is placements at all, whatever they mean for a mesh and a tensor. `option` is whose text it is: "--from". */
+int check_placements(const char *option, const char *text);
+
+/** Placements over a mesh; the caller destroys the layout. */
+int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype, tsr_layout **out);
+
+/** A number from 1 up; NULL is `otherwise`. */
+int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out);
+
+/** "direct", "message"; NULL is direct. */
+int parse_mode(const char *text, tsr_mode *out);
+const char *mode_name(tsr_mode mode);
+
+/** Refuses an engine or device that cannot be used here, saying why. NULL is rank threads and the host. */
+int check_engine(const char *engine, const char *device);
+
+/** How many rank threads the mesh needs: its largest rank and one. Refused beyond MAX_RANK_THREADS. */
+int count_rank_threads(const tsr_mesh *mesh, int *out);
+
+/** Steps `coordinate` on in row-major order; false after the last, when it is all 0 again. */
+bool next_coordinate(const tsr_mesh *mesh, int64_t *coordinate);
+
+#endif

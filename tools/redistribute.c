@@ -1,0 +1,258 @@
+#include "move.h"
+#include "npy.h"
+#include "output.h"
+#include "report.h"
+#include "shards.h"
+
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+/** What the rank threads share. Each rank writes its own row only. */
+typedef struct job {
+    move_request request;
+    tsr_mesh *mesh;        /**< abstract: for what is decided before ranks run */
+    tsr_layout *from, *to; /**< over `mesh` */
+    npy_file global;       /**< --input */
+    shards shards;         /**< --input-shards: one file a rank of the mesh */
+    int ranks;
+    struct row {
+        tsr_tensor result; /**< heap memory; data is NULL outside the mesh */
+        int64_t bytes_received;
+        double seconds;
+    } * rows;
+} job;
+
+/** This rank's source: its part of the global tensor, or its file, which is borrowed. */
+static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
+{
+    if (j->global.mapping != NULL)
+        return tsr_distribute_tensor(&j->global.tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
+    tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
+    const npy_file *const file = shards_find(&j->shards, rank);
+    return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
+}
+
+/** Memory that outlives the rank thread, which touches it first. */
+static tsr_status make_result(const move *m, tsr_tensor *out)
+{
+    size_t bytes;
+    int64_t shape[TSR_MAX_DIMS];
+    void *data;
+    TSR_TRY(tsr_layout_local_bytes(m->to, NULL, &bytes));
+    TSR_TRY(tsr_layout_local(m->to, NULL, shape, NULL));
+    if (posix_memalign(&data, 64, bytes > 0 ? bytes : 1) != 0)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of result", bytes);
+    *out = tsr_tensor_contiguous(data, tsr_layout_dtype(m->to), tsr_layout_ndim(m->to), shape);
+    return TSR_OK;
+}
+
+static tsr_status time_move(const move *m, const tsr_tensor *src, const tsr_tensor *dst, double *seconds)
+{
+    TSR_TRY(tsr_comm_barrier(m->comm));
+    const double start = clock_seconds();
+    TSR_TRY(move_execute(m, src, dst));
+    TSR_TRY(tsr_comm_barrier(m->comm));
+    *seconds = clock_seconds() - start;
+    return TSR_OK;
+}
+
+static tsr_status run_move(job *j, const move *m, int rank)
+{
+    struct row *const row = &j->rows[rank];
+    tsr_dtensor *source;
+    TSR_TRY(make_source(j, m, rank, &source));
+    const tsr_tensor local = tsr_dtensor_to_local(source);
+    tsr_status status = move_has_rank(m) ? make_result(m, &row->result) : TSR_OK;
+    if (status == TSR_OK)
+        status = time_move(m, &local, &row->result, &row->seconds);
+    row->bytes_received = tsr_plan_bytes_received(m->plan);
+    tsr_dtensor_destroy(source);
+    return status;
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    job *const j = arg;
+    move m;
+    TSR_TRY(move_create(comm, &j->request, &m));
+    const tsr_status status = run_move(j, &m, tsr_comm_rank(comm));
+    move_finish(&m);
+    return status;
+}
+
+/** The file decides the shape and, if --dtype doesn't, the dtype. */
+static int open_global(const tool_arguments *given, job *j, bool dtype_given)
+{
+    const char *const path = given->value[OPT_INPUT];
+    if (npy_open(path, &j->global) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    if (dtype_given && npy_retype(&j->global, path, j->request.dtype) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    j->request.dtype = j->global.tensor.dtype;
+    return EXIT_DONE;
+}
+
+/** Where --shape is given too it must be the file's. */
+static int settle_global_shape(const tensor_shape *wanted, const char *text, job *j)
+{
+    const tsr_tensor *const tensor = &j->global.tensor;
+    bool same = wanted == NULL || wanted->ndim == tensor->ndim;
+    j->request.shape.ndim = tensor->ndim;
+    for (int d = 0; d < tensor->ndim; d++) {
+        j->request.shape.size[d] = tensor->shape[d];
+        same = same && (wanted == NULL || wanted->size[d] == tensor->shape[d]);
+    }
+    if (same)
+        return EXIT_DONE;
+    char has[SHAPE_TEXT_BYTES];
+    print_shape(tensor->ndim, tensor->shape, has);
+    return complain(EXIT_REFUSED, "--shape is %s, but the tensor in --input is %s", text, has);
+}
+
+static int open_shards(const tool_arguments *given, const tensor_shape *wanted, job *j, bool dtype_given)
+{
+    int status = shards_open(given->value[OPT_INPUT_SHARDS], j->mesh, dtype_given ? j->request.dtype : TSR_DTYPE_NONE, &j->shards);
+    if (status != EXIT_DONE)
+        return status;
+    j->request.dtype = j->shards.dtype;
+    if (wanted == NULL)
+        return shards_global_shape(&j->shards, j->mesh, given->value[OPT_FROM], &j->request.shape);
+    j->request.shape = *wanted;
+    return EXIT_DONE;
+}
+
+static int open_input(const tool_arguments *given, job *j)
+{
+    const char *const shape_text = given->value[OPT_SHAPE];
+    const bool dtype_given = given->value[OPT_DTYPE] != NULL;
+    tensor_shape shape;
+    int status = shape_text != NULL ? parse_shape(shape_text, &shape) : EXIT_DONE;
+    if (status == EXIT_DONE)
+        status = parse_dtype(given->value[OPT_DTYPE], &j->request.dtype);
+    if (status != EXIT_DONE)
+        return status;
+    const tensor_shape *const wanted = shape_text != NULL ? &shape : NULL;
+    if (given->value[OPT_INPUT] == NULL)
+        return open_shards(given, wanted, j, dtype_given);
+    status = open_global(given, j, dtype_given);
+    return status == EXIT_DONE ? settle_global_shape(wanted, shape_text, j) : status;
+}
+
+/** Understands everything and opens the input; nothing runs and nothing is written yet. */
+static int prepare_job(const tool_arguments *given, job *j)
+{
+    int status = check_engine(given->value[OPT_ENGINE], given->value[OPT_DEVICE]);
+    if (status == EXIT_DONE)
+        status = parse_mode(given->value[OPT_MODE], &j->request.mode);
+    if (status == EXIT_DONE)
+        status = parse_mesh(j->request.mesh, &j->mesh);
+    if (status == EXIT_DONE)
+        status = check_placements("--from", j->request.from);
+    if (status == EXIT_DONE)
+        status = check_placements("--to", j->request.to);
+    if (status == EXIT_DONE)
+        status = count_rank_threads(j->mesh, &j->ranks);
+    if (status == EXIT_DONE)
+        status = output_check(given->value[OPT_OUTPUT]);
+    if (status == EXIT_DONE)
+        status = open_input(given, j);
+    if (status == EXIT_DONE)
+        status = parse_layout("--from", j->request.from, j->mesh, &j->request.shape, j->request.dtype, &j->from);
+    if (status == EXIT_DONE)
+        status = parse_layout("--to", j->request.to, j->mesh, &j->request.shape, j->request.dtype, &j->to);
+    return status;
+}
+
+static int write_results(const tool_arguments *given, const job *j)
+{
+    output files;
+    int status = output_begin(given->value[OPT_OUTPUT], &files);
+    if (status != EXIT_DONE)
+        return status;
+    for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
+        char name[32];
+        snprintf(name, sizeof name, "rank-%d.npy", r);
+        if (j->rows[r].result.data != NULL)
+            status = output_add(&files, name, &j->rows[r].result);
+    }
+    if (status == EXIT_DONE)
+        return output_commit(&files);
+    output_cancel(&files);
+    return status;
+}
+
+static int report_job(const tool_arguments *given, const job *j)
+{
+    int64_t max = 0, total = 0, files = 0;
+    double seconds = 0;
+    json_t *const names = json_array();
+    for (int r = 0; r < j->ranks; r++) {
+        const struct row *const row = &j->rows[r];
+        max = row->bytes_received > max ? row->bytes_received : max;
+        total += row->bytes_received;
+        seconds = row->seconds > seconds ? row->seconds : seconds;
+        if (row->result.data == NULL)
+            continue;
+        files++;
+        json_array_append_new(names, json_sprintf("rank-%d.npy", r));
+    }
+    if (given->value[OPT_JSON] != NULL)
+        return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max", (json_int_t)max, "total",
+                                    (json_int_t)total, "seconds", seconds, "files", names));
+    json_decref(names);
+    printf("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
+           (long long)total, (long long)max, seconds);
+    return EXIT_DONE;
+}
+
+static int run_job(const tool_arguments *given, job *j)
+{
+    j->rows = calloc((size_t)j->ranks, sizeof *j->rows);
+    if (j->rows == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->ranks);
+    if (tsr_threads_run(j->ranks, run_rank, j, NULL) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    const int status = write_results(given, j);
+    return status == EXIT_DONE ? report_job(given, j) : status;
+}
+
+static void finish_job(job *j)
+{
+    for (int r = 0; j->rows != NULL && r < j->ranks; r++)
+        free(j->rows[r].result.data);
+    free(j->rows);
+    npy_close(&j->global);
+    shards_close(&j->shards);
+    tsr_layout_destroy(j->from);
+    tsr_layout_destroy(j->to);
+    tsr_mesh_destroy(j->mesh);
+}
+
+static int run_redistribute(const tool_arguments *given)
+{
+    if ((given->value[OPT_INPUT] == NULL) == (given->value[OPT_INPUT_SHARDS] == NULL))
+        return complain(EXIT_USAGE, "redistribute needs either --input X.npy or --input-shards DIR");
+    job j = {.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
+    int status = prepare_job(given, &j);
+    if (status == EXIT_DONE)
+        status = run_job(given, &j);
+    finish_job(&j);
+    return status;
+}
+
+const tool_command redistribute_command = {
+    .name = "redistribute",
+    .summary = "move a tensor from one layout to another, for real",
+    .details =
+        "Runs one rank thread for each rank of the mesh. The input is the global tensor, of which each rank takes its part (a Partial "
+        "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after the move is "
+        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. bf16 travels as <u2 and f8e4m3, f8e5m2 "
+        "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
+    .examples = "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
+                "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"
+                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full --mode message\n",
+    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) | TAKES(DTYPE) |
+             TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
+    .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(OUTPUT),
+    .run = run_redistribute,
+};

@@ -1,0 +1,136 @@
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+json_t *sizes_to_json(const int64_t *sizes, int count)
+{
+    json_t *const array = json_array();
+    for (int i = 0; i < count; i++) {
+        if (json_array_append_new(array, json_integer(sizes[i])) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static json_t *names_to_json(const tsr_mesh *mesh)
+{
+    if (tsr_mesh_name(mesh, 0) == NULL)
+        return json_null();
+    json_t *const array = json_array();
+    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
+        json_array_append_new(array, json_string(tsr_mesh_name(mesh, d)));
+    return array;
+}
+
+/** Whether the ranks are 0, 1, 2, .. in mesh order. */
+static bool ranks_are_usual(const tsr_mesh *mesh)
+{
+    int64_t coordinate[TSR_MAX_DIMS] = {0}, wanted = 0, rank;
+    do {
+        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK || rank != wanted++)
+            return false;
+    } while (next_coordinate(mesh, coordinate));
+    return true;
+}
+
+static json_t *ranks_to_json(const tsr_mesh *mesh)
+{
+    json_t *const array = json_array();
+    int64_t coordinate[TSR_MAX_DIMS] = {0}, rank;
+    do {
+        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK || json_array_append_new(array, json_integer(rank)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    } while (next_coordinate(mesh, coordinate));
+    return array;
+}
+
+json_t *mesh_to_json(const tsr_mesh *mesh)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    const int ndim = tsr_mesh_ndim(mesh);
+    for (int d = 0; d < ndim; d++)
+        shape[d] = tsr_mesh_size(mesh, d);
+    json_t *const json = json_pack("{so so}", "shape", sizes_to_json(shape, ndim), "names", names_to_json(mesh));
+    if (json != NULL && !ranks_are_usual(mesh) && json_object_set_new(json, "ranks", ranks_to_json(mesh)) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+typedef size_t printer(const void *object, char *text, size_t capacity);
+
+static char *print_object(const void *object, printer *print)
+{
+    const size_t length = print(object, NULL, 0);
+    char *const text = malloc(length + 1);
+    if (text != NULL)
+        print(object, text, length + 1);
+    return text;
+}
+
+static size_t print_layout(const void *layout, char *text, size_t capacity)
+{
+    return tsr_layout_print(layout, text, capacity);
+}
+
+static size_t print_mesh(const void *mesh, char *text, size_t capacity)
+{
+    return tsr_mesh_print(mesh, text, capacity);
+}
+
+char *layout_text(const tsr_layout *layout)
+{
+    return print_object(layout, print_layout);
+}
+
+char *mesh_text(const tsr_mesh *mesh)
+{
+    return print_object(mesh, print_mesh);
+}
+
+json_t *placements_to_json(const tsr_layout *layout)
+{
+    char *const text = layout_text(layout);
+    if (text == NULL)
+        return NULL;
+    json_t *const array = json_array();
+    /* Commas within parentheses belong to sizes= and blocks=. */
+    int depth = 0;
+    const char *begin = text;
+    for (const char *at = text;; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (*at != '\0' && !(*at == ',' && depth == 0))
+            continue;
+        json_array_append_new(array, json_stringn(begin, (size_t)(at - begin)));
+        begin = at + 1;
+        if (*at == '\0')
+            break;
+    }
+    free(text);
+    return array;
+}
+
+void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
+{
+    if (ndim == 0)
+        strcpy(text, "scalar");
+    size_t used = 0;
+    for (int d = 0; d < ndim; d++)
+        used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
+}
+
+int print_json(json_t *json)
+{
+    if (json == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    json_dumpf(json, stdout, JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(json);
+    return EXIT_DONE;
+}
