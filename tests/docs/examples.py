@@ -73,7 +73,19 @@ def main(source, build, cc):
                 problems = place.program(body, output) if kind == "c" else place.console(body)
                 report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
     report.check("every page that a page links to exists", broken_links(source))
+    report.check("every file that the tour names exists", lost_files(source))
     report.finish()
+
+
+def lost_files(source):
+    """Files named alone in the tour's section of a folder are in that folder; named with a path, they are there."""
+    folder = "include/tessera"
+    for line in (source / "docs/tour.md").read_text().split("\n"):
+        heading = re.match(r"## \d+\. `?(src/\w+)?", line)
+        folder = (heading.group(1) or "include/tessera") if heading else folder
+        for name in re.findall(r"`([\w/]+\.[ch])`", line):
+            if not (source / name).exists() and not list((source / folder).rglob(name)) and not (source / "include/tessera" / name).exists():
+                yield f"{folder}: {name}"
 
 
 def broken_links(source):
