@@ -219,7 +219,7 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
 
 static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape, const char *const *names)
 {
-    if (ndim < 1 || mesh->grid.ndim - 1 + ndim > TSR_MAX_DIMS)
+    if (ndim < 1 || ndim > TSR_MAX_DIMS + 1 - mesh->grid.ndim)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
                               mesh->grid.ndim, TSR_MAX_DIMS);
     if (mesh->names[0] && !names)
