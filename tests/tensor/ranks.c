@@ -1,0 +1,42 @@
+#include "ranks.h"
+#include "layouts.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+tsr_status check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line, const char *text)
+{
+    char sentence[512];
+    strncpy(sentence, tsr_status_message(), sizeof(sentence) - 1);
+    sentence[sizeof(sentence) - 1] = '\0';
+    if (status == wanted && (part == NULL || strstr(sentence, part) != NULL) && sentence[0] != '\0')
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: %s gave %s (%s), not %s naming \"%s\"", file, line, text, tsr_status_name(status),
+                          status == TSR_OK ? "" : sentence, tsr_status_name(wanted), part != NULL ? part : "");
+}
+
+void run_ranks(int count, tsr_rank_main *body, void *arg)
+{
+    const tsr_status status = tsr_threads_run(count, body, arg, NULL);
+    if (status != TSR_OK)
+        fail_msg("%s: %s\ncase: %s", tsr_status_name(status), tsr_status_message(), test_case_text());
+}
+
+tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out)
+{
+    return tsr_mesh_parse(comm, NULL, text, out);
+}
+
+tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_text, const char *placements, tsr_dtype dtype,
+                       tsr_layout **out)
+{
+    tsr_mesh *mesh = NULL;
+    int64_t shape[TSR_MAX_DIMS];
+    TSR_TRY(mesh_over(comm, mesh_text, &mesh));
+    const tsr_status status = tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, dtype, out);
+    tsr_mesh_destroy(mesh);
+    return status;
+}

@@ -1,0 +1,28 @@
+/** Checks that rank threads can make: a failed one becomes the rank's status, and tsr_threads_run()'s. */
+#ifndef TESTS_TENSOR_RANKS_H
+#define TESTS_TENSOR_RANKS_H
+
+#include <string.h>
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
+
+/** Ends the rank's program, with the place and the condition as its sentence, unless `condition` holds. */
+#define CHECK(condition)                                                                                                                   \
+    do {                                                                                                                                   \
+        if (!(condition))                                                                                                                  \
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: not true: %s", __FILE__, __LINE__, #condition);                              \
+    } while (0)
+
+/** Ends the rank's program unless `call` returns `wanted` with a sentence that holds `part`. */
+#define CHECK_ERROR(call, wanted, part) TSR_TRY(check_error((call), (wanted), (part), __FILE__, __LINE__, #call))
+
+tsr_status check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line, const char *text);
+
+/** Runs `body` on `count` ranks and fails the running test with the sentence of the rank that failed. */
+void run_ranks(int count, tsr_rank_main *body, void *arg);
+
+/** A mesh and a layout over `comm` from text ("2x2", "S(0),R", "8x8"). */
+tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out);
+tsr_status layout_over(tsr_comm *comm, const char *mesh, const char *shape, const char *placements, tsr_dtype dtype, tsr_layout **out);
+
+#endif
