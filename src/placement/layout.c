@@ -110,37 +110,67 @@ static uint64_t hash_layout(const tsr_layout *layout)
     return hash;
 }
 
-tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
-                             tsr_layout **out)
+static size_t layout_bytes(const tsr_placement *placements, int count)
 {
-    TSR_TRY(tsr_layout_check(mesh, placements, ndim, shape, dtype, out != NULL));
-    const int mesh_ndim = tsr_mesh_ndim(mesh);
-    tsr_context *context = tsr_mesh_context(mesh);
-    const size_t bytes = sizeof(tsr_layout) + count_numbers(placements, mesh_ndim) * sizeof(int64_t);
-    void *memory;
-    TSR_TRY(tsr_allocate_zeroed(context, bytes, &memory));
-    tsr_layout *layout = memory;
+    return sizeof(tsr_layout) + count_numbers(placements, count) * sizeof(int64_t);
+}
+
+/* Writes a layout whose arguments were checked into zeroed memory of layout_bytes(). Retains nothing. */
+static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
+                              tsr_dtype dtype)
+{
     layout->references = 1;
-    layout->context = tsr_context_retain(context);
-    layout->mesh = tsr_mesh_retain((tsr_mesh *)mesh);
-    layout->mesh_ndim = mesh_ndim;
+    layout->context = tsr_mesh_context(mesh);
+    layout->mesh = (tsr_mesh *)mesh;
+    layout->mesh_ndim = tsr_mesh_ndim(mesh);
     layout->ndim = ndim;
     if (ndim > 0)
         memcpy(layout->shape, shape, (size_t)ndim * sizeof *shape);
     layout->dtype = dtype;
     layout->element_bytes = tsr_dtype_bytes(dtype);
     int64_t *free_numbers = (int64_t *)(layout + 1);
-    for (int i = 0; i < mesh_ndim; i++)
+    for (int i = 0; i < layout->mesh_ndim; i++)
         take_placement(layout, i, &placements[i], &free_numbers);
     order_cuts(layout);
-    const tsr_status status = tsr_layout_check_pieces(layout);
+    TSR_TRY(tsr_layout_check_pieces(layout));
+    layout->hash = hash_layout(layout);
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
+                             tsr_layout **out)
+{
+    TSR_TRY(tsr_layout_check(mesh, placements, ndim, shape, dtype, out != NULL));
+    tsr_context *context = tsr_mesh_context(mesh);
+    void *memory;
+    TSR_TRY(tsr_allocate_zeroed(context, layout_bytes(placements, tsr_mesh_ndim(mesh)), &memory));
+    const tsr_status status = init_layout(memory, mesh, placements, ndim, shape, dtype);
     if (status != TSR_OK) {
-        tsr_layout_destroy(layout);
+        tsr_release(context, memory);
         return status;
     }
-    layout->hash = hash_layout(layout);
-    *out = layout;
+    tsr_context_retain(context);
+    tsr_mesh_retain((tsr_mesh *)mesh);
+    *out = memory;
     return TSR_OK;
+}
+
+tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like, const tsr_placement *placements)
+{
+    probe->layout = NULL;
+    TSR_TRY(tsr_layout_check(like->mesh, placements, like->ndim, like->shape, like->dtype, true));
+    if (layout_bytes(placements, like->mesh_ndim) > sizeof probe->memory)
+        return tsr_layout_with(like, placements, &probe->layout);
+    memset(&probe->memory, 0, sizeof(tsr_layout));
+    TSR_TRY(init_layout(&probe->memory.layout, like->mesh, placements, like->ndim, like->shape, like->dtype));
+    probe->layout = &probe->memory.layout;
+    return TSR_OK;
+}
+
+void tsr_layout_probe_finish(tsr_layout_probe *probe)
+{
+    if (probe->layout != &probe->memory.layout)
+        tsr_layout_destroy(probe->layout);
 }
 
 tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
@@ -269,11 +299,8 @@ tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placem
     return tsr_layout_create(layout->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
 }
 
-tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
+tsr_status tsr_gradient_placements(const tsr_layout *layout, tsr_placement *placements)
 {
-    if (!layout || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_gradient: %s is NULL", !layout ? "layout" : "out");
-    tsr_placement placements[TSR_MAX_DIMS];
     for (int i = 0; i < layout->mesh_ndim; i++) {
         const tsr_placement *p = &layout->placements[i];
         if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
@@ -282,5 +309,14 @@ tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
                                   tsr_reduce_op_name(p->op));
         placements[i] = p->kind == TSR_PARTIAL ? tsr_replicate() : *p;
     }
+    return TSR_OK;
+}
+
+tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
+{
+    if (!layout || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_gradient: %s is NULL", !layout ? "layout" : "out");
+    tsr_placement placements[TSR_MAX_DIMS];
+    TSR_TRY(tsr_gradient_placements(layout, placements));
     return tsr_layout_with(layout, placements, out);
 }

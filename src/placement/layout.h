@@ -27,6 +27,22 @@ struct tsr_layout {
     uint64_t hash;                          /**< equal layouts have equal ones */
 };
 
+/** A layout on the stack, to look another one up with: allocates nothing unless its lists of sizes and blocks are long. */
+typedef struct tsr_layout_probe {
+    tsr_layout *layout;
+    union {
+        tsr_layout layout;
+        char room[4096];
+    } memory;
+} tsr_layout_probe;
+
+/** The tensor of `like` under other placements, on the same mesh, which must outlive the probe. Errors as tsr_layout_create(). */
+tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like, const tsr_placement *placements);
+void tsr_layout_probe_finish(tsr_layout_probe *probe);
+
+/** The placements of tsr_layout_gradient(). */
+tsr_status tsr_gradient_placements(const tsr_layout *layout, tsr_placement *placements);
+
 /** The effective kind of a mesh dim: one of size 1 counts as Replicate. */
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim);
 

@@ -3,8 +3,8 @@
 #include <tessera/sys/status.h>
 
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/settings.h"
+#include "device/allocation.h"
 #include "mesh/geometry.h"
 
 typedef struct cache {
@@ -18,10 +18,7 @@ typedef struct cache {
 
 static void free_entry(cache *c, tsr_cached_plan *entry)
 {
-    if (entry->workspace) {
-        const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
-        ops.table->free(ops.self, ops.index, entry->workspace, entry->workspace_bytes, NULL);
-    }
+    tsr_device_release(c->context, entry->device, entry->workspace, entry->workspace_bytes);
     tsr_plan_destroy(entry->plan);
     *entry = (tsr_cached_plan){0};
 }
@@ -86,11 +83,8 @@ static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, i
 static tsr_status make_entry(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_comm *comm, tsr_cached_plan *entry)
 {
     TSR_TRY(plan(c, src, dst, tsr_comm_rank(comm), &entry->plan));
-    if (tsr_plan_workspace_bytes(entry->plan) == 0)
-        return TSR_OK;
-    const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
-    return ops.table->alloc(ops.self, ops.index, entry->workspace_bytes, NULL, &entry->workspace);
+    return tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace);
 }
 
 static tsr_cached_plan *place_for(cache *c)

@@ -66,6 +66,9 @@ tsr_status tsr_execute_message(const tsr_execution *e, tsr_status local);
 tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                         size_t bytes, tsr_stream stream, tsr_status local);
 
+/** Collective over the mesh's communicator: compares a fingerprint among the ranks of the mesh. Errors as tsr_group_prepare(). */
+tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
+
 /** tsr_plan_prepare() with a failure with which this rank takes part; `plan` may then be NULL. */
 tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group);
 

@@ -71,6 +71,25 @@ static tsr_status check_rank(const tsr_plan *plan, const tsr_comm *comm)
         (long long)plan->rank, tsr_comm_rank(comm));
 }
 
+tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    tsr_comm *comm = tsr_mesh_comm(mesh);
+    tsr_context *context = tsr_mesh_context(mesh);
+    int64_t coordinate[TSR_MAX_DIMS];
+    tsr_rank_set set = {NULL, 0};
+    void *memory = NULL;
+    if (local == TSR_OK && tsr_mesh_locate(mesh, tsr_comm_rank(comm), coordinate))
+        local = tsr_allocate_array(context, (size_t)tsr_mesh_count(mesh), sizeof(int), &memory);
+    if (local == TSR_OK && memory)
+        local = add_ranks(mesh, tsr_comm_size(comm), memory, &set.count);
+    if (local == TSR_OK && memory)
+        set = (tsr_rank_set){memory, unique(memory, set.count)};
+    const tsr_group *group;
+    const tsr_status status = tsr_group_prepare(comm, set, 0, fingerprint, local, describe, arg, &group);
+    tsr_release(context, memory);
+    return status;
+}
+
 /* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
 tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group)
 {

@@ -1,0 +1,108 @@
+#include <tessera/sys/status.h>
+
+#include "device/device.h"
+#include "mesh/geometry.h"
+#include "placement/layout.h"
+#include "redistribute/execute.h"
+#include "tensor/dtensor.h"
+
+static tsr_status check_call(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
+                             const tsr_distribute_options *options, const tsr_dtensor *const *out)
+{
+    if (!global || !placements || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_tensor: %s is NULL",
+                              !global       ? "global"
+                              : !placements ? "placements"
+                                            : "out");
+    TSR_TRY(tsr_check_communicates(mesh, "tsr_distribute_tensor"));
+    if (!options)
+        return TSR_OK;
+    if (options->size != sizeof *options)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_options.size is %zu, not %zu: begin with TSR_DISTRIBUTE_OPTIONS_INIT",
+                              options->size, sizeof *options);
+    const int ranks = tsr_comm_size(tsr_mesh_comm(mesh));
+    if (options->source_rank < -1 || options->source_rank >= ranks)
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor that every rank has",
+            options->source_rank, ranks - 1);
+    return TSR_OK;
+}
+
+/* The whole tensor on every rank of `mesh`. */
+static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    for (int i = 0; i < TSR_MAX_DIMS; i++)
+        placements[i] = tsr_replicate();
+    return tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, out);
+}
+
+/* Every rank has the tensor: cutting its own shard out of it is a plan that is local. */
+static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
+{
+    tsr_layout *src;
+    TSR_TRY(replicated(y->layout->mesh, global, &src));
+    tsr_plan *plan = NULL;
+    tsr_status status = tsr_plan_create(src, y->layout, NULL, &plan);
+    if (status == TSR_OK)
+        status = tsr_plan_run(plan, NULL, global, &y->local, NULL, 0, NULL, TSR_OK);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(src);
+    return status;
+}
+
+static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_plan **plan)
+{
+    tsr_comm *comm = tsr_mesh_comm(dst->mesh);
+    const int64_t one = 1, rank = source_rank;
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_create(comm, 1, &one, NULL, &rank, &mesh));
+    tsr_layout *src = NULL;
+    tsr_status status = replicated(mesh, global, &src);
+    if (status == TSR_OK)
+        status = tsr_plan_create(src, dst, NULL, plan);
+    tsr_layout_destroy(src);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+/* A plan from a mesh of one rank. `local` is a failure with which this rank takes part. */
+static tsr_status scatter(const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y, tsr_status local)
+{
+    tsr_comm *comm = tsr_mesh_comm(dst->mesh);
+    tsr_plan *plan = NULL;
+    if (local == TSR_OK)
+        local = plan_scatter(global, source_rank, dst, &plan);
+    const tsr_group *group = NULL;
+    tsr_status status = tsr_plan_prepare_with(plan, comm, local, &group);
+    if (status == TSR_OK && group)
+        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, NULL, 0, NULL, TSR_OK);
+    tsr_plan_destroy(plan);
+    return status;
+}
+
+tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
+                                 const tsr_distribute_options *options, tsr_dtensor **out)
+{
+    TSR_TRY(check_call(global, mesh, placements, options, (const tsr_dtensor *const *)out));
+    const int source_rank = options ? options->source_rank : -1;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *y = NULL;
+    tsr_status status = tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, &layout);
+    if (status == TSR_ERROR_ARGUMENT)
+        return status;
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(layout, global->device, &y);
+    if (source_rank >= 0)
+        status = scatter(global, source_rank, layout, y, status);
+    else if (status == TSR_OK)
+        status = cut(global, y);
+    tsr_layout_destroy(layout);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(y);
+        return status;
+    }
+    *out = y;
+    return TSR_OK;
+}

@@ -1,0 +1,151 @@
+#include "tensor/dtensor.h"
+
+#include <tessera/sys/status.h>
+
+#include "device/allocation.h"
+#include "mesh/geometry.h"
+#include "placement/layout.h"
+#include "redistribute/execute.h"
+
+tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
+{
+    if (!mesh)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mesh is NULL", call);
+    if (!tsr_mesh_comm(mesh))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
+    return TSR_OK;
+}
+
+tsr_tensor tsr_local_tensor(const tsr_layout *layout, tsr_device device)
+{
+    int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
+    const tsr_comm *comm = tsr_mesh_comm(layout->mesh);
+    const bool inside = comm && tsr_mesh_locate(layout->mesh, tsr_comm_rank(comm), coordinate);
+    const int ndim = tsr_layout_local_shape(layout, inside ? coordinate : NULL, shape);
+    tsr_tensor local = tsr_tensor_contiguous(NULL, layout->dtype, ndim, shape);
+    local.device = device;
+    return local;
+}
+
+static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
+{
+    void *memory;
+    TSR_TRY(tsr_allocate_zeroed(layout->context, sizeof(tsr_dtensor), &memory));
+    tsr_dtensor *dtensor = memory;
+    dtensor->references = 1;
+    dtensor->context = tsr_context_retain(layout->context);
+    dtensor->layout = tsr_layout_retain((tsr_layout *)layout);
+    dtensor->local = *local;
+    *out = dtensor;
+    return TSR_OK;
+}
+
+static tsr_status allocate_local(tsr_dtensor *dtensor)
+{
+    int64_t count;
+    TSR_TRY(tsr_tensor_count(&dtensor->local, &count));
+    const size_t bytes = (size_t)count * dtensor->layout->element_bytes;
+    TSR_TRY(tsr_device_allocate(dtensor->context, dtensor->local.device, bytes, &dtensor->local.data));
+    dtensor->owned_bytes = bytes;
+    return TSR_OK;
+}
+
+tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out)
+{
+    if (!layout || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_create: %s is NULL", !layout ? "layout" : "out");
+    TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_create"));
+    const tsr_tensor local = tsr_local_tensor(layout, device);
+    tsr_dtensor *dtensor;
+    TSR_TRY(wrap(layout, &local, &dtensor));
+    const tsr_status status = allocate_local(dtensor);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(dtensor);
+        return status;
+    }
+    *out = dtensor;
+    return TSR_OK;
+}
+
+static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
+{
+    const tsr_tensor expected = tsr_local_tensor(layout, local->device);
+    if (local->dtype != layout->dtype)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout of %s",
+                              tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));
+    bool fits = local->ndim == expected.ndim, empty = false;
+    for (int dim = 0; dim < expected.ndim; dim++) {
+        fits = fits && local->shape[dim] == expected.shape[dim] && local->strides[dim] >= 0;
+        empty |= expected.shape[dim] == 0;
+    }
+    char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
+    if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s (and strides are not negative)",
+                              tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
+                              tsr_shape_print(expected.ndim, expected.shape, want));
+    if (!fits)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has", local->ndim);
+    if (!empty && !local->data)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
+                              tsr_shape_print(expected.ndim, expected.shape, want));
+    return TSR_OK;
+}
+
+static void describe_layout(const void *layout, char *text, size_t capacity)
+{
+    tsr_layout_describe(layout, text, capacity);
+}
+
+tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
+                                  tsr_dtensor **out)
+{
+    if (!local || !layout || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL", !local ? "local" : !layout ? "layout" : "out");
+    if (options && options->size != sizeof *options)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_from_local_options.size is %zu, not %zu: begin with TSR_FROM_LOCAL_OPTIONS_INIT",
+                              options->size, sizeof *options);
+    TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
+    tsr_status status = check_local(local, layout);
+    tsr_dtensor *dtensor = NULL;
+    if (status == TSR_OK)
+        status = wrap(layout, local, &dtensor);
+    if (options && options->check)
+        status = tsr_mesh_agree(layout->mesh, layout->hash, status, describe_layout, layout);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(dtensor);
+        return status;
+    }
+    *out = dtensor;
+    return TSR_OK;
+}
+
+tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor)
+{
+    if (dtensor)
+        __atomic_fetch_add(&dtensor->references, 1, __ATOMIC_RELAXED);
+    return dtensor;
+}
+
+void tsr_dtensor_destroy(tsr_dtensor *dtensor)
+{
+    if (!dtensor || __atomic_fetch_sub(&dtensor->references, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    tsr_context *context = dtensor->context;
+    if (dtensor->owned_bytes > 0)
+        tsr_device_release(context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
+    tsr_layout_destroy(dtensor->layout);
+    tsr_release(context, dtensor);
+    tsr_context_destroy(context);
+}
+
+const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor)
+{
+    return dtensor->layout;
+}
+
+tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor)
+{
+    return dtensor->local;
+}

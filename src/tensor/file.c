@@ -1,0 +1,228 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "device/device.h"
+#include "mesh/geometry.h"
+#include "placement/layout.h"
+#include "tensor/dtensor.h"
+
+/* Elements of the file that are converted at a time. */
+#define STAGE_BYTES ((size_t)256 * 1024)
+
+/* One rank's shard on its way from the file into memory. Elements arrive in the order in which they lie in the shard. */
+typedef struct reader {
+    const char *path;
+    int file;
+    int64_t offset;    /* of the tensor in the file */
+    tsr_dtype dtype;   /* in the file */
+    size_t file_bytes; /* of one element there */
+    const tsr_layout *layout;
+    int64_t coordinate[TSR_MAX_DIMS];
+    tsr_device_ops ops;
+    char *data;  /* where the next elements go */
+    char *stage; /* NULL where the file's dtype is the layout's */
+    size_t staged;
+    int64_t bytes_read;
+} reader;
+
+static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t got = pread(r->file, to, bytes < INT_MAX ? bytes : INT_MAX, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes, (long long)at, strerror(errno));
+        if (got == 0)
+            return tsr_status_set(TSR_ERROR_IO, "%s ends at byte %lld, within the tensor", r->path, (long long)at);
+        at += got;
+        to += got;
+        bytes -= (size_t)got;
+        r->bytes_read += got;
+    }
+    return TSR_OK;
+}
+
+static tsr_status flush(reader *r)
+{
+    if (r->staged == 0)
+        return TSR_OK;
+    const int64_t count = (int64_t)(r->staged / r->file_bytes);
+    TSR_TRY(r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
+    r->data += (size_t)count * r->layout->element_bytes;
+    r->staged = 0;
+    return TSR_OK;
+}
+
+/* `count` elements that lie together in the file, from element `first` of the tensor on. */
+static tsr_status read_run(reader *r, int64_t first, int64_t count)
+{
+    int64_t at = r->offset + first * (int64_t)r->file_bytes;
+    size_t bytes = (size_t)count * r->file_bytes;
+    if (!r->stage) {
+        TSR_TRY(read_bytes(r, at, r->data, bytes));
+        r->data += bytes;
+        return TSR_OK;
+    }
+    while (bytes > 0) {
+        if (r->staged == STAGE_BYTES)
+            TSR_TRY(flush(r));
+        const size_t part = bytes < STAGE_BYTES - r->staged ? bytes : STAGE_BYTES - r->staged;
+        TSR_TRY(read_bytes(r, at, r->stage + r->staged, part));
+        r->staged += part;
+        at += (int64_t)part;
+        bytes -= part;
+    }
+    return TSR_OK;
+}
+
+/* Dims from `dim` on are whole on this rank, so that a run of the dim before is one stretch of the file. */
+static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
+{
+    int dim = layout->ndim;
+    while (dim > 0 && tsr_layout_length(layout, dim - 1, coordinate) == layout->shape[dim - 1])
+        dim--;
+    return dim;
+}
+
+/* Reads what the rank owns of dims `dim` and below, at element `base` of the tensor; `inner` elements lie behind one index of the innermost
+ * cut dim. */
+static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t inner)
+{
+    const int64_t length = tsr_layout_length(r->layout, dim, r->coordinate);
+    int64_t stride = inner;
+    for (int i = dim + 1; i < cut; i++)
+        stride *= r->layout->shape[i];
+    for (int64_t at = 0; at < length;) {
+        const tsr_run run = tsr_layout_position(r->layout, dim, r->coordinate, at);
+        if (dim == cut - 1)
+            TSR_TRY(read_run(r, base + run.begin * stride, run.length * stride));
+        for (int64_t i = 0; dim < cut - 1 && i < run.length; i++)
+            TSR_TRY(read_dim(r, dim + 1, cut, base + (run.begin + i) * stride, inner));
+        at += run.length;
+    }
+    return TSR_OK;
+}
+
+static tsr_status read_shard(reader *r)
+{
+    const int cut = whole_from(r->layout, r->coordinate);
+    int64_t inner = 1;
+    for (int dim = cut; dim < r->layout->ndim; dim++)
+        inner *= r->layout->shape[dim];
+    TSR_TRY(cut == 0 ? read_run(r, 0, inner) : read_dim(r, 0, cut, 0, inner));
+    return r->stage ? flush(r) : TSR_OK;
+}
+
+/* A rank that a new Partial(sum or prod) dim gives no value holds what adds nothing, and reads nothing. */
+static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr_reduce_op *op)
+{
+    for (int i = 0; i < layout->mesh_ndim; i++) {
+        *op = layout->placements[i].op;
+        if (tsr_layout_kind(layout, i) == TSR_PARTIAL && (*op == TSR_SUM || *op == TSR_PROD) && coordinate[i] != 0)
+            return false;
+    }
+    return true;
+}
+
+static tsr_status fill(const reader *r, const tsr_tensor *local, tsr_reduce_op op)
+{
+    tsr_box_fill fill = {.dst = local->data, .element_bytes = r->layout->element_bytes, .ndim = local->ndim};
+    tsr_dtype_identity(r->layout->dtype, op, fill.value);
+    memcpy(fill.shape, local->shape, sizeof fill.shape);
+    memcpy(fill.dst_strides, local->strides, sizeof fill.dst_strides);
+    return r->ops.table->fill(r->ops.self, r->ops.index, &fill, NULL);
+}
+
+/* The whole tensor must be there, also where this rank reads little of it: so every rank that looks says the same. */
+static tsr_status check_size(const reader *r)
+{
+    struct stat info;
+    if (fstat(r->file, &info) != 0)
+        return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));
+    int64_t end = (int64_t)r->file_bytes;
+    for (int dim = 0; dim < r->layout->ndim; dim++)
+        if (!tsr_multiply(end, r->layout->shape[dim], &end))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a tensor of more than 2^63 - 1 bytes", r->path);
+    if (!tsr_add(end, r->offset, &end) || (S_ISREG(info.st_mode) && end > info.st_size))
+        return tsr_status_set(TSR_ERROR_IO, "%s has %lld bytes, but the tensor at byte %lld would end beyond", r->path,
+                              (long long)info.st_size, (long long)r->offset);
+    return TSR_OK;
+}
+
+static tsr_status read_into(reader *r, const tsr_tensor *local)
+{
+    TSR_TRY(check_size(r));
+    tsr_reduce_op op;
+    if (!holds_value(r->layout, r->coordinate, &op))
+        return fill(r, local, op);
+    r->data = local->data;
+    if (r->dtype == r->layout->dtype)
+        return read_shard(r);
+    void *stage;
+    TSR_TRY(tsr_allocate(r->layout->context, STAGE_BYTES, &stage));
+    r->stage = stage;
+    const tsr_status status = read_shard(r);
+    tsr_release(r->layout->context, stage);
+    return status;
+}
+
+static tsr_status open_and_read(reader *r, const tsr_tensor *local)
+{
+    r->file = open(r->path, O_RDONLY | O_CLOEXEC);
+    if (r->file < 0)
+        return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));
+    const tsr_status status = read_into(r, local);
+    close(r->file);
+    return status;
+}
+
+static bool converts(tsr_dtype from, tsr_dtype to)
+{
+    const tsr_dtype_info *a = tsr_dtype_get(from), *b = tsr_dtype_get(to);
+    return from == to || (a->kind == TSR_CLASS_FLOAT && b->kind == TSR_CLASS_FLOAT);
+}
+
+static tsr_status check_call(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, bool has_out)
+{
+    if (!path || !layout || !has_out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL", !path ? "path" : !layout ? "layout" : "out");
+    TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_distribute_file"));
+    if (offset < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: offset %lld is negative", (long long)offset);
+    if (!tsr_dtype_get(dtype))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: dtype %d is none", (int)dtype);
+    if (!converts(dtype, layout->dtype))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_distribute_file: from %s to %s: only floating types are converted",
+                              tsr_dtype_name(dtype), tsr_dtype_name(layout->dtype));
+    return TSR_OK;
+}
+
+tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
+                               tsr_dtensor **out)
+{
+    TSR_TRY(check_call(path, offset, dtype, layout, out != NULL));
+    tsr_dtensor *y;
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &y));
+    reader r = {.path = path, .offset = offset, .dtype = dtype, .file_bytes = tsr_dtype_bytes(dtype), .layout = layout};
+    r.ops = tsr_device_resolve(layout->context, y->local.device);
+    tsr_status status = TSR_OK;
+    if (tsr_mesh_locate(layout->mesh, tsr_comm_rank(tsr_mesh_comm(layout->mesh)), r.coordinate))
+        status = open_and_read(&r, &y->local);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(y);
+        return status;
+    }
+    if (bytes_read)
+        *bytes_read = r.bytes_read;
+    *out = y;
+    return TSR_OK;
+}

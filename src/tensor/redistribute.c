@@ -1,0 +1,141 @@
+#include <string.h>
+
+#include <tessera/sys/status.h>
+
+#include "device/device.h"
+#include "placement/layout.h"
+#include "redistribute/cache.h"
+#include "tensor/dtensor.h"
+
+/* Runs a cached plan between two local tensors. `local` is a failure with which this rank takes part. */
+static tsr_status run(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+{
+    if (!entry->group)
+        return local;
+    return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
+}
+
+static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
+{
+    if (!x || !y)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: %s is NULL", !x ? "x" : "y");
+    const tsr_layout *a = x->layout, *b = y->layout;
+    char from[512], to[512];
+    if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof a->shape) != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: x is %s, y is %s: both must have the same global shape and dtype",
+                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
+    if (!tsr_mesh_equal(a->mesh, b->mesh) || tsr_mesh_comm(a->mesh) != tsr_mesh_comm(b->mesh))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_redistribute_into: x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)",
+                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
+    if (!tsr_device_same(x->local.device, y->local.device)) {
+        char here[64], there[64];
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: x is on device %s, y on %s: both must be on one",
+                              tsr_device_print(x->local.device, here), tsr_device_print(y->local.device, there));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
+{
+    TSR_TRY(check_pair(x, y));
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, &entry));
+    return run(entry, &x->local, &y->local, stream, TSR_OK);
+}
+
+static tsr_status create_like(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **y)
+{
+    tsr_layout *layout;
+    TSR_TRY(tsr_layout_with(x->layout, placements, &layout));
+    const tsr_status status = tsr_dtensor_create(layout, x->local.device, y);
+    tsr_layout_destroy(layout);
+    return status;
+}
+
+/* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
+static tsr_status redistribute(const tsr_dtensor *x, const tsr_layout *to, tsr_dtensor **out)
+{
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
+    tsr_dtensor *y = NULL;
+    tsr_status status = create_like(x, to->placements, &y);
+    status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(y);
+        return status;
+    }
+    *out = y;
+    return TSR_OK;
+}
+
+tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
+{
+    if (!x || !placements || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
+    tsr_layout_probe to;
+    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
+    const tsr_status status = redistribute(x, to.layout, out);
+    tsr_layout_probe_finish(&to);
+    return status;
+}
+
+static tsr_status in_place(tsr_dtensor *x, const tsr_layout *to, tsr_stream stream)
+{
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
+    if (!tsr_plan_in_place(entry->plan)) {
+        char from[512], into[512];
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
+                              tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(to, into, sizeof into));
+    }
+    tsr_layout *layout = NULL;
+    tsr_status status = tsr_layout_with(x->layout, to->placements, &layout);
+    status = run(entry, &x->local, &x->local, stream, status);
+    if (status != TSR_OK) {
+        tsr_layout_destroy(layout);
+        return status;
+    }
+    tsr_layout_destroy(x->layout);
+    x->layout = layout;
+    return TSR_OK;
+}
+
+tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
+{
+    if (!x || !placements)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
+    tsr_layout_probe to;
+    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
+    const tsr_status status = in_place(x, to.layout, stream);
+    tsr_layout_probe_finish(&to);
+    return status;
+}
+
+tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
+{
+    if (!dy || !x_layout || !dx)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_backward: %s is NULL", !dy ? "dy" : !x_layout ? "x_layout" : "dx");
+    const tsr_layout *from = dy->layout;
+    if (from->dtype != x_layout->dtype || from->ndim != x_layout->ndim || memcmp(from->shape, x_layout->shape, sizeof from->shape) != 0 ||
+        !tsr_mesh_equal(from->mesh, x_layout->mesh)) {
+        char have[512], want[512];
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
+                              tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
+    }
+    tsr_placement placements[TSR_MAX_DIMS];
+    TSR_TRY(tsr_gradient_placements(x_layout, placements));
+    return tsr_redistribute(dy, placements, dx);
+}
+
+tsr_status tsr_full_tensor(const tsr_dtensor *x, tsr_dtensor **out)
+{
+    if (!x || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_full_tensor: %s is NULL", !x ? "x" : "out");
+    tsr_placement placements[TSR_MAX_DIMS];
+    for (int i = 0; i < TSR_MAX_DIMS; i++)
+        placements[i] = tsr_replicate();
+    return tsr_redistribute(x, placements, out);
+}
