@@ -1,0 +1,197 @@
+#include "script.h"
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/* What an output holds before a call: still there after a failure, or the call wrote an output that it must not. */
+#define UNTOUCHED(type) ((type *)(void *)&untouched)
+static char untouched;
+
+/** Passes `status` on, or reports an output that was written by a call that failed. */
+static tsr_status outcome(tsr_status status, const void *output)
+{
+    if (status != TSR_OK && output != &untouched)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "an output was written by a call that failed: %s", tsr_status_message());
+    return status;
+}
+
+static const int64_t shape[] = {8, 8}, odd_shape[] = {8, 6};
+
+static tsr_status make_mesh(actor *a, int odd)
+{
+    (void)odd;
+    const int64_t size = tsr_comm_size(a->comm);
+    tsr_mesh *mesh = UNTOUCHED(tsr_mesh);
+    TSR_TRY(outcome(tsr_mesh_create(a->comm, 1, &size, NULL, NULL, &mesh), mesh));
+    a->mesh = mesh;
+    return TSR_OK;
+}
+
+static tsr_status make_layouts(actor *a, int odd)
+{
+    (void)odd;
+    tsr_layout *rows = UNTOUCHED(tsr_layout), *columns = UNTOUCHED(tsr_layout);
+    TSR_TRY(outcome(tsr_layout_parse(a->mesh, "S(0)", 2, shape, TSR_F32, &rows), rows));
+    const tsr_status status = outcome(tsr_layout_parse(a->mesh, "S(1;sizes=8,0,0)", 2, shape, TSR_F32, &columns), columns);
+    if (status != TSR_OK) {
+        tsr_layout_destroy(rows);
+        return status;
+    }
+    a->rows = rows;
+    a->columns = columns;
+    return TSR_OK;
+}
+
+static tsr_status distribute(actor *a, int odd)
+{
+    (void)odd;
+    const tsr_tensor global = tsr_tensor_contiguous(a->values, TSR_F32, 2, shape);
+    const tsr_placement placement = tsr_shard(0);
+    tsr_dtensor *x = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_distribute_tensor(&global, a->mesh, &placement, NULL, &x), x));
+    a->x = x;
+    return TSR_OK;
+}
+
+static tsr_status redistribute(actor *a, int odd)
+{
+    const tsr_placement placement = odd ? tsr_replicate() : tsr_shard(1);
+    tsr_dtensor *y = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_redistribute(a->x, &placement, &y), y));
+    a->y = y;
+    return TSR_OK;
+}
+
+static tsr_status redistribute_again(actor *a, int odd)
+{
+    return odd ? tsr_redistribute_into(a->y, a->x, NULL) : tsr_redistribute_into(a->x, a->y, NULL);
+}
+
+static tsr_status gather(actor *a, int odd)
+{
+    tsr_dtensor *z = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_full_tensor(odd ? a->y : a->x, &z), z));
+    a->z = z;
+    return TSR_OK;
+}
+
+static tsr_status make_plan(actor *a, int odd)
+{
+    (void)odd;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.mode = TSR_MODE_MESSAGE;
+    tsr_plan *plan = UNTOUCHED(tsr_plan);
+    TSR_TRY(outcome(tsr_plan_create(a->rows, a->columns, &options, &plan), plan));
+    a->plan = plan;
+    return TSR_OK;
+}
+
+static tsr_status prepare(actor *a, int odd)
+{
+    if (!odd)
+        return tsr_plan_prepare(a->plan, a->comm);
+    tsr_plan *other = NULL;
+    TSR_TRY(tsr_plan_create(a->columns, a->rows, NULL, &other));
+    const tsr_status status = tsr_plan_prepare(other, a->comm);
+    tsr_plan_destroy(other);
+    return status;
+}
+
+static tsr_status execute(actor *a, int odd)
+{
+    if (odd)
+        return tsr_redistribute_into(a->x, a->y, NULL);
+    const tsr_tensor src = tsr_dtensor_to_local(a->x);
+    const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};
+    const tsr_tensor dst = tsr_tensor_contiguous(a->moved, TSR_F32, 2, moved_shape);
+    const size_t bytes = tsr_plan_workspace_bytes(a->plan);
+    a->workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    return tsr_plan_execute(a->plan, a->comm, &src, &dst, a->workspace, bytes, NULL);
+}
+
+static tsr_status distribute_from_one(actor *a, int odd)
+{
+    const tsr_tensor global = tsr_tensor_contiguous(a->values, TSR_F32, 2, odd ? odd_shape : shape);
+    const tsr_placement placement = tsr_shard(1);
+    tsr_distribute_options options = TSR_DISTRIBUTE_OPTIONS_INIT;
+    options.source_rank = 1;
+    tsr_dtensor *z = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_distribute_tensor(&global, a->mesh, &placement, &options, &z), z));
+    tsr_dtensor_destroy(a->z);
+    a->z = z;
+    return TSR_OK;
+}
+
+static tsr_status from_local(actor *a, int odd)
+{
+    tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
+    options.check = 1;
+    const tsr_tensor local = tsr_dtensor_to_local(odd ? a->y : a->x);
+    tsr_dtensor *z = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_dtensor_from_local(&local, tsr_dtensor_layout(odd ? a->y : a->x), &options, &z), z));
+    tsr_dtensor_destroy(z);
+    return TSR_OK;
+}
+
+static tsr_status go_backward(actor *a, int odd)
+{
+    tsr_dtensor *dx = UNTOUCHED(tsr_dtensor);
+    TSR_TRY(outcome(tsr_redistribute_backward(odd ? a->x : a->y, odd ? tsr_dtensor_layout(a->y) : a->rows, &dx), dx));
+    tsr_dtensor_destroy(dx);
+    return TSR_OK;
+}
+
+static tsr_status split(actor *a, int odd)
+{
+    tsr_comm *half = UNTOUCHED(tsr_comm);
+    if (odd)
+        return tsr_comm_barrier(a->comm);
+    TSR_TRY(outcome(tsr_comm_split(a->comm, a->rank % 2, 0, &half), half));
+    tsr_comm_destroy(half);
+    return TSR_OK;
+}
+
+static tsr_status reduce(actor *a, int odd)
+{
+    return tsr_comm_all_reduce(a->comm, a->values, a->moved, odd ? 3 : 4, TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+}
+
+const step script[] = {
+    {"tsr_mesh_create", make_mesh, 0, 0},
+    {"tsr_layout_parse", make_layouts, 0, 0},
+    {"tsr_distribute_tensor", distribute, 0, 0},
+    {"tsr_redistribute", redistribute, 1, 1},
+    {"tsr_redistribute_into", redistribute_again, 1, 1},
+    {"tsr_full_tensor", gather, 1, 1},
+    {"tsr_plan_create", make_plan, 0, 0},
+    {"tsr_plan_prepare", prepare, 1, 1},
+    {"tsr_plan_execute", execute, 1, 1},
+    {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1},
+    {"tsr_dtensor_from_local", from_local, 1, 1},
+    {"tsr_redistribute_backward", go_backward, 1, 1},
+    {"tsr_comm_split", split, 1, 1},
+    {"tsr_comm_all_reduce", reduce, 1, 1},
+};
+
+const int script_length = (int)(sizeof(script) / sizeof(script[0]));
+
+void actor_start(actor *a, tsr_comm *comm)
+{
+    memset(a, 0, sizeof(*a));
+    a->comm = comm;
+    a->rank = tsr_comm_rank(comm);
+    for (int i = 0; i < 64; i++)
+        a->values[i] = (float)i;
+}
+
+void actor_finish(actor *a)
+{
+    tsr_plan_destroy(a->plan);
+    tsr_dtensor_destroy(a->x);
+    tsr_dtensor_destroy(a->y);
+    tsr_dtensor_destroy(a->z);
+    tsr_layout_destroy(a->rows);
+    tsr_layout_destroy(a->columns);
+    tsr_mesh_destroy(a->mesh);
+    free(a->workspace);
+}
