@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -34,7 +35,6 @@ typedef struct trial {
 
 /* Allocations left on this thread until one fails; 0: none fails. */
 static _Thread_local int countdown;
-static _Thread_local int struck;
 
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t live_blocks;
@@ -42,10 +42,8 @@ static int64_t live_blocks;
 static void *failing_allocate(void *user, size_t bytes, size_t alignment)
 {
     (void)user;
-    if (countdown > 0 && --countdown == 0) {
-        struck = 1;
+    if (countdown > 0 && --countdown == 0)
         return NULL;
-    }
     void *memory = NULL;
     if (posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) != 0)
         return NULL;
@@ -92,7 +90,6 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     ending *end = &t->endings[a.rank];
     countdown = t->kind == ALLOCATION && t->victim == a.rank ? t->at : 0;
     run_script(&a, t, end);
-    struck = countdown == 0 && t->kind == ALLOCATION && t->victim == a.rank ? 1 : struck;
     countdown = 0;
     /* A failure in the middle of a collective call leaves the communicator usable. */
     end->barrier = all_arrive_at(end) && t->kind != DEPARTURE ? tsr_comm_barrier(comm) : TSR_OK;
@@ -111,7 +108,6 @@ static tsr_status run_trial(trial *t)
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.context = context;
     memset(t->endings, 0, sizeof(t->endings));
-    struck = 0;
     countdown = t->victim == MAIN_THREAD ? t->at : 0;
     const tsr_status status = tsr_threads_run(RANKS, run_rank, t, &threads);
     countdown = 0;
