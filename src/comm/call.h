@@ -37,7 +37,8 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 /** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. */
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
 
-/** Collective, between begin and end: all have got here. For calls in several phases. */
+/** Collective, between begin and end: all have got here. For calls in several phases. After anything but TSR_OK the call is over: do not
+ * end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 
 /** True if peers' memory can be read in place. */

@@ -35,11 +35,12 @@ typedef struct tsr_comm_table {
     /** Required. Collective; see tsr_comm_split(). `*out` is NULL for a negative color, else what `destroy` frees. */
     tsr_status (*split)(void *self, int color, int key, void **out);
 
-    /** Required. Collective; see tsr_comm_exchange(). */
+    /** Required unless capabilities has TSR_COMM_DIRECT: there peers' memory is read between two meets. Collective; see
+     * tsr_comm_exchange(). */
     tsr_status (*exchange)(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                            tsr_device device, tsr_stream stream);
 
-    /** Required. Collective. */
+    /** Required unless capabilities has TSR_COMM_DIRECT, where a meet stands in. Collective. */
     tsr_status (*barrier)(void *self);
 
     /** Required. Any thread, at any time, more than once. */

@@ -1,0 +1,102 @@
+/*
+ * Agreement over a message engine, through rank 0: every rank tells it 16 bytes, it tells every rank what came of them, and only where
+ * something did, words follow. Every rank makes the same exchanges, those without messages included.
+ */
+#include "comm/object.h"
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS 512
+
+typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
+
+typedef struct verdict {
+    int64_t outcome;
+    int64_t rank; /* that failed, or disagrees with rank 0 */
+} verdict;
+
+/* A message from every rank to rank 0: `mine` of each becomes all[r] there. */
+static tsr_status to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes)
+{
+    tsr_message *messages = comm->messages;
+    if (comm->rank > 0) {
+        messages[0] = (tsr_message){0, (void *)mine, bytes};
+        return comm->table.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
+    }
+    memcpy(all, mine, bytes);
+    for (int r = 1; r < comm->size; r++)
+        messages[r - 1] = (tsr_message){r, (char *)all + (size_t)r * bytes, bytes};
+    return comm->table.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
+}
+
+static tsr_status from_root(tsr_comm *comm, void *data, size_t bytes)
+{
+    tsr_message *messages = comm->messages;
+    for (int r = 1; r < comm->size; r++)
+        messages[r - 1] = (tsr_message){comm->rank == 0 ? r : 0, data, bytes};
+    if (comm->rank > 0)
+        return comm->table.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return comm->table.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
+}
+
+static verdict judge(const tsr_comm *comm)
+{
+    const tsr_agreement *brought = comm->agreements;
+    for (int r = 0; r < comm->size; r++)
+        if (brought[r].status != TSR_OK)
+            return (verdict){FAILED, r};
+    for (int r = 1; r < comm->size; r++)
+        if (brought[r].fingerprint != brought[0].fingerprint)
+            return (verdict){DISAGREED, r};
+    return (verdict){AGREED, 0};
+}
+
+/* The words of rank `from`, on rank 0. */
+static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
+{
+    if (from == 0)
+        return TSR_OK;
+    tsr_message message = {comm->rank == 0 ? from : 0, words, WORDS};
+    const size_t sends = comm->rank == from, receives = comm->rank == 0;
+    return comm->table.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives, tsr_device_host(), NULL);
+}
+
+static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status local)
+{
+    char words[WORDS] = "";
+    if (comm->rank == failed)
+        snprintf(words, sizeof words, "%s", tsr_status_message());
+    TSR_TRY(fetch_words(comm, failed, words));
+    TSR_TRY(from_root(comm, words, sizeof words));
+    return local != TSR_OK ? local : tsr_peer_failed(failed, words);
+}
+
+static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
+{
+    char words[2][WORDS] = {"", ""}; /* of rank 0, of the odd one */
+    if (comm->rank == 0)
+        describe(arg, words[0], WORDS);
+    if (comm->rank == odd)
+        describe(arg, words[1], WORDS);
+    TSR_TRY(fetch_words(comm, odd, words[1]));
+    TSR_TRY(from_root(comm, words, sizeof words));
+    return tsr_disagreement(0, words[0], odd, words[1]);
+}
+
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    const tsr_agreement mine = {fingerprint, local};
+    verdict found = {AGREED, 0};
+    TSR_TRY(to_root(comm, &mine, comm->agreements, sizeof mine));
+    if (comm->rank == 0)
+        found = judge(comm);
+    TSR_TRY(from_root(comm, &found, sizeof found));
+    switch (found.outcome) {
+    case AGREED:
+        return TSR_OK;
+    case FAILED:
+        return explain_failure(comm, (int)found.rank, local);
+    default:
+        return explain_disagreement(comm, (int)found.rank, describe, arg);
+    }
+}

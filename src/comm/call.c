@@ -1,0 +1,144 @@
+#include "comm/call.h"
+
+#include "comm/object.h"
+#include <string.h>
+
+static tsr_slot *own_slot(const tsr_comm *comm)
+{
+    return comm->slots[comm->rank];
+}
+
+static tsr_status meet(tsr_comm *comm)
+{
+    return comm->table.meet(comm->self);
+}
+
+static void publish_text(const tsr_comm *comm, const char *text)
+{
+    char *slot = own_slot(comm)->text;
+    const size_t length = strnlen(text, TSR_SLOT_TEXT_BYTES - 1);
+    memcpy(slot, text, length);
+    slot[length] = '\0';
+}
+
+tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "ranks disagree: rank %d calls %s, but rank %d calls %s", base, base_text, odd, odd_text);
+}
+
+tsr_status tsr_peer_failed(int rank, const char *text)
+{
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", rank, text);
+}
+
+/* Every rank reads the same calls, so all take the same branch, and one more meet carries the words. */
+static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
+{
+    if (mine != TSR_OK)
+        publish_text(comm, tsr_status_message());
+    TSR_TRY(meet(comm));
+    return mine != TSR_OK ? mine : tsr_peer_failed(failed, comm->slots[failed]->text);
+}
+
+static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
+{
+    if (comm->rank == 0 || comm->rank == odd) {
+        tsr_slot *slot = own_slot(comm);
+        slot->text[0] = '\0';
+        describe(arg, slot->text, sizeof slot->text);
+    }
+    TSR_TRY(meet(comm));
+    return tsr_disagreement(0, comm->slots[0]->text, odd, comm->slots[odd]->text);
+}
+
+static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+{
+    int odd = 0;
+    for (int r = comm->size - 1; r >= 0; r--)
+        if (comm->slots[r]->call.fingerprint != comm->slots[0]->call.fingerprint)
+            odd = r;
+    for (int r = 0; r < comm->size; r++)
+        if (comm->slots[r]->call.status != TSR_OK)
+            return explain_failure(comm, mine->status, r);
+    return explain_disagreement(comm, odd, describe, arg);
+}
+
+tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+{
+    tsr_call *published = &own_slot(comm)->call;
+    /* A call that is repeated leaves its lines in the peers' caches. */
+    if (memcmp(published, mine, sizeof *mine) != 0)
+        memcpy(published, mine, sizeof *mine);
+    comm->phase = 0;
+    TSR_TRY(meet(comm));
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_call *call = &comm->slots[r]->call;
+        if (call->fingerprint != mine->fingerprint || call->status != TSR_OK)
+            return explain(comm, mine, describe, arg);
+    }
+    return TSR_OK;
+}
+
+const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
+{
+    return &comm->slots[rank]->call;
+}
+
+static tsr_status verdict(const tsr_comm *comm, int phase, tsr_status mine)
+{
+    int failed = -1;
+    for (int r = comm->size - 1; r >= 0; r--)
+        if (comm->slots[r]->done[phase] != TSR_OK)
+            failed = r;
+    for (int r = 0; r < comm->size; r++) {
+        const int32_t done = comm->slots[r]->done[phase];
+        if (done & TSR_DONE_SHARED)
+            return tsr_status_set((tsr_status)(done & ~TSR_DONE_SHARED), "%s", comm->slots[r]->text);
+    }
+    return mine != TSR_OK ? mine : tsr_peer_failed(failed, comm->slots[failed]->text);
+}
+
+static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
+{
+    tsr_slot *slot = own_slot(comm);
+    const int phase = comm->phase;
+    comm->phase = !phase;
+    if (done != TSR_OK)
+        publish_text(comm, tsr_status_message());
+    if (slot->done[phase] != done)
+        slot->done[phase] = done;
+    TSR_TRY(meet(comm));
+    for (int r = 0; r < comm->size; r++)
+        if (comm->slots[r]->done[phase] != TSR_OK)
+            return verdict(comm, phase, mine);
+    return TSR_OK;
+}
+
+tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
+{
+    return conclude(comm, local, (int32_t)local);
+}
+
+tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
+{
+    return conclude(comm, local, (int32_t)local);
+}
+
+tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status)
+{
+    return conclude(comm, status, (int32_t)status | TSR_DONE_SHARED);
+}
+
+bool tsr_comm_is_direct(const tsr_comm *comm)
+{
+    return comm->slots != NULL;
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    if (!tsr_comm_is_direct(comm))
+        return tsr_message_agree(comm, fingerprint, local, describe, arg);
+    const tsr_call call = {.fingerprint = fingerprint, .status = local};
+    TSR_TRY(tsr_call_begin(comm, &call, describe, arg));
+    return tsr_call_end(comm, TSR_OK);
+}

@@ -1,0 +1,117 @@
+/** A collective call as its steps see it: checked once, then carried out directly or by messages. */
+#ifndef TSR_COMM_COLLECTIVE_H
+#define TSR_COMM_COLLECTIVE_H
+
+#include "comm/object.h"
+#include "device/device.h"
+
+typedef struct tsr_collective tsr_collective;
+
+/** A row of what collectives there are. */
+typedef struct tsr_operation {
+    const char *name;            /**< "all_gather", as in tsr_comm_all_gather() */
+    bool reduces, rooted, parts; /**< `parts`: `count` or `counts` is what each rank has of the whole */
+    /** Fills send_total and receive_total, from the elements of the whole. */
+    tsr_status (*extents)(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+    bool (*in_place)(const tsr_comm *comm, const tsr_collective *call); /**< the one allowed overlap; NULL: none is */
+    tsr_status (*match)(tsr_comm *comm, const tsr_collective *call);    /**< see tsr_direct_match(); or NULL */
+    tsr_status (*direct)(tsr_comm *comm, const tsr_collective *call);
+    tsr_status (*message)(tsr_comm *comm, const tsr_collective *call);
+} tsr_operation;
+
+struct tsr_collective {
+    const tsr_operation *operation;
+    const void *send;
+    void *receive;
+    int64_t count;
+    const int64_t *counts;         /**< one a rank or NULL; of an all-to-all what it sends */
+    const int64_t *receive_counts; /**< of an all-to-all, else NULL */
+    tsr_dtype dtype;
+    tsr_reduce_op op;
+    int root;
+    tsr_device device;
+    tsr_stream stream;
+
+    /* By tsr_collective_check(): */
+    tsr_device_ops ops;
+    size_t bytes;                      /**< of an element */
+    int64_t send_total, receive_total; /**< elements that this rank's buffers hold */
+    void *scratch;                     /**< of message engines' reductions: a part from every rank */
+};
+
+/**
+ * Faults that all ranks share: before communication, TSR_ERROR_ARGUMENT. Fills the lower fields, and `*local` with a fault of this rank's
+ * own buffers, with which it takes part.
+ */
+tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call, tsr_status *local);
+
+/** Equal on all ranks exactly when their arguments agree. */
+uint64_t tsr_collective_fingerprint(const tsr_comm *comm, const tsr_collective *call);
+
+/** What tsr_collective_describe() is given. */
+typedef struct tsr_described {
+    const tsr_collective *call;
+    int ranks;
+} tsr_described;
+
+/** Words for a tsr_described, as a tsr_call_describe. */
+void tsr_collective_describe(const void *described, char *text, size_t capacity);
+
+/** What each kind of operation has in its buffers: tsr_operation.extents. */
+tsr_status tsr_extents_gather_all(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+tsr_status tsr_extents_scatter_all(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+tsr_status tsr_extents_same(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+tsr_status tsr_extents_exchange(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+tsr_status tsr_extents_from_root(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+tsr_status tsr_extents_to_root(const tsr_comm *comm, tsr_collective *call, int64_t whole);
+
+/** tsr_operation.in_place: send is receive, or this rank's part of it. */
+bool tsr_in_place_whole(const tsr_comm *comm, const tsr_collective *call);
+bool tsr_in_place_part(const tsr_comm *comm, const tsr_collective *call);
+
+/** Elements of rank `rank`'s part, and of those before it: by counts, or count each. */
+int64_t tsr_part_count(const tsr_collective *call, int rank);
+int64_t tsr_part_offset(const tsr_collective *call, int rank);
+
+/** This rank's share of an all-reduce: elements [begin, end), cut at cache lines. */
+typedef struct tsr_share {
+    int64_t begin, end;
+} tsr_share;
+
+tsr_share tsr_share_of(const tsr_comm *comm, const tsr_collective *call, int rank);
+
+/** The address of element `index`. */
+static inline void *tsr_element(const tsr_collective *call, const void *base, int64_t index)
+{
+    return base ? (char *)base + (size_t)index * call->bytes : NULL;
+}
+
+/** `count` elements; nothing where both are the same. */
+tsr_status tsr_collective_copy(const tsr_collective *call, void *dst, const void *src, int64_t count);
+
+/** Reduces `count` elements of comm->sources, in rank order, into the first `destinations` of comm->destinations. */
+tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int64_t count, int destinations);
+
+/** Waits until what the stream was given is done; on a device without streams it is. */
+tsr_status tsr_collective_settle(const tsr_collective *call);
+
+/** One function for each collective and kind of engine: carries out a call on which all ranks have agreed. */
+tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call);
+
+/** Of a direct all-to-all: every part that comes here is as long as this rank expects. The sentence of a mismatch is for all ranks. */
+tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call);
+
+#endif

@@ -1,0 +1,211 @@
+#include "base/checked.h"
+#include "comm/collective.h"
+
+static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+{
+    const tsr_described described = {call, comm->size};
+    if (local == TSR_OK)
+        local = tsr_collective_settle(call);
+    const tsr_call mine = {
+        .fingerprint = tsr_collective_fingerprint(comm, call),
+        .status = local,
+        .src = call->send,
+        .dst = call->receive,
+        .extra = call,
+    };
+    TSR_TRY(tsr_call_begin(comm, &mine, tsr_collective_describe, &described));
+    if (call->operation->match) {
+        const tsr_status matched = call->operation->match(comm, call);
+        if (matched != TSR_OK)
+            return tsr_call_end_shared(comm, matched);
+    }
+    local = call->operation->direct(comm, call);
+    if (local == TSR_OK)
+        local = tsr_collective_settle(call);
+    return tsr_call_end(comm, local);
+}
+
+/* A part from every rank, for operations that reduce. */
+static tsr_status get_scratch(const tsr_comm *comm, tsr_collective *call, size_t *bytes)
+{
+    const tsr_share share = tsr_share_of(comm, call, comm->rank);
+    int64_t wanted = call->operation->parts ? call->receive_total : share.end - share.begin;
+    if (!call->operation->reduces || wanted == 0)
+        return TSR_OK;
+    if (!tsr_multiply(wanted, (int64_t)call->bytes, &wanted) || !tsr_multiply(wanted, comm->size, &wanted))
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_%s: a part from each of %d ranks is more than memory holds",
+                              call->operation->name, comm->size);
+    *bytes = (size_t)wanted;
+    return call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch);
+}
+
+static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_status local)
+{
+    const tsr_described described = {call, comm->size};
+    size_t bytes = 0;
+    if (local == TSR_OK)
+        local = get_scratch(comm, call, &bytes);
+    tsr_status status = tsr_comm_agree(comm, tsr_collective_fingerprint(comm, call), local, tsr_collective_describe, &described);
+    if (status == TSR_OK)
+        status = call->operation->message(comm, call);
+    if (call->scratch)
+        call->ops.table->free(call->ops.self, call->ops.index, call->scratch, bytes, call->stream);
+    return status;
+}
+
+static tsr_status run(tsr_comm *comm, tsr_collective call)
+{
+    tsr_status local;
+    TSR_TRY(tsr_collective_check(comm, &call, &local));
+    return tsr_comm_is_direct(comm) ? run_directly(comm, &call, local) : run_by_messages(comm, &call, local);
+}
+
+tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
+                               tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "all_gather",
+        .parts = true,
+        .extents = tsr_extents_gather_all,
+        .in_place = tsr_in_place_part,
+        .direct = tsr_direct_all_gather,
+        .message = tsr_message_all_gather,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .counts = counts,
+                                      .dtype = dtype,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
+                                   tsr_reduce_op op, tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "reduce_scatter",
+        .reduces = true,
+        .parts = true,
+        .extents = tsr_extents_scatter_all,
+        .direct = tsr_direct_reduce_scatter,
+        .message = tsr_message_reduce_scatter,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .counts = counts,
+                                      .dtype = dtype,
+                                      .op = op,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
+                               tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "all_reduce",
+        .reduces = true,
+        .extents = tsr_extents_same,
+        .in_place = tsr_in_place_whole,
+        .direct = tsr_direct_all_reduce,
+        .message = tsr_message_all_reduce,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .dtype = dtype,
+                                      .op = op,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
+                               const int64_t *receive_counts, tsr_dtype dtype, tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "all_to_all",
+        .parts = true,
+        .extents = tsr_extents_exchange,
+        .match = tsr_direct_match,
+        .direct = tsr_direct_all_to_all,
+        .message = tsr_message_all_to_all,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .counts = send_counts,
+                                      .receive_counts = receive_counts,
+                                      .dtype = dtype,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "broadcast",
+        .rooted = true,
+        .extents = tsr_extents_same,
+        .in_place = tsr_in_place_whole,
+        .direct = tsr_direct_broadcast,
+        .message = tsr_message_broadcast,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = buffer,
+                                      .receive = buffer,
+                                      .count = count,
+                                      .dtype = dtype,
+                                      .root = root,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
+                            int root, tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "scatter",
+        .rooted = true,
+        .parts = true,
+        .extents = tsr_extents_from_root,
+        .direct = tsr_direct_scatter,
+        .message = tsr_message_scatter,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .counts = counts,
+                                      .dtype = dtype,
+                                      .root = root,
+                                      .device = device,
+                                      .stream = stream});
+}
+
+tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype, int root,
+                           tsr_device device, tsr_stream stream)
+{
+    static const tsr_operation operation = {
+        .name = "gather",
+        .rooted = true,
+        .parts = true,
+        .extents = tsr_extents_to_root,
+        .direct = tsr_direct_gather,
+        .message = tsr_message_gather,
+    };
+    return run(comm, (tsr_collective){.operation = &operation,
+                                      .send = send,
+                                      .receive = receive,
+                                      .count = count,
+                                      .counts = counts,
+                                      .dtype = dtype,
+                                      .root = root,
+                                      .device = device,
+                                      .stream = stream});
+}

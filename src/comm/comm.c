@@ -1,0 +1,262 @@
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/settings.h"
+#include "comm/object.h"
+#include <string.h>
+
+typedef struct required_entry {
+    const char *name;
+    bool present;
+} required_entry;
+
+static const char *first_missing(const required_entry *entries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!entries[i].present)
+            return entries[i].name;
+    return NULL;
+}
+
+static const char *missing_entry(const tsr_comm_table *table)
+{
+    const bool direct = table->capabilities & TSR_COMM_DIRECT;
+    const required_entry entries[] = {
+        {"name", table->name != NULL},
+        {"rank", table->rank != NULL},
+        {"ranks", table->ranks != NULL},
+        {"split", table->split != NULL},
+        {"exchange", direct || table->exchange != NULL},
+        {"barrier", direct || table->barrier != NULL},
+        {"abort", table->abort != NULL},
+        {"destroy", table->destroy != NULL},
+        {"slot", !direct || table->slot != NULL},
+        {"meet", !direct || table->meet != NULL},
+        {"alloc", !table->free || table->alloc != NULL},
+        {"free", !table->alloc || table->free != NULL},
+    };
+    return first_missing(entries, sizeof entries / sizeof *entries);
+}
+
+static tsr_status check_table(const tsr_comm_table *table)
+{
+    if (table->size < sizeof *table)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: table.size is %zu, but a table has %zu bytes", table->size,
+                              sizeof *table);
+    const char *missing = missing_entry(table);
+    if (missing)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: the table of \"%s\" lacks the required entry `%s`",
+                              table->name ? table->name : "", missing);
+    return TSR_OK;
+}
+
+/* Gives out the next `bytes` of a block; with a NULL block only counts. All sizes are multiples of 8. */
+static void *carve(char *block, size_t *used, size_t bytes)
+{
+    void *at = block ? block + *used : NULL;
+    *used += bytes;
+    return at;
+}
+
+/* Lays the arrays of one element a rank into `block` and returns their bytes. */
+static size_t place_arrays(tsr_comm *comm, char *block)
+{
+    const size_t n = (size_t)comm->size;
+    size_t used = 0;
+    comm->slots = carve(block, &used, n * sizeof *comm->slots);
+    comm->sources = carve(block, &used, n * sizeof *comm->sources);
+    comm->destinations = carve(block, &used, n * sizeof *comm->destinations);
+    comm->strides = carve(block, &used, n * sizeof *comm->strides);
+    comm->messages = carve(block, &used, 2 * n * sizeof *comm->messages);
+    comm->cursors = carve(block, &used, n * sizeof *comm->cursors);
+    comm->agreements = carve(block, &used, n * sizeof *comm->agreements);
+    comm->records = carve(block, &used, n * sizeof *comm->records);
+    return used;
+}
+
+static tsr_status make_arrays(tsr_comm *comm)
+{
+    TSR_TRY(tsr_allocate_zeroed(comm->context, place_arrays(comm, NULL), &comm->arrays));
+    place_arrays(comm, comm->arrays);
+    for (int r = 0; r < comm->size; r++)
+        for (int d = 0; d < TSR_MAX_DIMS; d++)
+            comm->strides[r][d] = 1;
+    if (!(comm->table.capabilities & TSR_COMM_DIRECT)) {
+        comm->slots = NULL;
+        return TSR_OK;
+    }
+    for (int r = 0; r < comm->size; r++)
+        comm->slots[r] = comm->table.slot(comm->self, r);
+    return TSR_OK;
+}
+
+static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
+{
+    tsr_comm *comm;
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
+    comm->table = *table;
+    comm->table.size = sizeof comm->table;
+    comm->self = self;
+    comm->context = context;
+    comm->rank = table->rank(self);
+    comm->size = table->ranks(self);
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
+    tsr_status status;
+    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
+                                comm->rank, comm->size);
+    else
+        status = make_arrays(comm);
+    if (status != TSR_OK) {
+        tsr_release(context, comm);
+        return status;
+    }
+    *out = comm;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
+{
+    if (!table || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: %s is NULL", table ? "out" : "table");
+    TSR_TRY(check_table(table));
+    tsr_context *held;
+    TSR_TRY(tsr_context_resolve(context, &held));
+    const tsr_status status = make(held, table, self, out);
+    if (status != TSR_OK)
+        tsr_context_destroy(held);
+    return status;
+}
+
+void tsr_comm_destroy(tsr_comm *comm)
+{
+    if (!comm)
+        return;
+    tsr_groups_destroy(comm);
+    comm->table.destroy(comm->self);
+    tsr_context *context = comm->context;
+    tsr_release(context, comm->arrays);
+    tsr_release(context, comm);
+    tsr_context_destroy(context);
+}
+
+int tsr_comm_rank(const tsr_comm *comm)
+{
+    return comm->rank;
+}
+
+int tsr_comm_size(const tsr_comm *comm)
+{
+    return comm->size;
+}
+
+const char *tsr_comm_engine(const tsr_comm *comm)
+{
+    return comm->table.name;
+}
+
+tsr_context *tsr_comm_context(const tsr_comm *comm)
+{
+    return comm->context;
+}
+
+static void describe_name(const void *arg, char *text, size_t capacity)
+{
+    if (capacity == 0)
+        return;
+    const size_t length = strnlen(arg, capacity - 1);
+    memcpy(text, arg, length);
+    text[length] = '\0';
+}
+
+static tsr_status agree(tsr_comm *comm, const char *name, tsr_status local)
+{
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
+}
+
+static tsr_status check(const tsr_comm *comm, const void *out, const char *call)
+{
+    if (!comm || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, comm ? "out" : "comm");
+    return TSR_OK;
+}
+
+/* The engine's part and the object around it, on this rank. */
+static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **out)
+{
+    void *self = NULL;
+    TSR_TRY(comm->table.split(comm->self, color, key, &self));
+    if (!self)
+        return TSR_OK;
+    const tsr_status status = tsr_comm_create_from_table(comm->context, &comm->table, self, out);
+    if (status != TSR_OK)
+        comm->table.destroy(self);
+    return status;
+}
+
+tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
+{
+    TSR_TRY(check(comm, out, "tsr_comm_split"));
+    if (comm->table.capabilities & TSR_COMM_NO_SPLIT)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
+                              comm->table.name);
+    TSR_TRY(agree(comm, "split", TSR_OK));
+    tsr_comm *made = NULL;
+    const tsr_status status = agree(comm, "split", split_locally(comm, color, key, &made));
+    if (status != TSR_OK) {
+        tsr_comm_destroy(made);
+        return status;
+    }
+    *out = made;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_barrier(tsr_comm *comm)
+{
+    TSR_TRY(check(comm, comm, "tsr_comm_barrier"));
+    return tsr_comm_is_direct(comm) ? agree(comm, "barrier", TSR_OK) : comm->table.barrier(comm->self);
+}
+
+void tsr_comm_abort(tsr_comm *comm)
+{
+    if (comm)
+        comm->table.abort(comm->self);
+}
+
+tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
+{
+    TSR_TRY(check(comm, comm, "tsr_comm_wait"));
+    if (timeout_ms < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
+    return comm->table.wait ? comm->table.wait(comm->self, stream, timeout_ms) : TSR_OK;
+}
+
+static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
+{
+    return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate(comm->context, bytes, out);
+}
+
+tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
+{
+    TSR_TRY(check(comm, out, "tsr_comm_alloc"));
+    TSR_TRY(agree(comm, "alloc", TSR_OK));
+    void *memory = NULL;
+    const tsr_status local = alloc_locally(comm, bytes, &memory);
+    const tsr_status status = agree(comm, "alloc", local);
+    if (status != TSR_OK) {
+        if (local == TSR_OK)
+            tsr_comm_free(comm, memory, bytes);
+        return status;
+    }
+    *out = memory;
+    return TSR_OK;
+}
+
+void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes)
+{
+    if (!comm || !memory)
+        return;
+    if (comm->table.free)
+        comm->table.free(comm->self, memory, bytes);
+    else
+        tsr_release(comm->context, memory);
+}

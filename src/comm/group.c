@@ -1,0 +1,264 @@
+#include "comm/group.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "comm/object.h"
+#include <string.h>
+
+#define WORDS 256
+
+/* A member of a set that brought another set or fingerprint than `base`, a rank of the set. */
+typedef struct mismatch {
+    int base, odd;
+} mismatch;
+
+uint64_t tsr_rank_set_hash(tsr_rank_set set)
+{
+    uint64_t hash = tsr_hash_word(TSR_HASH_SEED, (uint64_t)set.count);
+    for (int i = 0; i < set.count; i++)
+        hash = tsr_hash_word(hash, (uint64_t)set.ranks[i]);
+    return hash ? hash : 1;
+}
+
+/* The whole communicator has the hash 0 until it is prepared, which no set has. */
+static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
+{
+    if (hash == comm->whole.hash)
+        return &comm->whole;
+    for (tsr_group_entry *entry = comm->groups; entry; entry = entry->next)
+        if (entry->hash == hash)
+            return entry;
+    return NULL;
+}
+
+const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
+{
+    const tsr_group_entry *entry = find((tsr_comm *)comm, hash);
+    return entry ? &entry->group : NULL;
+}
+
+static void free_entry(tsr_context *context, tsr_group_entry *entry)
+{
+    if (!entry)
+        return;
+    tsr_comm_destroy(entry->group.comm);
+    tsr_release(context, entry->group.scratch);
+    tsr_release(context, entry);
+}
+
+void tsr_groups_destroy(tsr_comm *comm)
+{
+    while (comm->groups) {
+        tsr_group_entry *entry = comm->groups;
+        comm->groups = entry->next;
+        free_entry(comm->context, entry);
+    }
+    tsr_release(comm->context, comm->whole.group.scratch);
+}
+
+static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
+{
+    bool inside = set.count == 0;
+    for (int i = 0; i < set.count; i++) {
+        if (set.ranks[i] < 0 || set.ranks[i] >= comm->size || (i > 0 && set.ranks[i] <= set.ranks[i - 1]))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i, set.ranks[i],
+                                  comm->size - 1);
+        inside |= set.ranks[i] == comm->rank;
+    }
+    return inside ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
+}
+
+static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
+{
+    const tsr_group *group = &entry->group;
+    return group->count == set.count && (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
+}
+
+static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
+{
+    const tsr_group_entry *entry = find(comm, tsr_rank_set_hash(set));
+    if (!entry || has_ranks(entry, set))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "group: this set of %d ranks has the hash of another of %d ranks; give the ranks another order", set.count,
+                          entry->group.count);
+}
+
+static tsr_group_record record_of(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint)
+{
+    const uint64_t hash = tsr_rank_set_hash(set);
+    const tsr_group_entry *entry = set.count > 0 ? find(comm, hash) : NULL;
+    return (tsr_group_record){
+        .hash = hash,
+        .fingerprint = set.count > 0 ? fingerprint : 0,
+        .count = set.count,
+        .missing = set.count > 0 && set.count < comm->size && !entry,
+        .growing = set.count > 0 && scratch_bytes > (entry ? entry->group.scratch_bytes : 0),
+        .odd = -1,
+    };
+}
+
+/* comm->records of all ranks, from this rank's own. */
+static tsr_status share_records(tsr_comm *comm, tsr_group_record mine)
+{
+    return tsr_comm_all_gather(comm, &mine, comm->records, sizeof mine, NULL, TSR_U8, tsr_device_host(), NULL);
+}
+
+/* The lowest member of this rank's set that brought something else, or -1. */
+static int find_odd(const tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine)
+{
+    for (int i = 0; i < set.count; i++) {
+        const tsr_group_record *theirs = &comm->records[set.ranks[i]];
+        if (theirs->hash != mine->hash || theirs->count != mine->count || theirs->fingerprint != mine->fingerprint)
+            return set.ranks[i];
+    }
+    return -1;
+}
+
+/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
+ * records, so all come to the same answer. */
+static bool is_consistent(const tsr_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_group_record *record = &comm->records[r];
+        int alike = 0;
+        for (int other = 0; other < comm->size; other++) {
+            const tsr_group_record *theirs = &comm->records[other];
+            alike += theirs->hash == record->hash && theirs->count == record->count && theirs->fingerprint == record->fingerprint;
+        }
+        if (record->count > 0 && alike != record->count)
+            return false;
+    }
+    return true;
+}
+
+/* The lowest rank that found a mismatch in its set speaks for all. */
+static mismatch first_mismatch(const tsr_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->records[r].odd >= 0)
+            return (mismatch){r, comm->records[r].odd};
+    return (mismatch){0, 0};
+}
+
+static tsr_status explain(tsr_comm *comm, tsr_rank_set set, tsr_group_record mine, tsr_call_describe *describe, const void *arg)
+{
+    char words[2][WORDS] = {"", ""};
+    mine.odd = find_odd(comm, set, &mine);
+    TSR_TRY(share_records(comm, mine));
+    const mismatch found = first_mismatch(comm);
+    describe(arg, words[comm->rank == found.odd], WORDS);
+    TSR_TRY(tsr_comm_broadcast(comm, words[0], WORDS, TSR_U8, found.base, tsr_device_host(), NULL));
+    TSR_TRY(tsr_comm_broadcast(comm, words[1], WORDS, TSR_U8, found.odd, tsr_device_host(), NULL));
+    return tsr_disagreement(found.base, words[0], found.odd, words[1]);
+}
+
+static bool anybody(const tsr_comm *comm, bool (*holds)(const tsr_group_record *record))
+{
+    for (int r = 0; r < comm->size; r++)
+        if (holds(&comm->records[r]))
+            return true;
+    return false;
+}
+
+static bool is_missing(const tsr_group_record *record)
+{
+    return record->missing;
+}
+
+static bool is_growing(const tsr_group_record *record)
+{
+    return record->growing;
+}
+
+/* Some member of this rank's set does not hold the group. */
+static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
+{
+    for (int i = 0; i < set.count; i++)
+        if (comm->records[set.ranks[i]].missing)
+            return true;
+    return false;
+}
+
+/* An entry with its two lists in one block: `set.count` ranks, then one position for each rank of `comm`. Without its communicator. */
+static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t hash, tsr_group_entry **out)
+{
+    const size_t lists = ((size_t)set.count + (size_t)comm->size) * sizeof(int);
+    tsr_group_entry *entry;
+    TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *entry + lists, (void **)&entry));
+    int *ranks = (int *)(entry + 1), *position = ranks + set.count;
+    memcpy(ranks, set.ranks, (size_t)set.count * sizeof *ranks);
+    for (int r = 0; r < comm->size; r++)
+        position[r] = -1;
+    for (int i = 0; i < set.count; i++)
+        position[ranks[i]] = i;
+    entry->hash = hash;
+    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count};
+    *out = entry;
+    return TSR_OK;
+}
+
+/* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
+static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *held, void *scratch, size_t scratch_bytes)
+{
+    tsr_group_entry *kept = held ? held : entry;
+    if (held && entry) {
+        tsr_comm_destroy(held->group.comm);
+        held->group.comm = entry->group.comm;
+        entry->group.comm = NULL;
+        free_entry(comm->context, entry);
+    } else if (entry) {
+        entry->next = comm->groups;
+        comm->groups = entry;
+    }
+    if (scratch) {
+        tsr_release(comm->context, kept->group.scratch);
+        kept->group.scratch = scratch;
+        kept->group.scratch_bytes = scratch_bytes;
+    }
+}
+
+/* Makes what is missing, on every rank or on none. */
+static tsr_status make_groups(tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine, size_t scratch_bytes,
+                              tsr_call_describe *describe, const void *arg)
+{
+    const bool make = set_is_missing(comm, set);
+    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
+    tsr_comm *made = NULL;
+    void *scratch = NULL;
+    tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
+    if (local == TSR_OK && mine->growing)
+        local = tsr_allocate(comm->context, scratch_bytes, &scratch);
+    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe, arg);
+    if (status == TSR_OK && anybody(comm, is_missing))
+        status = tsr_comm_split(comm, make ? set.ranks[0] : -1, comm->rank, &made);
+    if (status != TSR_OK) {
+        free_entry(comm->context, entry);
+        tsr_release(comm->context, scratch);
+        return status;
+    }
+    if (entry)
+        entry->group.comm = made;
+    install(comm, entry, held, scratch, scratch_bytes);
+    return TSR_OK;
+}
+
+tsr_status tsr_group_prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint, tsr_status local,
+                             tsr_call_describe *describe, const void *arg, const tsr_group **out)
+{
+    if (local == TSR_OK)
+        local = check_set(comm, set);
+    if (local == TSR_OK)
+        local = check_hash(comm, set);
+    TSR_TRY(tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, describe, arg));
+    const tsr_group_record mine = record_of(comm, set, scratch_bytes, fingerprint);
+    TSR_TRY(share_records(comm, mine));
+    if (!is_consistent(comm))
+        return explain(comm, set, mine, describe, arg);
+    if (anybody(comm, is_missing) || anybody(comm, is_growing))
+        TSR_TRY(make_groups(comm, set, &mine, scratch_bytes, describe, arg));
+    if (set.count == comm->size)
+        comm->whole.hash = mine.hash;
+    *out = set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL;
+    return TSR_OK;
+}

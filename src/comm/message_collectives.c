@@ -1,0 +1,192 @@
+/*
+ * Collectives on an engine that only sends messages: one exchange with one message a pair of ranks, and our own kernels in rank order where
+ * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
+ */
+#include "base/hash.h"
+#include "comm/collective.h"
+
+/* What a call sends and receives; the lists have room for one message a rank each. */
+typedef struct traffic {
+    tsr_comm *comm;
+    const tsr_collective *call;
+    size_t sends, receives;
+} traffic;
+
+static void send_to(traffic *moves, int rank, const void *base, int64_t offset, int64_t count)
+{
+    tsr_comm *comm = moves->comm;
+    if (rank != comm->rank && count > 0)
+        comm->messages[moves->sends++] = (tsr_message){rank, tsr_element(moves->call, base, offset), (size_t)count * moves->call->bytes};
+}
+
+static void receive_from(traffic *moves, int rank, const void *base, int64_t offset, int64_t count)
+{
+    tsr_comm *comm = moves->comm;
+    if (rank != comm->rank && count > 0)
+        comm->messages[(size_t)comm->size + moves->receives++] =
+            (tsr_message){rank, tsr_element(moves->call, base, offset), (size_t)count * moves->call->bytes};
+}
+
+static tsr_status deliver(const traffic *moves)
+{
+    const tsr_comm *comm = moves->comm;
+    return comm->table.exchange(comm->self, comm->messages, moves->sends, comm->messages + comm->size, moves->receives, moves->call->device,
+                                moves->call->stream);
+}
+
+static bool is_exact(const tsr_collective *call)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(call->dtype)->kind;
+    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
+}
+
+/* A rank whose own step failed tells the others, who have done theirs. */
+static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+{
+    const tsr_described described = {call, comm->size};
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
+}
+
+tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
+{
+    if (comm->table.all_gather && !call->counts)
+        return comm->table.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device, call->stream);
+    traffic moves = {comm, call, 0, 0};
+    int64_t offset = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int64_t count = tsr_part_count(call, r);
+        send_to(&moves, r, call->send, 0, call->send_total);
+        receive_from(&moves, r, call->receive, offset, count);
+        offset += count;
+    }
+    TSR_TRY(deliver(&moves));
+    void *own = tsr_element(call, call->receive, tsr_part_offset(call, comm->rank));
+    return tsr_collective_copy(call, own, call->send, call->send_total);
+}
+
+/* Reduces `count` elements, this rank's own at `send` and the others' in the scratch, into `receive`. */
+static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive, int64_t count)
+{
+    for (int r = 0; r < comm->size; r++)
+        comm->sources[r] = r == comm->rank ? send : tsr_element(call, call->scratch, count * r);
+    comm->destinations[0] = receive;
+    return tsr_collective_reduce(comm, call, count, 1);
+}
+
+tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
+{
+    if (comm->table.reduce_scatter && !call->counts && is_exact(call))
+        return comm->table.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
+                                          call->stream);
+    traffic moves = {comm, call, 0, 0};
+    int64_t offset = 0, own = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int64_t count = tsr_part_count(call, r);
+        send_to(&moves, r, call->send, offset, count);
+        receive_from(&moves, r, call->scratch, call->receive_total * r, call->receive_total);
+        own = r == comm->rank ? offset : own;
+        offset += count;
+    }
+    TSR_TRY(deliver(&moves));
+    const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
+    return conclude(comm, call, local);
+}
+
+/* Every rank's share of `send` to the rank that reduces it. */
+static tsr_status spread_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
+{
+    traffic moves = {comm, call, 0, 0};
+    const int64_t count = mine.end - mine.begin;
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_share share = tsr_share_of(comm, call, r);
+        send_to(&moves, r, call->send, share.begin, share.end - share.begin);
+        receive_from(&moves, r, call->scratch, count * r, count);
+    }
+    return deliver(&moves);
+}
+
+static tsr_status collect_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
+{
+    traffic moves = {comm, call, 0, 0};
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_share share = tsr_share_of(comm, call, r);
+        send_to(&moves, r, call->receive, mine.begin, mine.end - mine.begin);
+        receive_from(&moves, r, call->receive, share.begin, share.end - share.begin);
+    }
+    return deliver(&moves);
+}
+
+tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
+{
+    if (comm->table.all_reduce && is_exact(call))
+        return comm->table.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
+                                      call->stream);
+    const tsr_share mine = tsr_share_of(comm, call, comm->rank);
+    TSR_TRY(spread_shares(comm, call, mine));
+    const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, mine.begin),
+                                            tsr_element(call, call->receive, mine.begin), mine.end - mine.begin);
+    TSR_TRY(collect_shares(comm, call, mine));
+    return conclude(comm, call, local);
+}
+
+tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
+{
+    traffic moves = {comm, call, 0, 0};
+    int64_t sent = 0, received = 0, own_sent = 0, own_received = 0, own = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int64_t send_count = tsr_part_count(call, r);
+        const int64_t receive_count = call->receive_counts ? call->receive_counts[r] : call->count;
+        send_to(&moves, r, call->send, sent, send_count);
+        receive_from(&moves, r, call->receive, received, receive_count);
+        if (r == comm->rank) {
+            own_sent = sent;
+            own_received = received;
+            own = send_count;
+        }
+        sent += send_count;
+        received += receive_count;
+    }
+    TSR_TRY(deliver(&moves));
+    return tsr_collective_copy(call, tsr_element(call, call->receive, own_received), tsr_element(call, call->send, own_sent), own);
+}
+
+tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
+{
+    if (comm->table.broadcast)
+        return comm->table.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device, call->stream);
+    traffic moves = {comm, call, 0, 0};
+    if (comm->rank != call->root)
+        receive_from(&moves, call->root, call->receive, 0, call->count);
+    else
+        for (int r = 0; r < comm->size; r++)
+            send_to(&moves, r, call->send, 0, call->count);
+    return deliver(&moves);
+}
+
+tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call)
+{
+    traffic moves = {comm, call, 0, 0};
+    if (comm->rank != call->root) {
+        receive_from(&moves, call->root, call->receive, 0, call->receive_total);
+        return deliver(&moves);
+    }
+    for (int r = 0; r < comm->size; r++)
+        send_to(&moves, r, call->send, tsr_part_offset(call, r), tsr_part_count(call, r));
+    TSR_TRY(deliver(&moves));
+    const void *own = tsr_element(call, call->send, tsr_part_offset(call, comm->rank));
+    return tsr_collective_copy(call, call->receive, own, call->receive_total);
+}
+
+tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call)
+{
+    traffic moves = {comm, call, 0, 0};
+    if (comm->rank != call->root) {
+        send_to(&moves, call->root, call->send, 0, call->send_total);
+        return deliver(&moves);
+    }
+    for (int r = 0; r < comm->size; r++)
+        receive_from(&moves, r, call->receive, tsr_part_offset(call, r), tsr_part_count(call, r));
+    TSR_TRY(deliver(&moves));
+    void *own = tsr_element(call, call->receive, tsr_part_offset(call, comm->rank));
+    return tsr_collective_copy(call, own, call->send, call->send_total);
+}

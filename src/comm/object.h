@@ -1,0 +1,88 @@
+/** The communicator object, as the files of src/comm see it. */
+#ifndef TSR_COMM_OBJECT_H
+#define TSR_COMM_OBJECT_H
+
+#include "comm/call.h"
+#include "comm/group.h"
+
+/** What is left of a slot for the words of a rank that failed or disagrees. */
+#define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - sizeof(tsr_call) - 2 * sizeof(int32_t))
+
+/**
+ * What a rank of a direct engine publishes. Its owner writes, everybody reads, and a rank may be one meet ahead of the slowest reader, so a
+ * field that is read after a meet must not be written before the next one:
+ * `call` is written before the meet of begin and read until that of end; `done` is written before the meet of middle or end and read after
+ * it, its two places in turn because a middle may be followed at once by an end; `text` is written between two meets of one call, and read
+ * after the second.
+ */
+typedef struct tsr_slot {
+    tsr_call call;
+    int32_t done[2]; /**< a tsr_status, plus TSR_DONE_SHARED */
+    char text[TSR_SLOT_TEXT_BYTES];
+} tsr_slot;
+
+_Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table promises");
+
+/** In `done`: the fault is not this rank's own; every rank returns the status, with the words of the lowest rank that has it. */
+#define TSR_DONE_SHARED 0x100
+
+/** What a rank of a message engine brings to tsr_comm_agree(). */
+typedef struct tsr_agreement {
+    uint64_t fingerprint;
+    int64_t status;
+} tsr_agreement;
+
+/** A record of tsr_group_prepare(), one a rank. */
+typedef struct tsr_group_record {
+    uint64_t hash, fingerprint;
+    int32_t count;            /**< of the set */
+    int32_t missing, growing; /**< this rank does not hold the group, or holds too little scratch */
+    int32_t odd;              /**< the lowest rank of this rank's set that brought another one; -1: none */
+} tsr_group_record;
+
+typedef struct tsr_group_entry {
+    tsr_group group;
+    uint64_t hash;
+    struct tsr_group_entry *next;
+} tsr_group_entry;
+
+struct tsr_comm {
+    tsr_comm_table table;
+    void *self;
+    tsr_context *context;
+    int rank, size;
+    int phase; /**< which `done` the call in flight uses next */
+
+    tsr_slot **slots; /**< one a rank; NULL for message engines */
+
+    /* For one call in flight, one a rank, so that collectives allocate nothing. */
+    const void **sources;
+    void **destinations;
+    int64_t (*strides)[TSR_MAX_DIMS]; /**< all 1: contiguous, one dim */
+    tsr_message *messages;            /**< two a rank: sends, then receives */
+    size_t *cursors;
+    tsr_agreement *agreements;
+    tsr_group_record *records;
+    void *arrays; /**< the memory of all of these */
+
+    tsr_group_entry whole; /**< the communicator itself; its hash is 0 until it is prepared */
+    tsr_group_entry *groups;
+};
+
+/** Frees the groups and what they hold. */
+void tsr_groups_destroy(tsr_comm *comm);
+
+/** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
+ * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
+tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
+
+/** "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
+tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
+
+/** "rank 2 failed: ..", as TSR_ERROR_PEER. */
+tsr_status tsr_peer_failed(int rank, const char *text);
+
+/** tsr_comm_agree() of a message engine. */
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
+
+#endif

@@ -1,0 +1,255 @@
+#include "comm/threads/rendezvous.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND      INT64_C(1000000000)
+#define MILLISECOND INT64_C(1000000)
+
+/* So many looks without a system call; after each further such number the processor is offered to others, who may be busy with our own
+ * peers. */
+#define LOOKS_BETWEEN_YIELDS 256
+
+/* Names of late ranks that a sentence has room for. */
+#define LATE_NAMED 4
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * SECOND + time.tv_nsec;
+}
+
+tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
+                               const tsr_patience *patience, tsr_bed *beds)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0)
+        goto no_attributes;
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    if (pthread_cond_init(&rendezvous->changed, &monotonic) != 0)
+        goto no_condition;
+    if (pthread_mutex_init(&rendezvous->mutex, NULL) != 0)
+        goto no_mutex;
+    pthread_condattr_destroy(&monotonic);
+    rendezvous->count = count;
+    rendezvous->patience = patience;
+    rendezvous->ranks = ranks;
+    rendezvous->beds = beds;
+    rendezvous->arrivals = arrivals;
+    rendezvous->completed = 0;
+    atomic_init(&rendezvous->broken, 0);
+    atomic_init(&rendezvous->sleepers, 0);
+    return TSR_OK;
+
+no_mutex:
+    pthread_cond_destroy(&rendezvous->changed);
+no_condition:
+    pthread_condattr_destroy(&monotonic);
+no_attributes:
+    return tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
+}
+
+void tsr_rendezvous_finish(tsr_rendezvous *rendezvous)
+{
+    pthread_mutex_destroy(&rendezvous->mutex);
+    pthread_cond_destroy(&rendezvous->changed);
+}
+
+const char *tsr_rendezvous_name(const tsr_rendezvous *rendezvous, int member, char *text)
+{
+    if (rendezvous->ranks && rendezvous->ranks[member] != member)
+        snprintf(text, 64, "rank %d (rank %d of all)", member, rendezvous->ranks[member]);
+    else
+        snprintf(text, 64, "rank %d", member);
+    return text;
+}
+
+/* From member `*from` on; `*from` stops at the first who has not come. */
+static bool all_came(tsr_rendezvous *rendezvous, uint64_t arrival, int *from)
+{
+    for (; *from < rendezvous->count; ++*from)
+        if (atomic_load(&rendezvous->arrivals[*from].count) < arrival)
+            return false;
+    return true;
+}
+
+static bool is_complete(tsr_rendezvous *rendezvous, uint64_t arrival)
+{
+    int from = 0;
+    return all_came(rendezvous, arrival, &from);
+}
+
+/*
+ * Decides which arrival is the last that counts as complete. All loads and stores involved are sequentially consistent: a member that saw
+ * all come and `broken` still 0 did so before the store below, so the counts read after it include that arrival. Whoever sees `broken`
+ * asks for the decision under the mutex. So members never disagree on whether an arrival was completed.
+ */
+static void break_locked(tsr_rendezvous *rendezvous, const char *reason)
+{
+    if (atomic_load(&rendezvous->broken))
+        return;
+    atomic_store(&rendezvous->broken, 1);
+    uint64_t completed = UINT64_MAX;
+    for (int m = 0; m < rendezvous->count; m++) {
+        const uint64_t count = atomic_load(&rendezvous->arrivals[m].count);
+        completed = count < completed ? count : completed;
+    }
+    rendezvous->completed = completed;
+    snprintf(rendezvous->reason, sizeof rendezvous->reason, "%s", reason);
+    pthread_cond_broadcast(&rendezvous->changed);
+}
+
+void tsr_rendezvous_break(tsr_rendezvous *rendezvous, const char *reason)
+{
+    pthread_mutex_lock(&rendezvous->mutex);
+    break_locked(rendezvous, reason);
+    pthread_mutex_unlock(&rendezvous->mutex);
+}
+
+bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, int member)
+{
+    return !atomic_load(&rendezvous->broken) && !is_complete(rendezvous, atomic_load(&rendezvous->arrivals[member].count));
+}
+
+/* What an arrival comes to, once all have come or it is broken. */
+static tsr_status settle(tsr_rendezvous *rendezvous, uint64_t arrival)
+{
+    if (!atomic_load(&rendezvous->broken))
+        return TSR_OK;
+    char reason[TSR_REASON_BYTES];
+    pthread_mutex_lock(&rendezvous->mutex);
+    const bool completed = arrival <= rendezvous->completed;
+    memcpy(reason, rendezvous->reason, sizeof reason);
+    pthread_mutex_unlock(&rendezvous->mutex);
+    return completed ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s, so this communicator is broken", reason);
+}
+
+/* True once there is no need to sleep. */
+static bool look(tsr_rendezvous *rendezvous, uint64_t arrival)
+{
+    const tsr_patience *patience = rendezvous->patience;
+    const int64_t between = patience->crowded ? 1 : LOOKS_BETWEEN_YIELDS;
+    int from = 0;
+    for (int64_t looks = 1; looks <= patience->looks; looks++) {
+        if (all_came(rendezvous, arrival, &from) || atomic_load_explicit(&rendezvous->broken, memory_order_relaxed))
+            return true;
+        if (looks % between == 0)
+            sched_yield();
+        else
+            relax();
+    }
+    return false;
+}
+
+static void name_late(tsr_rendezvous *rendezvous, uint64_t arrival, char *words, size_t capacity)
+{
+    tsr_text text = {words, capacity, 0};
+    char name[64];
+    int late = 0;
+    for (int m = 0; m < rendezvous->count; m++) {
+        if (atomic_load(&rendezvous->arrivals[m].count) >= arrival)
+            continue;
+        if (late < LATE_NAMED)
+            tsr_text_append(&text, "%s%s", late ? ", " : "", tsr_rendezvous_name(rendezvous, m, name));
+        late++;
+    }
+    if (late > LATE_NAMED)
+        tsr_text_append(&text, " and %d more", late - LATE_NAMED);
+    tsr_text_append(&text, " did not come within %lld ms", (long long)rendezvous->patience->timeout_ms);
+}
+
+/* Under the mutex; false if the time has passed. */
+static bool wait_until(tsr_rendezvous *rendezvous, int64_t time)
+{
+    if (time == INT64_MAX)
+        return pthread_cond_wait(&rendezvous->changed, &rendezvous->mutex) == 0;
+    const struct timespec until = {.tv_sec = (time_t)(time / SECOND), .tv_nsec = (long)(time % SECOND)};
+    return pthread_cond_timedwait(&rendezvous->changed, &rendezvous->mutex, &until) != ETIMEDOUT;
+}
+
+static int64_t deadline_of(const tsr_patience *patience)
+{
+    int64_t wait;
+    if (patience->timeout_ms <= 0 || !tsr_multiply(patience->timeout_ms, MILLISECOND, &wait) || wait > INT64_MAX - now())
+        return INT64_MAX;
+    return now() + wait;
+}
+
+static void wait_locked(tsr_rendezvous *rendezvous, uint64_t arrival, bool shown)
+{
+    const int64_t deadline = deadline_of(rendezvous->patience);
+    while (!is_complete(rendezvous, arrival) && !atomic_load(&rendezvous->broken)) {
+        if (wait_until(rendezvous, shown ? tsr_min_i64(deadline, now() + SECOND) : deadline))
+            continue;
+        if (now() >= deadline && !is_complete(rendezvous, arrival)) {
+            char reason[TSR_REASON_BYTES];
+            name_late(rendezvous, arrival, reason, sizeof reason);
+            break_locked(rendezvous, reason);
+        } else if (shown) {
+            pthread_mutex_unlock(&rendezvous->mutex);
+            rendezvous->patience->stalled(rendezvous->patience->world);
+            pthread_mutex_lock(&rendezvous->mutex);
+        }
+    }
+}
+
+/* A thread that is not the rank's own may be one of several for that rank, and its sleep says nothing about the others. */
+static bool lie_down(tsr_rendezvous *rendezvous, int member, tsr_bed *bed)
+{
+    if (!rendezvous->patience->stalled || !bed->shown || !pthread_equal(bed->owner, pthread_self()))
+        return false;
+    atomic_store(&bed->where, rendezvous);
+    atomic_store(&bed->member, member);
+    atomic_fetch_add(&bed->naps, 1);
+    return true;
+}
+
+static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
+{
+    tsr_bed *bed = &rendezvous->beds[rendezvous->ranks ? rendezvous->ranks[member] : member];
+    const bool shown = lie_down(rendezvous, member, bed);
+    pthread_mutex_lock(&rendezvous->mutex);
+    atomic_fetch_add(&rendezvous->sleepers, 1);
+    wait_locked(rendezvous, arrival, shown);
+    atomic_fetch_sub(&rendezvous->sleepers, 1);
+    pthread_mutex_unlock(&rendezvous->mutex);
+    if (shown)
+        atomic_fetch_add(&bed->naps, 1);
+}
+
+/* Whoever stores its count last sees all others', and no sleeper can miss it: it counted itself before it looked for the last time. */
+static void wake(tsr_rendezvous *rendezvous)
+{
+    if (!atomic_load(&rendezvous->sleepers))
+        return;
+    pthread_mutex_lock(&rendezvous->mutex);
+    pthread_cond_broadcast(&rendezvous->changed);
+    pthread_mutex_unlock(&rendezvous->mutex);
+}
+
+tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member)
+{
+    tsr_arrivals *mine = &rendezvous->arrivals[member];
+    const uint64_t arrival = atomic_load_explicit(&mine->count, memory_order_relaxed) + 1;
+    atomic_store(&mine->count, arrival);
+    if (is_complete(rendezvous, arrival))
+        wake(rendezvous);
+    else if (!look(rendezvous, arrival))
+        sleep_until_met(rendezvous, member, arrival);
+    return settle(rendezvous, arrival);
+}

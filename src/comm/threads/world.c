@@ -1,0 +1,225 @@
+#include "comm/threads/world.h"
+
+#include "base/memory.h"
+#include "base/settings.h"
+#include "comm/threads/stall.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Looks before sleeping, each of some ten nanoseconds: long enough for the peer's part of a layer, short against a time slice. */
+#define LOOKS_ALONE 20000
+/* With fewer cores than ranks each look gives the core to somebody else. */
+#define LOOKS_CROWDED 20
+
+/* How many cores this process may run on. */
+static int count_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+static void set_patience(tsr_world *world, const tsr_threads_options *options, bool watched)
+{
+    tsr_patience *patience = &world->patience;
+    patience->crowded = world->count > count_cores();
+    patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? LOOKS_CROWDED : LOOKS_ALONE;
+    patience->timeout_ms = options->timeout_ms;
+    patience->stalled = watched ? tsr_world_check_stall : NULL;
+    patience->world = world;
+}
+
+static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_world **out)
+{
+    tsr_world *world;
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof *world, (void **)&world));
+    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->beds, (void **)&world->beds);
+    if (status != TSR_OK)
+        goto free_world;
+    if (pthread_mutex_init(&world->lock, NULL) != 0) {
+        status = tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
+        goto free_beds;
+    }
+    world->context = tsr_context_retain(context);
+    world->count = nranks;
+    set_patience(world, options, watched);
+    *out = world;
+    return TSR_OK;
+
+free_beds:
+    tsr_release(context, world->beds);
+free_world:
+    tsr_release(context, world);
+    return status;
+}
+
+static void free_world(tsr_world *world)
+{
+    tsr_context *context = world->context;
+    pthread_mutex_destroy(&world->lock);
+    tsr_release(context, world->beds);
+    tsr_release(context, world);
+    tsr_context_destroy(context);
+}
+
+tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out)
+{
+    tsr_world *world = NULL;
+    TSR_TRY(make_world(context, nranks, options, watched, &world));
+    const tsr_status status = tsr_team_create(world, nranks, NULL, out);
+    if (status != TSR_OK)
+        free_world(world);
+    else
+        world->first = *out;
+    return status;
+}
+
+void tsr_world_seat(tsr_world *world, int rank)
+{
+    tsr_bed *bed = &world->beds[rank];
+    pthread_mutex_lock(&world->lock);
+    bed->owner = pthread_self();
+    bed->shown = true;
+    pthread_mutex_unlock(&world->lock);
+}
+
+tsr_context *tsr_world_context(tsr_world *world)
+{
+    return world->context;
+}
+
+static void free_team(tsr_team *team)
+{
+    tsr_context *context = team->world->context;
+    tsr_release(context, team->arrivals);
+    tsr_release(context, team->posts);
+    tsr_release(context, team->slots);
+    tsr_release(context, team->ranks);
+    tsr_release(context, team);
+}
+
+static tsr_status allocate_team(tsr_team *team, size_t count)
+{
+    tsr_context *context = team->world->context;
+    TSR_TRY(tsr_allocate_array(context, count, sizeof *team->ranks, (void **)&team->ranks));
+    TSR_TRY(tsr_allocate_array(context, count, TSR_COMM_SLOT_BYTES, &team->slots));
+    TSR_TRY(tsr_allocate_array(context, count, sizeof *team->posts, (void **)&team->posts));
+    return tsr_allocate_array(context, count, sizeof(tsr_arrivals), &team->arrivals);
+}
+
+static void link_team(tsr_world *world, tsr_team *team)
+{
+    pthread_mutex_lock(&world->lock);
+    team->next = world->teams;
+    if (team->next)
+        team->next->previous = team;
+    world->teams = team;
+    pthread_mutex_unlock(&world->lock);
+}
+
+tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_team **out)
+{
+    tsr_team *team;
+    TSR_TRY(tsr_allocate_zeroed(world->context, sizeof *team, (void **)&team));
+    team->world = world;
+    team->count = count;
+    team->handles = count;
+    tsr_status status = allocate_team(team, (size_t)count);
+    if (status != TSR_OK)
+        goto free_team;
+    for (int m = 0; m < count; m++)
+        team->ranks[m] = ranks ? ranks[m] : m;
+    status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience, world->beds);
+    if (status != TSR_OK)
+        goto free_team;
+    link_team(world, team);
+    *out = team;
+    return TSR_OK;
+
+free_team:
+    free_team(team);
+    return status;
+}
+
+static int member_of(const tsr_team *team, int rank)
+{
+    for (int m = 0; m < team->count; m++)
+        if (team->ranks[m] == rank)
+            return m;
+    return -1;
+}
+
+static void break_team(tsr_team *team, int member, const char *what)
+{
+    char name[64], reason[TSR_REASON_BYTES];
+    snprintf(reason, sizeof reason, "%s has %s", tsr_rendezvous_name(&team->rendezvous, member, name), what);
+    tsr_rendezvous_break(&team->rendezvous, reason);
+}
+
+/* Under the lock. */
+static void depart(tsr_world *world, int rank)
+{
+    world->beds[rank].gone = true;
+    for (tsr_team *team = world->teams; team; team = team->next) {
+        const int member = member_of(team, rank);
+        if (member >= 0)
+            break_team(team, member, "returned");
+    }
+}
+
+/* Under the lock; true if the world has no team left. */
+static bool give_back(tsr_team *team, int handles)
+{
+    tsr_world *world = team->world;
+    team->handles -= handles;
+    if (team->handles > 0)
+        return false;
+    if (team->previous)
+        team->previous->next = team->next;
+    else
+        world->teams = team->next;
+    if (team->next)
+        team->next->previous = team->previous;
+    tsr_rendezvous_finish(&team->rendezvous);
+    free_team(team);
+    return !world->teams;
+}
+
+void tsr_team_leave(tsr_team *team, int member)
+{
+    tsr_world *world = team->world;
+    pthread_mutex_lock(&world->lock);
+    if (team == world->first)
+        depart(world, team->ranks[member]);
+    else
+        break_team(team, member, "returned");
+    const bool last = give_back(team, 1);
+    pthread_mutex_unlock(&world->lock);
+    if (last)
+        free_world(world);
+}
+
+void tsr_team_discard(tsr_team *team, int count)
+{
+    tsr_world *world = team->world;
+    pthread_mutex_lock(&world->lock);
+    const bool last = give_back(team, count);
+    pthread_mutex_unlock(&world->lock);
+    if (last)
+        free_world(world);
+}
+
+void tsr_team_abort(tsr_team *team, int member)
+{
+    tsr_world *world = team->world;
+    char reason[TSR_REASON_BYTES];
+    snprintf(reason, sizeof reason, "rank %d of all has aborted", team->ranks[member]);
+    pthread_mutex_lock(&world->lock);
+    for (tsr_team *each = world->teams; each; each = each->next)
+        tsr_rendezvous_break(&each->rendezvous, reason);
+    pthread_mutex_unlock(&world->lock);
+}
