@@ -120,6 +120,14 @@ static chosen all_dims(const tsr_mesh *mesh)
     return all;
 }
 
+/* Builds from the ranks of `mesh` in their order: listed, unless the grid of the description is complete. */
+static tsr_status build_reshaped(tsr_mesh_description *description, const tsr_mesh *mesh, bool complete, tsr_mesh **out)
+{
+    const chosen all = all_dims(mesh);
+    const int64_t base[TSR_MAX_DIMS] = {0};
+    return complete ? tsr_mesh_build(description, out) : build_listed(description, &mesh->grid, &all, base, out);
+}
+
 tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out)
 {
     if (!mesh || !dims || !out)
@@ -193,11 +201,7 @@ static tsr_status flatten_range(const tsr_mesh *mesh, int begin, int end, const 
         else if (d == begin)
             add_dim(&description, merge_sizes(grid, begin, end), stride, name);
     }
-    if (regular)
-        return tsr_mesh_build(&description, out);
-    const chosen all = all_dims(mesh);
-    const int64_t base[TSR_MAX_DIMS] = {0};
-    return build_listed(&description, grid, &all, base, out);
+    return build_reshaped(&description, mesh, regular, out);
 }
 
 tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **out)
@@ -269,11 +273,7 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
         else
             add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
     }
-    if (!mesh->grid.list)
-        return tsr_mesh_build(&description, out);
-    const chosen all = all_dims(mesh);
-    const int64_t base[TSR_MAX_DIMS] = {0};
-    return build_listed(&description, &mesh->grid, &all, base, out);
+    return build_reshaped(&description, mesh, !mesh->grid.list, out);
 }
 
 tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
@@ -282,9 +282,5 @@ tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
     description.comm = NULL;
     for (int d = 0; d < mesh->grid.ndim; d++)
         add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
-    if (!mesh->grid.list)
-        return tsr_mesh_build(&description, out);
-    const chosen all = all_dims(mesh);
-    const int64_t base[TSR_MAX_DIMS] = {0};
-    return build_listed(&description, &mesh->grid, &all, base, out);
+    return build_reshaped(&description, mesh, !mesh->grid.list, out);
 }

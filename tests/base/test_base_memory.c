@@ -91,6 +91,20 @@ static void an_array_keeps_what_it_holds_while_it_grows(void **state)
     assert_nothing_leaked(&memory);
 }
 
+static void an_array_of_elements_starts_as_zeros(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
+    static const int64_t zeros[33];
+    void *array = NULL;
+    assert_int_equal(tsr_allocate_array(context, 33, sizeof(int64_t), &array), TSR_OK);
+    assert_memory_equal(array, zeros, sizeof zeros);
+    tsr_release(context, array);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
 static void a_failed_growth_leaves_the_array_as_it_was(void **state)
 {
     (void)state;
@@ -137,6 +151,7 @@ int main(void)
         cmocka_unit_test(a_given_allocator_gets_back_the_sizes_it_gave),
         cmocka_unit_test(an_impossible_size_is_refused_before_the_allocator_is_asked),
         cmocka_unit_test(an_array_keeps_what_it_holds_while_it_grows),
+        cmocka_unit_test(an_array_of_elements_starts_as_zeros),
         cmocka_unit_test(a_failed_growth_leaves_the_array_as_it_was),
         cmocka_unit_test(checked_arithmetic_says_when_it_overflows),
     };

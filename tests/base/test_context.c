@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -283,6 +284,26 @@ static void the_log_passes_on_exactly_the_levels_asked_for(void **state)
     }
 }
 
+static void without_a_sink_the_log_goes_to_standard_error(void **state)
+{
+    (void)state;
+    tsr_context *context = with("TSR_LOG=info");
+    char line[64] = "";
+    FILE *file = tmpfile();
+    const int kept = dup(STDERR_FILENO);
+    assert_non_null(file);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    tsr_log(context, TSR_LOG_INFO, "%d plans", 2);
+    tsr_log(context, TSR_LOG_DEBUG, "not this");
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    close(kept);
+    rewind(file);
+    assert_int_equal(fread(line, 1, sizeof line - 1, file), strlen("tessera info: 2 plans\n"));
+    assert_string_equal(line, "tessera info: 2 plans\n");
+    fclose(file);
+    tsr_context_destroy(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_context_lives_until_its_last_reference),
         cmocka_unit_test(a_failed_allocation_leaves_the_output_alone),
         cmocka_unit_test(the_log_passes_on_exactly_the_levels_asked_for),
+        cmocka_unit_test(without_a_sink_the_log_goes_to_standard_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "counted_memory.h"
+#include "mesh/geometry.h"
 #include "mesh_support.h"
 
 #define WORLD 300
@@ -246,6 +247,45 @@ static void slices_of_huge_meshes_stay_small(void **state)
     assert_nothing_leaked(&memory);
 }
 
+static void dims_of_size_one_do_not_keep_a_huge_mesh_from_being_flattened(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
+    tsr_mesh *mesh = NULL, *flat = NULL;
+    int64_t rank = -1;
+    assert_int_equal(tsr_mesh_parse(NULL, context, "1x1024x1x1048576x1", &mesh), TSR_OK);
+    const size_t bytes = memory.live_bytes;
+    assert_int_equal(tsr_mesh_flatten(mesh, "", &flat), TSR_OK);
+    assert_true(memory.live_bytes <= 2 * bytes);
+    assert_int_equal(tsr_mesh_rank_at(flat, (const int64_t[]){(1 << 30) - 1}, &rank), TSR_OK);
+    assert_int_equal(rank, (1 << 30) - 1);
+    tsr_mesh_destroy(mesh);
+    tsr_mesh_destroy(flat);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
+static void an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        random_state random = {seed};
+        const mesh_model whole = random_model(&random, WORLD);
+        tsr_context *context = NULL;
+        assert_int_equal(tsr_context_create(NULL, &context), TSR_OK);
+        tsr_comm comm = {0, WORLD, context};
+        tsr_mesh *mesh = mesh_of(&whole, NULL, &comm, seed % 2), *copy = NULL;
+        assert_int_equal(tsr_mesh_copy_abstract(mesh, &copy), TSR_OK);
+        assert_string_equal(text_of(copy), text_of(mesh));
+        assert_mesh_is(copy, &whole, WORLD, seed);
+        assert_null(tsr_mesh_comm(copy));
+        tsr_mesh_destroy(mesh);
+        tsr_mesh_destroy(copy);
+        tsr_context_destroy(context);
+    }
+}
+
 static void a_slice_outlives_its_parent(void **state)
 {
     (void)state;
@@ -281,10 +321,14 @@ static void dims_that_are_not_there_or_out_of_order_are_refused(void **state)
     refuse(tsr_mesh_slice(mesh, "b,a", &out), out, "character 3: dims go in mesh order, each once");
     refuse(tsr_mesh_slice(mesh, "b,b", &out), out, "character 3: dims go in mesh order, each once");
     refuse(tsr_mesh_slice(mesh, "a b", &out), out, "character 2: expected \",\" or the end, found \" \"");
+    refuse(tsr_mesh_slice(NULL, "a", &out), out, "must not be NULL");
     refuse(tsr_mesh_slice(mesh, NULL, &out), out, "must not be NULL");
     refuse(tsr_mesh_flatten(mesh, "a,c", &out), out, "\"a,c\" are not adjacent");
     refuse(tsr_mesh_flatten(mesh, "c,b", &out), out, "in mesh order");
     refuse(tsr_mesh_flatten(NULL, "", &out), out, "must not be NULL");
+    tsr_mesh_destroy(mesh);
+    mesh = parsed("2x3");
+    refuse(tsr_mesh_slice(mesh, "dp", &out), out, "the mesh has no such dim, but has \"0\" \"1\"");
     tsr_mesh_destroy(mesh);
     mesh = parsed("a=2,b=3,a_b=4");
     refuse(tsr_mesh_flatten(mesh, "a,b", &out), out, "both be called \"a_b\"");
@@ -326,6 +370,8 @@ int main(void)
         cmocka_unit_test(derived_meshes_print_as_one_would_write_them),
         cmocka_unit_test(an_unnamed_mesh_of_one_dim_may_get_names_when_it_is_unflattened),
         cmocka_unit_test(slices_of_huge_meshes_stay_small),
+        cmocka_unit_test(dims_of_size_one_do_not_keep_a_huge_mesh_from_being_flattened),
+        cmocka_unit_test(an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator),
         cmocka_unit_test(a_slice_outlives_its_parent),
         cmocka_unit_test(dims_that_are_not_there_or_out_of_order_are_refused),
         cmocka_unit_test(an_unflattening_that_does_not_fit_is_refused),
