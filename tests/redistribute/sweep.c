@@ -211,8 +211,10 @@ static void run_dtensors(actor *a)
 {
     const sweep_case *c = &a->stage->current;
     tsr_dtensor *x = NULL, *y = NULL;
-    if (!check(a, tsr_dtensor_from_local(&a->src.view, a->src_layout, NULL, &x), "tsr_dtensor_from_local") ||
-        !check(a, tsr_dtensor_from_local(&a->dst.view, a->dst_layout, NULL, &y), "tsr_dtensor_from_local"))
+    const bool inside = oracle_mesh_position(&c->src.mesh, a->rank) >= 0;
+    const tsr_tensor nothing = {.dtype = c->src.dtype, .ndim = 1};
+    if (!check(a, tsr_dtensor_from_local(inside ? &a->src.view : &nothing, a->src_layout, NULL, &x), "tsr_dtensor_from_local") ||
+        !check(a, tsr_dtensor_from_local(inside ? &a->dst.view : &nothing, a->dst_layout, NULL, &y), "tsr_dtensor_from_local"))
         goto destroy;
     set_values(a, c->seed);
     if (check(a, tsr_redistribute_into(x, y, NULL), "tsr_redistribute_into"))

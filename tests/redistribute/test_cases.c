@@ -185,7 +185,7 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
     model_of_layout(row->to_mesh != NULL ? row->to_mesh : row->mesh, row->to, &out->numbers, &out->dst);
     out->seed = (uint64_t)number + test_seed();
     out->mode = flavour % 5 < 2 ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
-    out->way = flavour % 5 == 4 && row->to_mesh == NULL && out->src.ndim > 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = flavour % 5 == 4 && row->to_mesh == NULL ? WAY_DTENSORS : WAY_PLAN;
     out->strided = flavour % 2;
     return true;
 }

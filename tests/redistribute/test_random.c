@@ -68,7 +68,7 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
         take_over_some(&random, out);
     out->seed = seed;
     out->mode = oracle_random_below(&random, 2) ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
-    out->way = !r->two_meshes && out->src.ndim > 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = !r->two_meshes && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
     return true;
 }
