@@ -68,7 +68,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     if (options.kernels)
         TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
     TSR_TRY(tsr_environment_apply(options.environment, options.environment_user, settings));
-    /* Asked once: under a hypervisor CPUID takes microseconds, and every call on the host device wants to know. */
+    /* Asked once: every call on the host device wants to know. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
     return TSR_OK;

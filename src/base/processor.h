@@ -1,4 +1,5 @@
-/** Which of the host's kernels this processor, under this operating system, runs. Pure; any thread; asks the processor each time. */
+/** Which of the host's kernels this processor, under this operating system, runs. Any thread; cheap where the C library
+ * knows (glibc since 2.33), microseconds where the processor has to be asked under a hypervisor. */
 #ifndef TSR_BASE_PROCESSOR_H
 #define TSR_BASE_PROCESSOR_H
 
