@@ -28,14 +28,20 @@ static inline void copy_short(char *dst, const char *src, size_t bytes)
 #undef TWO_MOVES
 }
 
+static void copy_cached(char *dst, const char *src, size_t bytes)
+{
+    if (bytes - 1 < 64)
+        copy_short(dst, src, bytes);
+    else if (bytes > 0)
+        memcpy(dst, src, bytes);
+}
+
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream)
 {
     if (stream && bytes >= STREAM_RUN)
         stream_copy(dst, src, bytes);
-    else if (bytes - 1 < 64)
-        copy_short(dst, src, bytes);
-    else if (bytes > 0)
-        memcpy(dst, src, bytes);
+    else
+        copy_cached(dst, src, bytes);
 }
 
 typedef void elements_copy(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count);
@@ -78,13 +84,28 @@ static elements_copy *elements_of(size_t bytes)
 
 typedef void plane_copy(const tsr_box *box, char *dst, const char *src, bool stream);
 
-static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, bool stream)
+static void stream_plane_rows(const tsr_box *box, char *dst, const char *src)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
     for (int64_t i = 0; i < box->shape[outer]; i++)
+        for (int64_t j = 0; j < box->shape[inner]; j++) {
+            const bool last = j + 1 == box->shape[inner];
+            const int64_t next_i = i + (last && i + 1 < box->shape[outer]), next_j = last ? 0 : j + 1;
+            stream_copy_ahead(dst + i * box->dst[outer] + j * box->dst[inner], src + i * box->src[outer] + j * box->src[inner], box->run,
+                              src + next_i * box->src[outer] + next_j * box->src[inner]);
+        }
+}
+
+static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, bool stream)
+{
+    const int outer = box->ndim - 2, inner = box->ndim - 1;
+    if (stream && box->run >= STREAM_RUN) {
+        stream_plane_rows(box, dst, src);
+        return;
+    }
+    for (int64_t i = 0; i < box->shape[outer]; i++)
         for (int64_t j = 0; j < box->shape[inner]; j++)
-            KERNEL(copy_run)
-    (dst + i * box->dst[outer] + j * box->dst[inner], src + i * box->src[outer] + j * box->src[inner], box->run, stream);
+            copy_cached(dst + i * box->dst[outer] + j * box->dst[inner], src + i * box->src[outer] + j * box->src[inner], box->run);
 }
 
 static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, bool stream)
@@ -169,12 +190,20 @@ void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool strea
     } while (d >= 0);
 }
 
+static void copy_piece(char *dst, const char *src, size_t bytes, bool stream)
+{
+    if (stream && bytes >= STREAM_RUN)
+        stream_copy_ahead(dst, src, bytes, src);
+    else
+        copy_cached(dst, src, bytes);
+}
+
 static void copy_one(const tsr_box_copy *copy, bool stream)
 {
     tsr_box box;
     size_t bytes;
     if (tsr_box_is_contiguous(copy, &bytes))
-        KERNEL(copy_run)(copy->dst, copy->src, bytes, stream);
+        copy_piece(copy->dst, copy->src, bytes, stream);
     else if (tsr_box_normalise(copy, &box))
         KERNEL(copy_box)(&box, copy->dst, copy->src, stream);
 }
@@ -198,7 +227,7 @@ tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *bo
 tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
 {
     (void)self, (void)index, (void)kind, (void)stream;
-    KERNEL(copy_run)(dst, src, bytes, bytes >= STREAM_TOTAL);
+    copy_piece(dst, src, bytes, bytes >= STREAM_TOTAL);
     if (bytes >= STREAM_TOTAL)
         stream_fence();
     return TSR_OK;

@@ -29,7 +29,7 @@ typedef int64_t tsr_i64 __attribute__((aligned(1), may_alias));
 /** Copies the box; `stream` bypasses the cache where runs are long enough, and then wants a fence after it. */
 void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool stream);
 
-/** `bytes` contiguous ones, likewise. */
+/** `bytes` contiguous ones that the cache holds, likewise. */
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream);
 
 /** `count` values of a narrow floating type to f32 (exact, NaN payloads unspecified), and back: rounded once to nearest even, NaN

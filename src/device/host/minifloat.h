@@ -43,6 +43,16 @@ static inline double f64_of_bits(uint64_t bits)
     return value;
 }
 
+/**
+ * a < b ? yes : no, for a and b below 2^31. By a mask rather than a branch: compilers otherwise move one side's arithmetic into the branch,
+ * and leave the loop scalar.
+ */
+static inline uint32_t choose_less(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
+{
+    const uint32_t mask = (uint32_t)((int32_t)(a - b) >> 31);
+    return no ^ ((yes ^ no) & mask);
+}
+
 static inline float canonical_f32(float value)
 {
     return value != value ? f32_of_bits(F32_NAN) : value;
@@ -76,9 +86,9 @@ static inline float minifloat_widen(minifloat type, uint32_t code)
     /* A subnormal has the exponent of the smallest normal and no leading one, which the subtraction takes away again. */
     const uint32_t one = UINT32_C(1) << 23;
     const uint32_t subnormal = bits_of_f32(f32_of_bits(normal + one) - f32_of_bits(rebias + one));
-    const uint32_t special = magnitude > type.special || type.special == type.nan ? F32_NAN : F32_INFINITY;
-    const uint32_t finite = magnitude < (UINT32_C(1) << type.mantissa) ? subnormal : normal;
-    return f32_of_bits(sign | (magnitude >= type.special ? special : finite));
+    const uint32_t special = type.special == type.nan ? F32_NAN : choose_less(type.special, magnitude, F32_NAN, F32_INFINITY);
+    const uint32_t finite = choose_less(magnitude, UINT32_C(1) << type.mantissa, subnormal, normal);
+    return f32_of_bits(sign | choose_less(magnitude, type.special, finite, special));
 }
 
 static inline uint32_t minifloat_narrow(minifloat type, float value)
@@ -91,10 +101,10 @@ static inline uint32_t minifloat_narrow(minifloat type, float value)
     const uint32_t normal = (magnitude - ((127 - type.bias) << 23) + to_even) >> shift;
     const uint32_t magic = (151 - type.bias - type.mantissa) << 23;
     const uint32_t subnormal = bits_of_f32(f32_of_bits(magnitude) + f32_of_bits(magic)) - magic;
-    const uint32_t rounded = magnitude < smallest_normal ? subnormal : normal;
+    const uint32_t rounded = choose_less(magnitude, smallest_normal, subnormal, normal);
     const uint32_t overflow = type.overflow | (type.overflow_keeps_sign ? sign : 0);
-    const uint32_t number = rounded >= type.special ? overflow : sign | rounded;
-    return magnitude > F32_INFINITY ? type.nan : number;
+    const uint32_t number = choose_less(rounded, type.special, sign | rounded, overflow);
+    return choose_less(F32_INFINITY, magnitude, type.nan, number);
 }
 
 static inline float f16_widen(uint32_t code)
@@ -137,7 +147,7 @@ static inline uint32_t bf16_narrow(float value)
 {
     const uint32_t bits = bits_of_f32(value);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    return value != value ? 0x7fc0 : rounded;
+    return choose_less(F32_INFINITY, bits & UINT32_C(0x7fffffff), 0x7fc0, rounded);
 }
 
 /**

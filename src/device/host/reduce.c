@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Bytes of accumulators in a block. All buffers of a tile together fit a first-level cache of 32 KiB where sources are contiguous. */
-#define BLOCK 8192
+#define BLOCK 4096
 
 typedef struct reduction {
     const tsr_box_reduce *given;

@@ -18,35 +18,64 @@
 /** Runs shorter than this are copied by ordinary stores: their first and last line are partial, and would be most of them. */
 #define STREAM_RUN 512
 
-/* `dst` is aligned to a line, `bytes` is a multiple of one. */
-static inline void stream_lines(char *dst, const char *src, size_t bytes)
+/** How far ahead of the copy its source is fetched. Processors fetch ahead by themselves within a page and along one sequence of addresses;
+ * rows of a few pages are over before that has taken hold. Measured: 5 to 20 % more for rows of 16 KiB. */
+#define STREAM_AHEAD 4096
+
+/* `dst` is aligned to a line. */
+static inline void stream_line(char *dst, const char *src)
 {
 #if defined(__AVX512F__)
-    for (size_t i = 0; i < bytes; i += STREAM_LINE)
-        _mm512_stream_si512((void *)(dst + i), _mm512_loadu_si512((const void *)(src + i)));
+    _mm512_stream_si512((void *)dst, _mm512_loadu_si512((const void *)src));
 #elif defined(__AVX2__)
-    for (size_t i = 0; i < bytes; i += STREAM_LINE) {
-        const __m256i low = _mm256_loadu_si256((const void *)(src + i)), high = _mm256_loadu_si256((const void *)(src + i + 32));
-        _mm256_stream_si256((void *)(dst + i), low);
-        _mm256_stream_si256((void *)(dst + i + 32), high);
-    }
+    const __m256i low = _mm256_loadu_si256((const void *)src), high = _mm256_loadu_si256((const void *)(src + 32));
+    _mm256_stream_si256((void *)dst, low);
+    _mm256_stream_si256((void *)(dst + 32), high);
 #elif defined(__SSE2__)
-    for (size_t i = 0; i < bytes; i += STREAM_LINE)
-        for (size_t k = 0; k < STREAM_LINE; k += 16)
-            _mm_stream_si128((void *)(dst + i + k), _mm_loadu_si128((const void *)(src + i + k)));
+    for (size_t k = 0; k < STREAM_LINE; k += 16)
+        _mm_stream_si128((void *)(dst + k), _mm_loadu_si128((const void *)(src + k)));
 #else
-    memcpy(dst, src, bytes);
+    memcpy(dst, src, STREAM_LINE);
 #endif
 }
 
-/** `bytes` is at least STREAM_LINE. */
+/* Where the whole lines of a piece begin, and their bytes. */
+static inline size_t stream_head(const char *dst)
+{
+    return (size_t)(-(uintptr_t)dst & (STREAM_LINE - 1));
+}
+
+static inline size_t stream_whole(size_t bytes)
+{
+    return bytes & ~(size_t)(STREAM_LINE - 1);
+}
+
+/** Copies what the cache holds already. `bytes` is at least STREAM_LINE. */
 static inline void stream_copy(char *dst, const char *src, size_t bytes)
 {
-    const size_t head = (size_t)(-(uintptr_t)dst & (STREAM_LINE - 1));
-    const size_t lines = (bytes - head) & ~(size_t)(STREAM_LINE - 1);
+    const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
     memcpy(dst, src, head);
-    stream_lines(dst + head, src + head, lines);
-    memcpy(dst + head + lines, src + head + lines, bytes - head - lines);
+    for (size_t i = head; i < end; i += STREAM_LINE)
+        stream_line(dst + i, src + i);
+    memcpy(dst + end, src + end, bytes - end);
+}
+
+/** Copies what memory holds, and towards the end begins to fetch `next`, from where the caller will copy then. */
+static inline void stream_copy_ahead(char *dst, const char *src, size_t bytes, const char *next)
+{
+    const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
+    const size_t ahead = bytes < STREAM_AHEAD ? bytes : STREAM_AHEAD, turn = bytes - ahead;
+    size_t i = head;
+    memcpy(dst, src, head);
+    for (; i < end && i < turn; i += STREAM_LINE) {
+        __builtin_prefetch(src + i + ahead, 0, 0);
+        stream_line(dst + i, src + i);
+    }
+    for (; i < end; i += STREAM_LINE) {
+        __builtin_prefetch(next + (i - turn), 0, 0);
+        stream_line(dst + i, src + i);
+    }
+    memcpy(dst + end, src + end, bytes - end);
 }
 
 /** Makes streamed stores visible before whatever this thread stores next; once at the end of a call. */
