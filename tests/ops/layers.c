@@ -1,0 +1,375 @@
+#include "layers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+#include <cmocka.h>
+
+const char *layer_print(const layer *l, char *text)
+{
+    size_t length = (size_t)snprintf(text, LAYER_TEXT, "mesh %s x %s ", l->mesh, tsr_dtype_name(l->dtype));
+    for (int dim = 0; dim < l->x_ndim; dim++)
+        length += (size_t)snprintf(text + length, LAYER_TEXT - length, "%s%lld", dim ? "x" : "", (long long)l->x_shape[dim]);
+    snprintf(text + length, LAYER_TEXT - length, " %s w %lldx%lld %s b %s", l->x, (long long)l->out, (long long)l->x_shape[l->x_ndim - 1],
+             l->w, l->b ? l->b : "none");
+    return text;
+}
+
+static tsr_status failed(const layer *l, const char *what)
+{
+    char text[LAYER_TEXT], sentence[512];
+    snprintf(sentence, sizeof(sentence), "%s", tsr_status_message());
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: %s", what, layer_print(l, text), sentence);
+}
+
+/* -3 to 3, from a multiplicative hash of the index. */
+static double small_integer(int64_t index, uint64_t seed)
+{
+    const uint64_t mixed = ((uint64_t)index + seed * UINT64_C(1000003)) * UINT64_C(0x9e3779b97f4a7c15);
+    return (double)((mixed >> 40) % 7) - 3;
+}
+
+static double *integers(int64_t count, uint64_t seed)
+{
+    double *values = malloc((size_t)(count + 1) * sizeof(*values));
+    for (int64_t i = 0; values && i < count; i++)
+        values[i] = small_integer(i, seed);
+    return values;
+}
+
+/* y (m,o) = x (m,k) w^T (k,o) + b; dx = dy w; dw = dy^T x; db = sums of dy's columns. One sum at a time, as they are written. */
+static void compute_reference(layer_reference *r)
+{
+    for (int64_t i = 0; i < r->rows * r->out; i++) {
+        const int64_t row = i / r->out, o = i % r->out;
+        r->y[i] = r->b ? r->b[o] : 0;
+        for (int64_t k = 0; k < r->in; k++)
+            r->y[i] += r->x[row * r->in + k] * r->w[o * r->in + k];
+    }
+    for (int64_t i = 0; i < r->rows * r->in; i++) {
+        r->dx[i] = 0;
+        for (int64_t o = 0; o < r->out; o++)
+            r->dx[i] += r->dy[i / r->in * r->out + o] * r->w[o * r->in + i % r->in];
+    }
+    for (int64_t i = 0; i < r->out * r->in; i++) {
+        r->dw[i] = 0;
+        for (int64_t row = 0; row < r->rows; row++)
+            r->dw[i] += r->dy[row * r->out + i / r->in] * r->x[row * r->in + i % r->in];
+    }
+    for (int64_t o = 0; o < r->out; o++) {
+        r->db[o] = 0;
+        for (int64_t row = 0; row < r->rows; row++)
+            r->db[o] += r->dy[row * r->out + o];
+    }
+}
+
+tsr_status layer_reference_create(const layer *l, layer_reference *out)
+{
+    layer_reference r = {.rows = 1, .in = l->x_shape[l->x_ndim - 1], .out = l->out};
+    for (int dim = 0; dim < l->x_ndim - 1; dim++)
+        r.rows *= l->x_shape[dim];
+    r.x = integers(r.rows * r.in, 1);
+    r.w = integers(r.out * r.in, 2);
+    r.b = l->b ? integers(r.out, 3) : NULL;
+    r.dy = integers(r.rows * r.out, 4);
+    r.y = integers(r.rows * r.out, 0);
+    r.dx = integers(r.rows * r.in, 0);
+    r.dw = integers(r.out * r.in, 0);
+    r.db = integers(r.out, 0);
+    *out = r;
+    if (!r.x || !r.w || (l->b && !r.b) || !r.dy || !r.y || !r.dx || !r.dw || !r.db)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the reference");
+    compute_reference(out);
+    return TSR_OK;
+}
+
+void layer_reference_destroy(layer_reference *r)
+{
+    double *const arrays[] = {r->x, r->w, r->b, r->dy, r->y, r->dx, r->dw, r->db};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+        free(arrays[i]);
+}
+
+static double get(const tsr_tensor *t, int64_t i)
+{
+    return t->dtype == TSR_F64 ? ((const double *)t->data)[i] : (double)((const float *)t->data)[i];
+}
+
+static void set(const tsr_tensor *t, int64_t i, double value)
+{
+    if (t->dtype == TSR_F64)
+        ((double *)t->data)[i] = value;
+    else
+        ((float *)t->data)[i] = (float)value;
+}
+
+tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
+                            const tsr_placement *placements, tsr_dtensor **out)
+{
+    int64_t count = 1;
+    for (int dim = 0; dim < ndim; dim++)
+        count *= shape[dim];
+    void *data = malloc((size_t)(count + 1) * sizeof(double));
+    if (!data)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a global tensor");
+    const tsr_tensor global = tsr_tensor_contiguous(data, l->dtype, ndim, shape);
+    for (int64_t i = 0; i < count; i++)
+        set(&global, i, values[i]);
+    const tsr_status status = tsr_distribute_tensor(&global, mesh, placements, NULL, out);
+    free(data);
+    return status;
+}
+
+/* Moves something from coordinate 0 to coordinate 1 of the first Partial dim: the sum, and so the mean, stays. */
+static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *placements, const tsr_dtensor *tensor)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(tsr_mesh_coordinate(mesh, coordinate, &inside));
+    int dim = 0;
+    while (dim < tsr_mesh_ndim(mesh) && (placements[dim].kind != TSR_PARTIAL || tsr_mesh_size(mesh, dim) == 1))
+        dim++;
+    if (!inside || dim == tsr_mesh_ndim(mesh) || coordinate[dim] > 1)
+        return TSR_OK;
+    const tsr_tensor local = tsr_dtensor_to_local(tensor);
+    int64_t count;
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    for (int64_t i = 0; i < count; i++)
+        set(&local, i, get(&local, i) + (coordinate[dim] == 0 ? 1 : -1) * (double)(i % 3 + 1));
+    return TSR_OK;
+}
+
+static tsr_status create_operand(const layer *l, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
+                                 const int64_t *shape, tsr_dtensor **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    int64_t numbers[LAYER_TEXT];
+    int count;
+    TSR_TRY(tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, LAYER_TEXT, NULL));
+    TSR_TRY(layer_distribute(l, mesh, values, ndim, shape, placements, out));
+    return disguise_partial(mesh, placements, *out);
+}
+
+static tsr_status create_operands(const layer *l, const layer_reference *r, layer_tensors *out)
+{
+    const int64_t w_shape[] = {l->out, r->in};
+    TSR_TRY(create_operand(l, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->x));
+    TSR_TRY(create_operand(l, out->mesh, l->w, r->w, 2, w_shape, &out->w));
+    return l->b ? create_operand(l, out->mesh, l->b, r->b, 1, w_shape, &out->b) : TSR_OK;
+}
+
+tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out)
+{
+    layer_tensors tensors = {0};
+    tsr_status status = tsr_mesh_parse(comm, NULL, l->mesh, &tensors.mesh);
+    if (status == TSR_OK)
+        status = create_operands(l, reference, &tensors);
+    if (status == TSR_OK)
+        *out = tensors;
+    else
+        layer_tensors_destroy(&tensors);
+    return status == TSR_OK ? TSR_OK : failed(l, "operands");
+}
+
+void layer_tensors_destroy(layer_tensors *tensors)
+{
+    tsr_dtensor_destroy(tensors->b);
+    tsr_dtensor_destroy(tensors->w);
+    tsr_dtensor_destroy(tensors->x);
+    tsr_mesh_destroy(tensors->mesh);
+}
+
+int layer_y_shape(const layer *l, int64_t *shape)
+{
+    memcpy(shape, l->x_shape, sizeof(l->x_shape));
+    shape[l->x_ndim - 1] = l->out;
+    return l->x_ndim;
+}
+
+tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values)
+{
+    tsr_dtensor *full;
+    if (tsr_full_tensor(tensor, &full) != TSR_OK)
+        return failed(l, what);
+    const tsr_tensor local = tsr_dtensor_to_local(full);
+    int64_t count = 0;
+    tsr_status status = tsr_tensor_count(&local, &count);
+    for (int64_t i = 0; i < count && status == TSR_OK; i++) {
+        char text[LAYER_TEXT];
+        if (get(&local, i) != values[i])
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what, layer_print(l, text), (long long)i,
+                                    get(&local, i), values[i]);
+    }
+    tsr_dtensor_destroy(full);
+    return status;
+}
+
+static tsr_status expect_layout(const layer *l, const char *what, const tsr_layout *given, const tsr_placement *placements)
+{
+    tsr_layout *wanted;
+    TSR_TRY(tsr_layout_with(given, placements, &wanted));
+    const int equal = tsr_layout_equal(given, wanted);
+    char now[LAYER_TEXT], then[LAYER_TEXT], text[LAYER_TEXT];
+    tsr_layout_print(given, now, sizeof(now));
+    tsr_layout_print(wanted, then, sizeof(then));
+    tsr_layout_destroy(wanted);
+    return equal ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: the layout is %s, not %s", what, layer_print(l, text), now, then);
+}
+
+/* What y may be asked for: replicated; with Partial dims reduced, in turn scattered over its first dim. */
+static void wanted_placements(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out)
+{
+    bool scatter = scattered;
+    for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(own)); dim++) {
+        const tsr_placement *p = &tsr_layout_placements(own)[dim];
+        out[dim] = p->kind == TSR_PARTIAL || replicated ? tsr_replicate() : *p;
+        if (p->kind == TSR_PARTIAL && scatter) {
+            out[dim] = tsr_shard(0);
+            scatter = false;
+        }
+    }
+}
+
+static tsr_status check_forward_into(const layer *l, const layer_reference *r, const layer_tensors *t, const char *what,
+                                     const tsr_placement *placements)
+{
+    tsr_dtensor *y;
+    if (tsr_linear(t->x, t->w, t->b, placements, &y) != TSR_OK)
+        return failed(l, what);
+    tsr_status status = placements ? expect_layout(l, what, tsr_dtensor_layout(y), placements) : TSR_OK;
+    if (status == TSR_OK)
+        status = layer_expect(l, what, y, r->y);
+    tsr_dtensor_destroy(y);
+    return status;
+}
+
+static tsr_status check_forward(const layer *l, const layer_reference *r, const layer_tensors *t, const tsr_layout *own)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    TSR_TRY(check_forward_into(l, r, t, "y", NULL));
+    wanted_placements(own, true, false, placements);
+    TSR_TRY(check_forward_into(l, r, t, "y replicated", placements));
+    wanted_placements(own, false, true, placements);
+    return check_forward_into(l, r, t, "y scattered", placements);
+}
+
+/* As the rules leave dx, dw and db: Partial where a factor that they lack is cut, or where the other operand is Partial. */
+static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_placement *dx, tsr_placement *dw, tsr_placement *db)
+{
+    const int last = tsr_layout_ndim(own) - 1;
+    for (int dim = 0; dim < tsr_mesh_ndim(t->mesh); dim++) {
+        const tsr_placement *x = &tsr_layout_placements(tsr_dtensor_layout(t->x))[dim];
+        const tsr_placement *w = &tsr_layout_placements(tsr_dtensor_layout(t->w))[dim];
+        const tsr_placement *y = &tsr_layout_placements(own)[dim];
+        const bool cuts_batch = x->kind == TSR_SHARD && x->dim < last, cuts_out = w->kind == TSR_SHARD && w->dim == 0;
+        dx[dim] = w->kind == TSR_PARTIAL ? *w : cuts_out ? tsr_partial(TSR_SUM) : x->kind == TSR_SHARD ? *x : tsr_replicate();
+        dw[dim] = x->kind == TSR_PARTIAL ? *x : cuts_batch ? tsr_partial(TSR_SUM) : w->kind == TSR_SHARD ? *w : tsr_replicate();
+        db[dim] = cuts_batch ? tsr_partial(TSR_SUM) : tsr_replicate();
+        if (cuts_out) {
+            db[dim] = *y;
+            db[dim].dim = 0;
+        }
+    }
+}
+
+static tsr_status check_gradients(const layer *l, const layer_reference *r, const layer_tensors *t, const tsr_dtensor *dy,
+                                  const tsr_placement *dx_placements, const tsr_placement *dw_placements,
+                                  const tsr_placement *db_placements)
+{
+    tsr_dtensor *dx, *dw, *db = NULL;
+    if (tsr_linear_backward(t->x, t->w, t->b, dy, dx_placements, dw_placements, db_placements, &dx, &dw, t->b ? &db : NULL) != TSR_OK)
+        return failed(l, dx_placements ? "gradients as the rule leaves them" : "gradients");
+    tsr_status status = dx_placements ? expect_layout(l, "dx", tsr_dtensor_layout(dx), dx_placements) : TSR_OK;
+    if (status == TSR_OK && dw_placements)
+        status = expect_layout(l, "dw", tsr_dtensor_layout(dw), dw_placements);
+    if (status == TSR_OK && db && db_placements)
+        status = expect_layout(l, "db", tsr_dtensor_layout(db), db_placements);
+    if (status == TSR_OK)
+        status = layer_expect(l, "dx", dx, r->dx);
+    if (status == TSR_OK)
+        status = layer_expect(l, "dw", dw, r->dw);
+    if (status == TSR_OK && db)
+        status = layer_expect(l, "db", db, r->db);
+    tsr_dtensor_destroy(db);
+    tsr_dtensor_destroy(dw);
+    tsr_dtensor_destroy(dx);
+    return status;
+}
+
+static tsr_status check_default_layouts(const layer *l, const layer_tensors *t, const tsr_dtensor *dy)
+{
+    tsr_dtensor *dx, *dw;
+    tsr_layout *x_gradient, *w_gradient;
+    TSR_TRY(tsr_linear_backward(t->x, t->w, t->b, dy, NULL, NULL, NULL, &dx, &dw, NULL));
+    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(t->x), &x_gradient));
+    TSR_TRY(tsr_layout_gradient(tsr_dtensor_layout(t->w), &w_gradient));
+    tsr_status status = expect_layout(l, "dx by default", tsr_dtensor_layout(dx), tsr_layout_placements(x_gradient));
+    if (status == TSR_OK)
+        status = expect_layout(l, "dw by default", tsr_dtensor_layout(dw), tsr_layout_placements(w_gradient));
+    tsr_layout_destroy(w_gradient);
+    tsr_layout_destroy(x_gradient);
+    tsr_dtensor_destroy(dw);
+    tsr_dtensor_destroy(dx);
+    return status;
+}
+
+static tsr_status check_backward(const layer *l, const layer_reference *r, const layer_tensors *t, const tsr_layout *own)
+{
+    tsr_placement dx[TSR_MAX_DIMS], dw[TSR_MAX_DIMS], db[TSR_MAX_DIMS], wanted[TSR_MAX_DIMS];
+    int64_t shape[TSR_MAX_DIMS];
+    const int ndim = layer_y_shape(l, shape);
+    own_placements(t, own, dx, dw, db);
+    for (int scattered = 0; scattered < 2; scattered++) {
+        tsr_dtensor *dy;
+        wanted_placements(own, false, scattered, wanted);
+        TSR_TRY(layer_distribute(l, t->mesh, r->dy, ndim, shape, wanted, &dy));
+        tsr_status status = check_gradients(l, r, t, dy, NULL, NULL, NULL);
+        if (status == TSR_OK)
+            status = check_gradients(l, r, t, dy, dx, dw, db);
+        if (status == TSR_OK)
+            status = check_default_layouts(l, t, dy);
+        tsr_dtensor_destroy(dy);
+        TSR_TRY(status);
+    }
+    return TSR_OK;
+}
+
+tsr_status layer_check(tsr_comm *comm, const layer *l)
+{
+    layer_reference reference;
+    layer_tensors tensors;
+    tsr_layout *own;
+    tsr_status status = layer_reference_create(l, &reference);
+    if (status != TSR_OK)
+        goto destroy_reference;
+    status = layer_tensors_create(comm, l, &reference, &tensors);
+    if (status != TSR_OK)
+        goto destroy_reference;
+    status = tsr_linear_propagate(tsr_dtensor_layout(tensors.x), tsr_dtensor_layout(tensors.w),
+                                  tensors.b ? tsr_dtensor_layout(tensors.b) : NULL, &own);
+    if (status != TSR_OK) {
+        status = failed(l, "propagation");
+        goto destroy_tensors;
+    }
+    status = check_forward(l, &reference, &tensors, own);
+    if (status == TSR_OK)
+        status = check_backward(l, &reference, &tensors, own);
+    tsr_layout_destroy(own);
+destroy_tensors:
+    layer_tensors_destroy(&tensors);
+destroy_reference:
+    layer_reference_destroy(&reference);
+    return status;
+}
+
+void layers_run(int nranks, tsr_rank_main *main, void *arg)
+{
+    const tsr_status status = tsr_threads_run(nranks, main, arg, NULL);
+    if (status != TSR_OK)
+        fail_msg("on %d ranks: %s: %s", nranks, tsr_status_name(status), tsr_status_message());
+}

@@ -1,0 +1,176 @@
+/* Linear layers when memory fails on one rank: that rank says so, the others are told, nobody hangs or leaks. */
+#include "layers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tessera/sys/status.h>
+
+#include <cmocka.h>
+
+/* Counts down on the thread of the rank that is to fail; 0: nothing fails. */
+static _Thread_local int allocations_left;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    if (allocations_left > 0 && --allocations_left == 0)
+        return NULL;
+    atomic_fetch_add((atomic_int *)user, 1);
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)bytes;
+    atomic_fetch_sub((atomic_int *)user, 1);
+    free(memory);
+}
+
+/* What is called on every rank; it must leave nothing behind when it fails. */
+typedef tsr_status operation(const layer_tensors *t, const tsr_dtensor *dy);
+
+static const tsr_placement reduced = {.kind = TSR_REPLICATE};
+
+static tsr_status forward(const layer_tensors *t, const tsr_dtensor *dy)
+{
+    (void)dy;
+    tsr_dtensor *y = NULL;
+    const tsr_status status = tsr_linear(t->x, t->w, t->b, &reduced, &y);
+    if (status != TSR_OK && y)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "y was written by a call that failed");
+    tsr_dtensor_destroy(y);
+    return status;
+}
+
+static tsr_status backward(const layer_tensors *t, const tsr_dtensor *dy)
+{
+    tsr_dtensor *dx = NULL, *dw = NULL, *db = NULL;
+    const tsr_status status = tsr_linear_backward(t->x, t->w, t->b, dy, &reduced, &reduced, NULL, &dx, &dw, &db);
+    if (status != TSR_OK && (dx || dw || db))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "gradients were written by a call that failed");
+    tsr_dtensor_destroy(db);
+    tsr_dtensor_destroy(dw);
+    tsr_dtensor_destroy(dx);
+    return status;
+}
+
+static tsr_status plan(const layer_tensors *t, const tsr_dtensor *dy)
+{
+    (void)dy;
+    const int64_t shape[] = {5, 7};
+    tsr_layout *y;
+    tsr_linear_plan *made = NULL;
+    const int armed = allocations_left;
+    allocations_left = 0;
+    TSR_TRY(tsr_layout_create(t->mesh, &reduced, 2, shape, TSR_F32, &y));
+    allocations_left = armed;
+    const tsr_status status =
+        tsr_linear_plan_create(tsr_dtensor_layout(t->x), tsr_dtensor_layout(t->w), tsr_dtensor_layout(t->b), y, &made);
+    tsr_layout_destroy(y);
+    if (status != TSR_OK && made)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "out was written by a call that failed");
+    tsr_linear_plan_destroy(made);
+    return status;
+}
+
+static const layer row_parallel = {"3", 2, {5, 13}, 7, "S(1)", "S(1)", "R", TSR_F32};
+
+enum { RANKS = 3, FAILING = 1, MOST = 400 };
+
+typedef struct drill {
+    operation *run;
+    int failures; /* how often rank FAILING failed before it got through */
+} drill;
+
+/* Rank FAILING's n-th allocation fails, for n = 1, 2, .. until the call gets through; all ranks see that it did. */
+static tsr_status fail_each_allocation(tsr_comm *comm, drill *d, const layer_tensors *t, const tsr_dtensor *dy)
+{
+    const bool failing = tsr_comm_rank(comm) == FAILING;
+    for (int n = 1; n < MOST; n++) {
+        allocations_left = failing ? n : 0;
+        const tsr_status status = d->run(t, dy);
+        const bool hit = failing && allocations_left == 0;
+        allocations_left = 0;
+        if (failing && hit != (status == TSR_ERROR_MEMORY))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "allocation %d failed: %s: %.200s", n, tsr_status_name(status), tsr_status_message());
+        if (!failing && status != TSR_OK && (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "rank 1")))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed: %s: %.200s", n, tsr_status_name(status),
+                                  tsr_status_message());
+        int32_t mine = status != TSR_OK, any;
+        TSR_TRY(tsr_comm_all_reduce(comm, &mine, &any, 1, TSR_I32, TSR_MAX, tsr_device_host(), NULL));
+        if (!any) {
+            if (failing)
+                d->failures = n - 1;
+            return TSR_OK;
+        }
+        if (!mine)
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 1's allocation %d failed, and rank %d did not notice", n, tsr_comm_rank(comm));
+    }
+    return tsr_status_set(TSR_ERROR_INTERNAL, "after %d failures the call still does not get through", MOST);
+}
+
+static tsr_status run_drill(tsr_comm *comm, void *arg)
+{
+    layer_reference r;
+    layer_tensors t;
+    tsr_dtensor *dy;
+    const int64_t shape[] = {5, 7};
+    TSR_TRY(layer_reference_create(&row_parallel, &r));
+    TSR_TRY(layer_tensors_create(comm, &row_parallel, &r, &t));
+    TSR_TRY(layer_distribute(&row_parallel, t.mesh, r.dy, 2, shape, &reduced, &dy));
+    const tsr_status status = fail_each_allocation(comm, arg, &t, dy);
+    tsr_dtensor_destroy(dy);
+    layer_tensors_destroy(&t);
+    layer_reference_destroy(&r);
+    return status;
+}
+
+static void drill_of(operation *run)
+{
+    atomic_int live = 0;
+    drill d = {run, 0};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.allocator = (tsr_allocator){allocate, release, &live};
+    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
+    threads.timeout_ms = 20000;
+    assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
+    const tsr_status status = tsr_threads_run(RANKS, run_drill, &d, &threads);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+    tsr_context_destroy(threads.context);
+    assert_int_equal(live, 0);
+    assert_true(d.failures > 3);
+}
+
+static void forward_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    drill_of(forward);
+}
+
+static void backward_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    drill_of(backward);
+}
+
+static void planning_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    drill_of(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forward_survives_every_failing_allocation),
+        cmocka_unit_test(backward_survives_every_failing_allocation),
+        cmocka_unit_test(planning_survives_every_failing_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
