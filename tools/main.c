@@ -73,8 +73,10 @@ static int run_command(int argc, char **argv)
         return printf("tessera %s\n", tsr_version()) < 0 ? EXIT_REFUSED : EXIT_DONE;
     if (argv[1] == NULL)
         return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
+    if (asks_for(argv[1], "bench") && argv[2] == NULL)
+        return complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
     if (asks_for(argv[1], "bench"))
-        return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2] != NULL ? argv[2] : "");
+        return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2]);
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 

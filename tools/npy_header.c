@@ -91,7 +91,7 @@ static tsr_status take_shape(reader *r, npy_header *h)
     bool comma = true;
     int ndim = 0;
     while (!take(r, ')')) {
-        int64_t size;
+        int64_t size = 0;
         if (!comma)
             return malformed("sizes in the shape are not parted by commas");
         TSR_TRY(take_size(r, &size));
@@ -229,7 +229,7 @@ static tsr_status count_bytes(const npy_header *h, size_t *out)
 tsr_status npy_header_parse(const void *file, size_t size, npy_header *out)
 {
     npy_header h = {0};
-    size_t begin;
+    size_t begin = 0;
     TSR_TRY(find_dict(file, size, &begin, &h));
     reader r = {(const char *)file + begin, (const char *)file + h.data};
     TSR_TRY(take_dict(&r, &h));

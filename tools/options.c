@@ -125,7 +125,8 @@ static void list_options(const tool_command *command, struct argp_option list[OP
     int used = 0;
     for (int i = 0; i < OPT_COUNT; i++)
         if (taken(command, i))
-            list[used++] = (struct argp_option){.name = rows[i].name, .key = KEY(i), .arg = rows[i].value, .doc = rows[i].help};
+            list[used++] =
+                (struct argp_option){.name = rows[i].name, .key = KEY(i), .arg = rows[i].value, .doc = rows[i].help, .group = i + 1};
     list[used] = (struct argp_option){0};
 }
 
@@ -158,12 +159,9 @@ void options_help(const tool_command *command, FILE *stream)
 {
     struct argp_option list[OPT_COUNT + 1];
     list_options(command, list);
-    char *doc = NULL, name[64];
-    /* argp prints what follows the \v after the options, and fills paragraphs; lines that begin with spaces are left alone. */
-    if (asprintf(&doc, "%s\n\n%s\vExamples:\n%s", command->summary, command->details, command->examples) < 0)
-        return;
+    char name[64];
     snprintf(name, sizeof name, "tessera %s", command->name);
-    const struct argp argp = {.options = list, .parser = take_option, .doc = doc};
+    const struct argp argp = {.options = list, .parser = take_option, .doc = command->details};
     argp_help(&argp, stream, ARGP_HELP_STD_HELP & ~(unsigned)(ARGP_HELP_BUG_ADDR | ARGP_HELP_EXIT_OK), name);
-    free(doc);
+    fprintf(stream, "\nExamples:\n%s", command->examples);
 }

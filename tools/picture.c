@@ -12,7 +12,8 @@
 #define MOST_ROWS    32
 #define MOST_COLUMNS 16
 
-#define CELL_BYTES 40
+/** Room for the ranks in a block. */
+#define CELL_BYTES 28
 
 /** The pieces into which all ranks' cuts divide a dim: piece i is [at[i], at[i + 1]). */
 typedef struct pieces {
@@ -137,7 +138,22 @@ static bool share_terms(const picture *p, const owner *a, const owner *b)
     return true;
 }
 
-/** "0 1" are replicas, "0+1" terms. A list that is too long loses its middle. */
+/** Copies a list of ranks; one that is too long for a cell loses its middle. */
+static void shorten(const char *list, size_t length, char text[CELL_BYTES])
+{
+    size_t last = length, first = 0;
+    while (last > 0 && strchr(" +", list[last - 1]) == NULL)
+        last--;
+    for (size_t i = 0; i < CELL_BYTES / 2 && i < length; i++)
+        if (strchr(" +", list[i]) != NULL)
+            first = i;
+    if (length < CELL_BYTES)
+        memcpy(text, list, length + 1);
+    else
+        snprintf(text, CELL_BYTES, "%.*s .. %.10s", (int)first, list, list + last);
+}
+
+/** "0 1" are replicas, "0+1" terms. */
 static void name_owners(const picture *p, size_t row, size_t column, char text[CELL_BYTES])
 {
     char full[MOST_RANKS * 12] = "";
@@ -154,10 +170,7 @@ static void name_owners(const picture *p, size_t row, size_t column, char text[C
             joint = "+";
         }
     }
-    if (used < CELL_BYTES)
-        memcpy(text, full, used + 1);
-    else
-        snprintf(text, CELL_BYTES, "%.*s .. %s", (int)strcspn(full + 12, " +") + 12, full, full + used - strcspn(full + used - 11, " +"));
+    shorten(full, used, text);
 }
 
 static int digits(int64_t number)
