@@ -24,9 +24,9 @@ typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
 #define TSR_RANK_NONE (-1)
 
 typedef struct tsr_plan_options {
-    size_t size;  /**< sizeof(tsr_plan_options) */
-    int64_t rank; /**< whose part the plan is */
-    tsr_mode mode;
+    size_t size;   /**< sizeof(tsr_plan_options) */
+    int64_t rank;  /**< whose part the plan is */
+    tsr_mode mode; /**< what its mesh's engine cannot read directly is planned as messages in any case */
 } tsr_plan_options;
 
 #define TSR_PLAN_OPTIONS_INIT                                                                                                              \

@@ -65,11 +65,12 @@ static tsr_cached_plan *lookup(cache *c, const tsr_layout *src, const tsr_layout
 }
 
 /* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. */
-static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, int64_t rank, tsr_plan **out)
+static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, const tsr_comm *comm, tsr_plan **out)
 {
     tsr_layout *from = NULL, *to = NULL;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    options.rank = rank;
+    options.rank = tsr_comm_rank(comm);
+    options.mode = tsr_comm_is_direct(comm) ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
     tsr_status status = tsr_layout_create(c->mesh, src->placements, src->ndim, src->shape, src->dtype, &from);
     if (status == TSR_OK)
         status = tsr_layout_create(c->mesh, dst->placements, dst->ndim, dst->shape, dst->dtype, &to);
@@ -82,7 +83,7 @@ static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, i
 
 static tsr_status make_entry(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_comm *comm, tsr_cached_plan *entry)
 {
-    TSR_TRY(plan(c, src, dst, tsr_comm_rank(comm), &entry->plan));
+    TSR_TRY(plan(c, src, dst, comm, &entry->plan));
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
     return tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace);
 }

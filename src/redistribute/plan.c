@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "comm/call.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
 #include "redistribute/staging.h"
@@ -40,12 +41,26 @@ static tsr_status check_options(const tsr_plan_options *options)
     return TSR_OK;
 }
 
+/* The communicator that a plan's meshes speak of; NULL if both are abstract. */
+static const tsr_comm *own_comm(const tsr_layout *src, const tsr_layout *dst)
+{
+    return tsr_mesh_comm(src->mesh) ? tsr_mesh_comm(src->mesh) : tsr_mesh_comm(dst->mesh);
+}
+
 static int64_t pick_rank(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
 {
     if (options && options->rank != TSR_RANK_DEFAULT)
         return options->rank;
-    const tsr_comm *comm = tsr_mesh_comm(src->mesh) ? tsr_mesh_comm(src->mesh) : tsr_mesh_comm(dst->mesh);
+    const tsr_comm *comm = own_comm(src, dst);
     return comm ? tsr_comm_rank(comm) : TSR_RANK_NONE;
+}
+
+static tsr_mode pick_mode(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+{
+    const tsr_comm *comm = own_comm(src, dst);
+    if (comm && !tsr_comm_is_direct(comm))
+        return TSR_MODE_MESSAGE;
+    return options ? options->mode : TSR_MODE_DIRECT;
 }
 
 static void locate(tsr_plan *plan)
@@ -102,7 +117,7 @@ tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const t
     plan->context = tsr_context_retain(src->context);
     plan->src = tsr_layout_retain((tsr_layout *)src);
     plan->dst = tsr_layout_retain((tsr_layout *)dst);
-    plan->mode = options ? options->mode : TSR_MODE_DIRECT;
+    plan->mode = pick_mode(src, dst, options);
     plan->rank = pick_rank(src, dst, options);
     const tsr_status status = build(plan);
     if (status != TSR_OK) {

@@ -61,8 +61,12 @@ static tsr_status list_ranks(const tsr_plan *plan, int comm_size, int **ranks, i
     return TSR_OK;
 }
 
-static tsr_status check_rank(const tsr_plan *plan, const tsr_comm *comm)
+static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
 {
+    if (plan->mode == TSR_MODE_DIRECT && !tsr_comm_is_direct(comm))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
+                              tsr_comm_engine(comm));
     if (plan->rank == tsr_comm_rank(comm))
         return TSR_OK;
     return tsr_status_set(
@@ -96,7 +100,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     int *ranks = NULL;
     tsr_rank_set set = {NULL, 0};
     if (local == TSR_OK)
-        local = check_rank(plan, comm);
+        local = check_comm(plan, comm);
     if (local == TSR_OK && (plan->in_src || plan->in_dst)) {
         local = list_ranks(plan, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
