@@ -1,32 +1,26 @@
 #include <tessera/sys/status.h>
 
+#include "base/options.h"
 #include "device/device.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
 #include "redistribute/execute.h"
 #include "tensor/dtensor.h"
 
-static tsr_status check_call(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
-                             const tsr_distribute_options *options, const tsr_dtensor *const *out)
+static tsr_status check_call(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements, int source_rank, bool has_out)
 {
-    if (!global || !placements || !out)
+    if (!global || !placements || !has_out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_tensor: %s is NULL",
                               !global       ? "global"
                               : !placements ? "placements"
                                             : "out");
     TSR_TRY(tsr_check_communicates(mesh, "tsr_distribute_tensor"));
-    if (!options)
-        return TSR_OK;
-    if (options->size != sizeof *options)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_options.size is %zu, not %zu: begin with TSR_DISTRIBUTE_OPTIONS_INIT",
-                              options->size, sizeof *options);
     const int ranks = tsr_comm_size(tsr_mesh_comm(mesh));
-    if (options->source_rank < -1 || options->source_rank >= ranks)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor that every rank has",
-            options->source_rank, ranks - 1);
-    return TSR_OK;
+    if (source_rank >= -1 && source_rank < ranks)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor that every rank has",
+                          source_rank, ranks - 1);
 }
 
 /* The whole tensor on every rank of `mesh`. */
@@ -67,10 +61,10 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
-/* A plan from a mesh of one rank. `local` is a failure with which this rank takes part. */
-static tsr_status scatter(const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y, tsr_status local)
+/* A plan from a mesh of one rank. `local` is a failure with which this rank takes part: `dst` and `y` are then NULL. */
+static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
+                          tsr_status local)
 {
-    tsr_comm *comm = tsr_mesh_comm(dst->mesh);
     tsr_plan *plan = NULL;
     if (local == TSR_OK)
         local = plan_scatter(global, source_rank, dst, &plan);
@@ -83,10 +77,11 @@ static tsr_status scatter(const tsr_tensor *global, int source_rank, const tsr_l
 }
 
 tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
-                                 const tsr_distribute_options *options, tsr_dtensor **out)
+                                 const tsr_distribute_options *given, tsr_dtensor **out)
 {
-    TSR_TRY(check_call(global, mesh, placements, options, (const tsr_dtensor *const *)out));
-    const int source_rank = options ? options->source_rank : -1;
+    tsr_distribute_options options = TSR_DISTRIBUTE_OPTIONS_INIT;
+    TSR_TRY(tsr_options_read("tsr_distribute_tensor", given, &options, sizeof options));
+    TSR_TRY(check_call(global, mesh, placements, options.source_rank, out != NULL));
     tsr_layout *layout = NULL;
     tsr_dtensor *y = NULL;
     tsr_status status = tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, &layout);
@@ -95,7 +90,7 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
     if (status == TSR_OK)
         status = tsr_dtensor_create(layout, global->device, &y);
     if (source_rank >= 0)
-        status = scatter(global, source_rank, layout, y, status);
+        status = scatter(tsr_mesh_comm(mesh), global, source_rank, layout, y, status);
     else if (status == TSR_OK)
         status = cut(global, y);
     tsr_layout_destroy(layout);

@@ -2,6 +2,7 @@
 
 #include <tessera/sys/status.h>
 
+#include "base/options.h"
 #include "device/allocation.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
@@ -76,17 +77,20 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
                               tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));
     bool fits = local->ndim == expected.ndim, empty = false;
     for (int dim = 0; dim < expected.ndim; dim++) {
-        fits = fits && local->shape[dim] == expected.shape[dim] && local->strides[dim] >= 0;
+        fits = fits && local->shape[dim] == expected.shape[dim];
         empty |= expected.shape[dim] == 0;
     }
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
     if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s (and strides are not negative)",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
                               tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
                               tsr_shape_print(expected.ndim, expected.shape, want));
     if (!fits)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has", local->ndim);
+    for (int dim = 0; dim < expected.ndim; dim++)
+        if (local->strides[dim] < 0)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
+                                  (long long)local->strides[dim]);
     if (!empty && !local->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
                               tsr_shape_print(expected.ndim, expected.shape, want));
@@ -98,20 +102,18 @@ static void describe_layout(const void *layout, char *text, size_t capacity)
     tsr_layout_describe(layout, text, capacity);
 }
 
-tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
-                                  tsr_dtensor **out)
+tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *given, tsr_dtensor **out)
 {
     if (!local || !layout || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL", !local ? "local" : !layout ? "layout" : "out");
-    if (options && options->size != sizeof *options)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_from_local_options.size is %zu, not %zu: begin with TSR_FROM_LOCAL_OPTIONS_INIT",
-                              options->size, sizeof *options);
+    tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
+    TSR_TRY(tsr_options_read("tsr_dtensor_from_local", given, &options, sizeof options));
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
     tsr_status status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
         status = wrap(layout, local, &dtensor);
-    if (options && options->check)
+    if (options.check)
         status = tsr_mesh_agree(layout->mesh, layout->hash, status, describe_layout, layout);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(dtensor);

@@ -249,7 +249,7 @@ static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
     TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_I32, &integers));
     CHECK_ERROR(tsr_distribute_file("/nonexistent/weights", 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, "/nonexistent/weights");
     CHECK_ERROR(tsr_distribute_file(file_path, 1000, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, file_path);
-    CHECK_ERROR(tsr_distribute_file(file_path, INT64_MAX - 3, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, NULL);
+    CHECK_ERROR(tsr_distribute_file(file_path, INT64_MAX - 3, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_IO, file_path);
     CHECK_ERROR(tsr_distribute_file(file_path, -1, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, "-1");
     CHECK_ERROR(tsr_distribute_file(NULL, 0, TSR_F32, layout, &bytes_read, &x), TSR_ERROR_ARGUMENT, "path");
     CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_F32, NULL, &bytes_read, &x), TSR_ERROR_ARGUMENT, "layout");
