@@ -85,8 +85,8 @@ static void make_problem(uint64_t *seed, problem *p, arrangement how)
     }
     r->src = p->src_data;
     r->dst = p->dst_data;
-    r->src_strides = p->src_strides;
-    r->dst_strides = p->dst_strides;
+    r->src_strides = (const int64_t(*)[TSR_MAX_DIMS])p->src_strides;
+    r->dst_strides = (const int64_t(*)[TSR_MAX_DIMS])p->dst_strides;
 }
 
 static void free_problem(const problem *p)
