@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "comm/call.h"
 #include "mesh/geometry.h"
@@ -27,11 +28,6 @@ static tsr_status check_layouts(const tsr_layout *src, const tsr_layout *dst, bo
 
 static tsr_status check_options(const tsr_plan_options *options)
 {
-    if (!options)
-        return TSR_OK;
-    if (options->size != sizeof *options)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.size is %zu, not %zu: begin with TSR_PLAN_OPTIONS_INIT", options->size,
-                              sizeof *options);
     if (options->rank < TSR_RANK_DEFAULT || options->rank > INT_MAX)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
                               (long long)options->rank);
@@ -49,7 +45,7 @@ static const tsr_comm *own_comm(const tsr_layout *src, const tsr_layout *dst)
 
 static int64_t pick_rank(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
 {
-    if (options && options->rank != TSR_RANK_DEFAULT)
+    if (options->rank != TSR_RANK_DEFAULT)
         return options->rank;
     const tsr_comm *comm = own_comm(src, dst);
     return comm ? tsr_comm_rank(comm) : TSR_RANK_NONE;
@@ -60,7 +56,7 @@ static tsr_mode pick_mode(const tsr_layout *src, const tsr_layout *dst, const ts
     const tsr_comm *comm = own_comm(src, dst);
     if (comm && !tsr_comm_is_direct(comm))
         return TSR_MODE_MESSAGE;
-    return options ? options->mode : TSR_MODE_DIRECT;
+    return options->mode;
 }
 
 static void locate(tsr_plan *plan)
@@ -106,10 +102,12 @@ static tsr_status build(tsr_plan *plan)
     return TSR_OK;
 }
 
-tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
+tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *given, tsr_plan **out)
 {
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     TSR_TRY(check_layouts(src, dst, out != NULL));
-    TSR_TRY(check_options(options));
+    TSR_TRY(tsr_options_read("tsr_plan_create", given, &options, sizeof options));
+    TSR_TRY(check_options(&options));
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(src->context, sizeof(tsr_plan), &memory));
     tsr_plan *plan = memory;
@@ -117,8 +115,8 @@ tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const t
     plan->context = tsr_context_retain(src->context);
     plan->src = tsr_layout_retain((tsr_layout *)src);
     plan->dst = tsr_layout_retain((tsr_layout *)dst);
-    plan->mode = pick_mode(src, dst, options);
-    plan->rank = pick_rank(src, dst, options);
+    plan->mode = pick_mode(src, dst, &options);
+    plan->rank = pick_rank(src, dst, &options);
     const tsr_status status = build(plan);
     if (status != TSR_OK) {
         tsr_plan_destroy(plan);

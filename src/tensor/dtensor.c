@@ -52,11 +52,24 @@ static tsr_status allocate_local(tsr_dtensor *dtensor)
     return TSR_OK;
 }
 
+static tsr_status check_device(const tsr_layout *layout, tsr_device device)
+{
+    const tsr_device_ops ops = tsr_device_resolve(layout->context, device);
+    int count = 0;
+    const char *reason = NULL;
+    TSR_TRY(ops.table->count(ops.self, &count, &reason));
+    if (device.index >= 0 && device.index < count)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "device %s:%d: there %s %d of the kind, counted from 0%s%s", ops.table->name, device.index,
+                          count == 1 ? "is" : "are", count, reason ? ": " : "", reason ? reason : "");
+}
+
 tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out)
 {
     if (!layout || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_create: %s is NULL", !layout ? "layout" : "out");
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_create"));
+    TSR_TRY(check_device(layout, device));
     const tsr_tensor local = tsr_local_tensor(layout, device);
     tsr_dtensor *dtensor;
     TSR_TRY(wrap(layout, &local, &dtensor));
@@ -109,7 +122,9 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
     tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_dtensor_from_local", given, &options, sizeof options));
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
-    tsr_status status = check_local(local, layout);
+    tsr_status status = check_device(layout, local->device);
+    if (status == TSR_OK)
+        status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
         status = wrap(layout, local, &dtensor);
