@@ -89,8 +89,8 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
         return status;
     if (status == TSR_OK)
         status = tsr_dtensor_create(layout, global->device, &y);
-    if (source_rank >= 0)
-        status = scatter(tsr_mesh_comm(mesh), global, source_rank, layout, y, status);
+    if (options.source_rank >= 0)
+        status = scatter(tsr_mesh_comm(mesh), global, options.source_rank, layout, y, status);
     else if (status == TSR_OK)
         status = cut(global, y);
     tsr_layout_destroy(layout);
