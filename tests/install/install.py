@@ -62,10 +62,9 @@ def archives_only(destination, copy):
 
 
 def installed_files(report, destination, source):
-    include = source / "include"
+    include, installed = source / "include", find(destination, "include")
     report.check("headers are there, all of them",
-                 (header.name for header in tree.headers(source) if not find(destination, "tessera").is_dir() or
-                  not (next(destination.rglob("include")) / header.relative_to(include)).is_file()))
+                 (header.name for header in tree.headers(source) if not (installed / header.relative_to(include)).is_file()))
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     there = [str(path.relative_to(destination)) for path in destination.rglob("*") if path.is_file() or path.is_symlink()]
