@@ -271,6 +271,9 @@ static tsr_status borrow_memory(tsr_comm *comm, void *arg)
     bad = local;
     bad.strides[0] = -1;
     CHECK_ERROR(tsr_dtensor_from_local(&bad, layout, NULL, &x), TSR_ERROR_ARGUMENT, "-1");
+    bad = local;
+    bad.device.index = 1;
+    CHECK_ERROR(tsr_dtensor_from_local(&bad, layout, NULL, &x), TSR_ERROR_ARGUMENT, "host:1");
     CHECK_ERROR(tsr_dtensor_from_local(NULL, layout, NULL, &x), TSR_ERROR_ARGUMENT, "local");
     CHECK_ERROR(tsr_dtensor_from_local(&local, NULL, NULL, &x), TSR_ERROR_ARGUMENT, "layout");
     CHECK_ERROR(tsr_dtensor_from_local(&local, layout, NULL, NULL), TSR_ERROR_ARGUMENT, "out");
@@ -402,7 +405,7 @@ static tsr_status mismatch(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_dtensor_create(NULL, tsr_device_host(), &z), TSR_ERROR_ARGUMENT, "layout");
     CHECK_ERROR(tsr_dtensor_create(base, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT, "out");
     const tsr_device odd = {NULL, 3};
-    CHECK_ERROR(tsr_dtensor_create(base, odd, &z), TSR_ERROR_ARGUMENT, "3");
+    CHECK_ERROR(tsr_dtensor_create(base, odd, &z), TSR_ERROR_ARGUMENT, "host:3");
     tsr_layout *abstract = NULL;
     TSR_TRY(layout_over(NULL, "2", "8x8", "S(0)", TSR_F32, &abstract));
     CHECK_ERROR(tsr_dtensor_create(abstract, tsr_device_host(), &z), TSR_ERROR_ARGUMENT, "abstract");
