@@ -82,8 +82,8 @@ typedef struct tsr_device_table {
     tsr_status (*fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream);                      /**< required */
     tsr_status (*reduce)(void *self, int index, const tsr_box_reduce *reduce, tsr_stream stream);                /**< required */
 
-    /** Required. Contiguous; between floating types, rounding once to nearest even; NaN as a reduction yields it. Equal types: a copy, every
-     * bit kept. `dst` and `src` do not overlap. TSR_ERROR_UNSUPPORTED: another type. */
+    /** Required. Contiguous; between floating types, rounding once to nearest even; NaN as a reduction yields it. Equal types: a copy,
+     * every bit kept. `dst` and `src` do not overlap. TSR_ERROR_UNSUPPORTED: another type. */
     tsr_status (*convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
                           tsr_stream stream);
 
