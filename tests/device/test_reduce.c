@@ -213,7 +213,7 @@ static void reduce_in_place(uint64_t seed, problem *p)
 {
     p->reduce.ndim = 2;
     p->reduce.shape[0] = 3;
-    p->reduce.shape[1] = 700;
+    p->reduce.shape[1] = 200;
     p->reduce.dst_count = 2;
     for (p->in_place = 0; p->in_place < p->reduce.src_count; p->in_place++)
         run_problem(seed, p, ARRANGED_WITH_GAPS);
