@@ -4,7 +4,6 @@
 #include "npy.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,21 +66,35 @@ static int make_folders(output *o)
     return status;
 }
 
-static void block_signals(sigset_t *before)
+/** Signals that end the program and can be waited with. */
+static const int enders[OUTPUT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+
+/** The one that came since output_begin(). A handler, because a blocked signal would go to any thread that does not block it. */
+static volatile sig_atomic_t came;
+
+static void remember(int signal)
 {
-    sigset_t enders;
-    sigemptyset(&enders);
-    sigaddset(&enders, SIGINT);
-    sigaddset(&enders, SIGTERM);
-    sigaddset(&enders, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &enders, before);
+    came = signal;
 }
 
-static bool is_interrupted(void)
+static void hold_signals(output *o)
 {
-    sigset_t pending;
-    return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGHUP) == 1);
+    struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
+    came = 0;
+    for (int i = 0; i < OUTPUT_SIGNALS; i++) {
+        sigaction(enders[i], NULL, &o->before[i]);
+        if (o->before[i].sa_handler != SIG_IGN)
+            sigaction(enders[i], &action, NULL);
+    }
+}
+
+/** What came in between acts now. */
+static void release_signals(const output *o)
+{
+    for (int i = 0; i < OUTPUT_SIGNALS; i++)
+        sigaction(enders[i], &o->before[i], NULL);
+    if (came != 0)
+        raise(came);
 }
 
 static void finish(output *o)
@@ -89,13 +102,13 @@ static void finish(output *o)
     for (size_t i = 0; i < o->count; i++)
         free(o->names[i]);
     free(o->names);
-    pthread_sigmask(SIG_SETMASK, &o->signals, NULL);
+    release_signals(o);
 }
 
 int output_begin(const char *directory, output *out)
 {
     output o = {.directory = directory};
-    block_signals(&o.signals);
+    hold_signals(&o);
     const int status = make_folders(&o);
     if (status == EXIT_DONE)
         *out = o;
@@ -120,13 +133,15 @@ static bool add_name(output *o, const char *name)
         return false;
     o->names = names;
     names[o->count] = strdup(name);
-    o->count += names[o->count] != NULL;
-    return names[o->count - 1] != NULL;
+    if (names[o->count] == NULL)
+        return false;
+    o->count++;
+    return true;
 }
 
 int output_add(output *o, const char *name, const tsr_tensor *tensor)
 {
-    if (is_interrupted())
+    if (came != 0)
         return complain(EXIT_REFUSED, "interrupted; nothing is left in %s", o->directory);
     char *const path = file_path(o, name, false);
     int status = EXIT_DONE;

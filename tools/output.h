@@ -2,7 +2,8 @@
  * A folder that gets all of a set of files, or none.
  *
  * Files are written under names that begin with a dot and get their own at the end. Signals that would end the program wait from
- * output_begin() to the end, so that nothing is left behind. Functions return the tool's exit status, having complained.
+ * output_begin() to the end, so that nothing is left behind; one output at a time. Functions return the tool's exit status, having
+ * complained.
  */
 #ifndef TESSERA_TOOLS_OUTPUT_H
 #define TESSERA_TOOLS_OUTPUT_H
@@ -12,13 +13,15 @@
 #include <stddef.h>
 #include <tessera/tensor.h>
 
+#define OUTPUT_SIGNALS 3
+
 typedef struct output {
     const char *directory;
-    size_t made;      /**< how many folders of the path are ours, from its end */
-    char **names;     /**< of the files so far, within the folder */
-    size_t count;     /**< how many they are */
-    size_t published; /**< how many have their own name already */
-    sigset_t signals; /**< what was blocked before */
+    size_t made;                             /**< how many folders of the path are ours, from its end */
+    char **names;                            /**< of the files so far, within the folder */
+    size_t count;                            /**< how many they are */
+    size_t published;                        /**< how many have their own name already */
+    struct sigaction before[OUTPUT_SIGNALS]; /**< what the signals did */
 } output;
 
 /** Refuses, before any work is done, a folder that could not be written. */

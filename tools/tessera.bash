@@ -1,0 +1,50 @@
+# bash completion for tessera
+
+_tessera_values() {
+    case "$1" in
+    --dtype) echo f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128 ;;
+    --mode) echo direct message ;;
+    --engine) echo threads mpi ;;
+    --device) echo host cuda ;;
+    --placements | --from | --to) echo R P 'S\(0\)' 'S\(1\)' ;;
+    esac
+}
+
+_tessera_options() {
+    case "$1" in
+    info) echo --json ;;
+    layout) echo --mesh --shape --placements --dtype --json ;;
+    redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
+    "bench redistribute") echo --mesh --shape --from --to --dtype --iterations --mode --engine --device --json ;;
+    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json ;;
+    "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json ;;
+    esac
+    echo --help
+}
+
+_tessera() {
+    local current=$2 previous=$3 command=${COMP_WORDS[1]}
+    COMPREPLY=()
+    if [[ $COMP_CWORD -eq 1 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "info layout redistribute bench --help --version" -- "$current")
+        return
+    fi
+    if [[ $command == bench ]]; then
+        if [[ $COMP_CWORD -eq 2 ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch --help" -- "$current")
+            return
+        fi
+        command="bench ${COMP_WORDS[2]}"
+    fi
+    case "$previous" in
+    --input) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    --input-shards | --output) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    --dtype | --mode | --engine | --device | --placements | --from | --to)
+        mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
+        ;;
+    --mesh | --shape | --tokens | --hidden | --intermediate | --iterations) ;;
+    *) mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current") ;;
+    esac
+}
+
+complete -o filenames -F _tessera tessera

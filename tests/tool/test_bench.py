@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""The benchmarks: their fields, that figures belong together, and that results are right. Nothing here is timed."""
+import itertools
+import math
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+SPREAD = {"median", "min", "max"}
+MOVE_FIELDS = {"bench": "redistribute", "engine": "threads", "device": "host", "mode": "direct"}
+
+
+def check_spread(name, spread):
+    wrong = harness.different(f"fields of {name}", set(spread), SPREAD)
+    return wrong + harness.different(f"{name} is in order", 0 < spread["min"] <= spread["median"] <= spread["max"], True)
+
+
+def close(what, found, wanted):
+    return [] if math.isclose(found, wanted, rel_tol=1e-6) else [f"{what}: {found} instead of {wanted}"]
+
+
+def move(mesh, shape, source, target, dtype="f32", mode="direct", payload=None):
+    found = tool.json("bench", "redistribute", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--dtype", dtype, "--mode",
+                      mode, "--iterations", "2")
+    wrong = [f"{k}: {found.get(k)!r}" for k, v in {**MOVE_FIELDS, "mode": mode}.items() if found.get(k) != v]
+    wrong += harness.different("from, to", (found["from"], found["to"]), (source, target)) + harness.different("dtype", found["dtype"], dtype)
+    wrong += check_spread("seconds", found["seconds"]) + harness.different("wrong", found["wrong"], 0)
+    wrong += harness.different("iterations", found["iterations"], 2) + harness.different("mesh", found["mesh"], mesh)
+    wrong += close("bandwidth", found["bandwidth"], found["payload_bytes"] / found["seconds"]["median"])
+    if found["peak_bandwidth"] > 0:
+        wrong += close("of_peak", found["of_peak"], found["bandwidth"] / found["peak_bandwidth"])
+    if payload is not None:
+        wrong += harness.different("payload", found["payload_bytes"], payload)
+    return wrong
+
+
+def move_table():
+    done = tool.run("bench", "redistribute", "--mesh", "2", "--shape", "64x64", "--from", "S(0)", "--to", "R", "--iterations", "2")
+    columns = done.stdout.splitlines()[2].lstrip("#").split()
+    values = done.stdout.splitlines()[4].split()
+    return (harness.different("columns", columns, ["size", "count", "type", "time", "algbw", "busbw", "#wrong"]) +
+            harness.different("size, count, type, #wrong", values[:3] + values[6:], ["16384", "4096", "f32", "0"]))
+
+
+def linear(mesh, dtype, ranks):
+    done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", 8, "--hidden", 12, "--intermediate", 20, "--dtype", dtype, "--iterations", 2,
+                    "--json")
+    lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("passes", [l["pass"] for l in lines], ["forward", "backward"])
+    for line in lines:
+        fixed = {"bench": "linear", "engine": "threads", "device": "host", "ranks": ranks, "mesh": mesh, "tokens": 8, "hidden": 12,
+                 "intermediate": 20, "dtype": dtype}
+        wrong += [f"{k}: {line.get(k)!r} instead of {v!r}" for k, v in fixed.items() if line.get(k) != v]
+        wrong += check_spread("seconds", line["seconds"]) + check_spread("gemm_seconds", line["gemm_seconds"])
+        wrong += close("of_gemm", line["of_gemm"], line["gemm_seconds"]["median"] / line["seconds"]["median"])
+    return wrong
+
+
+def dispatch(mesh, shape, source, target):
+    found = tool.json("bench", "dispatch", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--iterations", "5")
+    fixed = {"bench": "dispatch", "engine": "threads", "ranks": 2, "mesh": mesh, "shape": [int(n) for n in shape.split("x")], "dtype": "f32",
+             "from": source, "to": target, "calls": 5}
+    return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + check_spread("seconds", found["seconds"])
+
+
+def dispatch_of_itself():
+    """Without --iterations the ranks agree on a number of calls."""
+    found = tool.json("bench", "dispatch", "--mesh", "2", "--shape", "16", "--from", "S(0)", "--to", "R")
+    return harness.different("calls", found["calls"] >= 1, True)
+
+
+for source, target in itertools.product(["R", "P", "S(0)", "S(1)", "S(1;interleave=2)"], repeat=2):
+    tool.case(f"3 ranks, {source} -> {target} is right", move, "3", "31x13", source, target)
+PAIRS = [("S(0),S(1)", "S(1),S(0)"), ("P,P", "R,S(0)"), ("P,S(0)", "S(0),P"), ("S(0),S(0)", "P,P"), ("R,S(0)", "R,P"), ("S(1),P", "S(1),R"),
+         ("P,R", "P,S(0)"), ("S(0)[1],S(0)[0]", "S(0),S(0)"), ("P(max),P(max)", "R,P(max)"), ("P(avg),P", "R,R"), ("P(min),R", "S(0),P(prod)")]
+for source, target in PAIRS:
+    for mode in ("direct", "message"):
+        tool.case(f"2x3 ranks, {source} -> {target} is right, {mode}", move, "2x3", "12x10", source, target, "f32", mode)
+OPS = {"f64": "sum avg min max prod", "f16": "sum avg min max prod", "bf16": "sum avg min max prod", "f8e4m3": "sum avg min max prod",
+       "f8e5m2": "sum avg min max prod", "i64": "sum min max prod", "i8": "sum min max prod", "u8": "sum min max prod", "u16": "sum min max prod",
+       "bool": "min max", "c64": "sum avg prod", "c128": "sum avg prod"}
+for dtype, ops in OPS.items():
+    for op in ops.split():
+        partial = "P" if op == "sum" else f"P({op})"
+        tool.case(f"{dtype}, {partial} -> S(0) is right", move, "3", "7x5", partial, "S(0)", dtype)
+        tool.case(f"{dtype}, R -> {partial} is right", move, "3", "7x5", "R", partial, dtype)
+tool.case("the payload is what all destinations hold", move, "4", "16x16", "S(0)", "R", "f32", "direct", 4 * 16 * 16 * 4)
+tool.case("an empty tensor", move, "2", "0x4", "S(0)", "R", "f32", "direct", 0)
+tool.case("a scalar", move, "2", "scalar", "P", "R", "f64", "direct", 16)
+tool.case("a mesh of other ranks", move, "2@[2,0]", "8x8", "S(0)", "S(1)")
+tool.case("the table has nccl-tests' columns", move_table)
+if tool.run("bench", "linear", "--help").returncode == 0:
+    for mesh, ranks in (("1", 1), ("2", 2), ("3", 3), ("dp=2,tp=2", 4)):
+        for dtype in ("f32", "f64"):
+            tool.case(f"linear on {mesh}, {dtype}", linear, mesh, dtype, ranks)
+else:
+    tool.report.skip("linear layers", "this build has no BLAS")
+for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
+    tool.case(f"dispatch of {source} -> {target}", dispatch, "2", "16x4", source, target)
+tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
+tool.report.finish()

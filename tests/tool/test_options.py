@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Exit statuses and error lines; and that help, manual page and completion know every command and option."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+folder = pathlib.Path(sys.argv[2])
+LAYOUT = {"--mesh": "2", "--shape": "4", "--placements": "R"}
+MOVE = {"--mesh": "2", "--shape": "4", "--from": "R", "--to": "S(0)"}
+
+
+def with_options(command, options, **changes):
+    options = {**options, **{"--" + name: value for name, value in changes.items()}}
+    return [*command, *(word for pair in options.items() if pair[1] is not None for word in pair)]
+
+
+def layout(**changes):
+    return with_options(["layout"], LAYOUT, **changes)
+
+
+def bench(kind, **changes):
+    return with_options(["bench", kind], MOVE, **changes)
+
+
+USAGE = [
+    ([], ["no command"]), (["nothing"], ["nothing"]), (["bench"], ["bench"]), (["bench", "plan"], ["plan"]), (["--nothing"], ["--nothing"]),
+    (layout(mesh=None), ["--mesh"]), (layout(shape=None), ["--shape"]), (layout(placements=None), ["--placements"]),
+    (layout(nothing="1"), ["--nothing"]), (layout(to="R"), ["--to"]), (["layout", "--mesh"], ["--mesh", "value"]),
+    (["layout", "--json=yes"], ["--json", "no value"]), (["layout", "-m", "2"], ["-m"]), (layout() + ["more"], ["more"]),
+    (layout() + ["a\nb"], ["a?b"]),
+    (layout(mesh=""), []), (layout(mesh="2x"), []), (layout(mesh="x2"), []), (layout(mesh="-2"), []), (layout(mesh="2@"), []),
+    (layout(mesh="2@[0"), []), (layout(mesh="dp2,tp=2"), []), (layout(mesh="dp=2,2"), []), (layout(mesh="2.5"), []),
+    (layout(shape=""), []), (layout(shape="4x"), []), (layout(shape="x4"), []), (layout(shape="-4"), []), (layout(shape="4 x 4"), []),
+    (layout(shape="99999999999999999999"), []), (layout(shape="Scalar"), []), (layout(shape="0x10z"), []),
+    (layout(placements=""), []), (layout(placements="Q"), []), (layout(placements="S"), []), (layout(placements="S(-1)"), []),
+    (layout(placements="S(0"), []), (layout(placements="R,"), []), (layout(placements="P(median)"), []),
+    (layout(placements="S(0;units=2)"), []), (layout(dtype="float32"), ["float32"]), (layout(dtype=""), []),
+    (bench("redistribute", mode="fast"), ["fast"]), (bench("redistribute", engine="nothing"), ["nothing"]),
+    (bench("redistribute", device="nothing"), ["nothing"]), (bench("redistribute", iterations="0x10"), ["0x10"]),
+    (bench("redistribute", iterations="-1"), ["-1"]), (bench("dispatch", iterations=""), []), (bench("dispatch", mode="direct"), ["--mode"]),
+    (bench("linear"), ["--shape"]), (["bench", "linear", "--mesh", "2"], ["--tokens"]),
+    (with_options(["redistribute"], MOVE, output="out"), ["--input"]),
+    (with_options(["redistribute"], MOVE, output="out", **{"input": "a", "input-shards": "b"}), ["--input"]),
+]
+REFUSED = [
+    (layout(mesh="2x0", placements="R,R"), []), (layout(mesh="a=2,a=2", placements="R,R"), []), (layout(mesh="2@[0,0]"), []),
+    (layout(mesh="2@[0,1,2]"), []), (layout(shape="1x1x1x1x1x1x1x1x1"), ["9 dims"]), (layout(shape="4294967296x4294967296"), []),
+    (layout(placements="S(1)"), ["1"]), (layout(placements="R,R"), []), (layout(placements="P(avg)", dtype="i32"), []),
+    (layout(placements="S(0;sizes=1,2)"), []), (layout(placements="S(0;interleave=2;blocks=2,2)"), []),
+    (layout(mesh="2x2", placements="S(0)[0],S(0)[0]"), []), (layout(mesh="2x2", placements="P(max),P(min)"), []),
+    (bench("redistribute", engine="mpi"), ["mpi", "libtessera-mpi"]), (bench("redistribute", device="cuda"), ["cuda", "libtessera-cuda"]),
+    (bench("redistribute", iterations="0"), ["0"]), (bench("redistribute", iterations="9000000000"), ["9000000000"]),
+    (bench("redistribute", mesh="2@100000"), ["100001"]), (bench("dispatch", mesh="65536"), ["65535"]),
+    (["bench", "linear", "--mesh", "2", "--tokens", "1", "--hidden", "2", "--intermediate", "2", "--dtype", "bf16"], ["bf16"]),
+    (with_options(["redistribute"], {**MOVE, "--shape": None}, input="/nowhere/x.npy", output="/tmp"), ["/nowhere/x.npy"]),
+    (with_options(["redistribute"], {**MOVE, "--shape": None}, input="x.npy", output="/dev/null"), ["/dev/null"]),
+]
+
+
+def commands():
+    return [name.strip() for name in re.findall(r"^  tessera ((?:\w+ ?)+?)  ", tool.run("--help").stdout, re.M)]
+
+
+def options(command):
+    return sorted(set(re.findall(r"^ +(--[a-z-]+)", tool.run(*command.split(), "--help").stdout, re.M)))
+
+
+def completions(*words):
+    """What bash offers after these words, the last of which is being typed."""
+    script = f"""source {folder / 'tessera.bash'}
+COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()
+_tessera tessera "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD-1]}}"; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    return sorted(word.strip() for word in subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split())
+
+
+def help_of(command):
+    done = tool.run(*command.split(), "--help")
+    examples = [line for line in done.stdout.split("Examples:\n")[-1].splitlines() if line.startswith("  tessera " + command)]
+    return (harness.different("exit status", done.returncode, 0) + harness.different("standard error", done.stderr, "") +
+            harness.different("it has examples", bool(examples), True) + harness.different("--help", "--help" in options(command), True))
+
+
+def manual_knows(command):
+    page = (folder / "tessera.1").read_text().replace("\\-", "-")
+    wrong = [] if re.search(rf"^\.SS tessera {command}$", page, re.M) else [f"no .SS tessera {command}"]
+    section = re.split(rf"^\.SS tessera {command}$", page, flags=re.M)[-1]
+    section = re.split(r"^\.S[SH] ", section, flags=re.M)[0]
+    return wrong + [name for name in options(command) if name != "--help" and name not in section]
+
+
+def completion_knows(command):
+    return harness.different("options", completions("tessera", *command.split(), "--"), options(command))
+
+
+def manual_renders():
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", folder / "tessera.1"], capture_output=True, text=True)
+    return harness.different("groff", (done.returncode, done.stderr), (0, ""))
+
+
+def full_device():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([tool.path, "info"], stdout=full, stderr=subprocess.PIPE, text=True)
+    return harness.different("exit status", done.returncode, 1) + harness.different("sentence", done.stderr.startswith("tessera: "), True)
+
+
+for arguments, mentions in USAGE:
+    tool.refuses(2, arguments, mentions)
+for arguments, mentions in REFUSED:
+    tool.refuses(1, arguments, mentions)
+tool.case("there are commands", lambda: harness.different("commands", {"info", "layout", "redistribute", "bench redistribute", "bench dispatch"}
+                                                          - set(commands()), set()))
+for name in commands():
+    tool.case(f"{name} --help has examples", help_of, name)
+    tool.case(f"the manual page knows {name} and all its options", manual_knows, name)
+    tool.case(f"completion knows all options of {name}", completion_knows, name)
+tool.case("bench --help lists the benchmarks", lambda: [n for n in commands() if n.startswith("bench") and n not in tool.run("bench", "--help").stdout])
+tool.case("completion offers every command", lambda: harness.different(
+    "commands", completions("tessera", ""), sorted({n.split()[0] for n in commands()} | {"--help", "--version"})))
+tool.case("completion offers every benchmark", lambda: harness.different(
+    "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if " " in n] + ["--help"])))
+tool.case("completion offers dtypes", lambda: harness.different("f1..", completions("tessera", "layout", "--dtype", "f1"), ["f16"]))
+tool.case("completion offers modes", lambda: harness.different("modes", completions("tessera", "redistribute", "--mode", ""), ["direct", "message"]))
+try:
+    subprocess.run(["groff", "--version"], capture_output=True, check=True)
+    tool.case("the manual page is rendered without a warning", manual_renders)
+except (OSError, subprocess.CalledProcessError):
+    tool.report.skip("the manual page is rendered without a warning", "there is no groff")
+tool.case("standard output that is full is a failure", full_device)
+tool.case("an option may be given as --name=value", lambda: harness.different("shape", tool.json(
+    "layout", "--mesh=2", "--shape=4", "--placements=S(0)")["shape"], [4]))
+tool.report.finish()
