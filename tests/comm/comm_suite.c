@@ -1,0 +1,67 @@
+#include "comm_suite.h"
+
+#include "message_engine.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A program that takes longer has hung: the slowest takes a few seconds, and sanitizers slow it down twentyfold. */
+#define WATCHDOG_SECONDS 240
+
+static const comm_engine engines[] = {
+    {"threads", tsr_threads_run, true},
+    {"messages", message_engine_run, false},
+    {"own", message_engine_run_own, false}, /* messages, with collectives of the engine's own */
+};
+
+const comm_engine *suite_engine;
+
+void suite_start(int count, char **arguments)
+{
+    const char *engine = count > 1 ? arguments[1] : engines[0].name;
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(engines[i].name, engine) == 0)
+            suite_engine = &engines[i];
+    if (!suite_engine) {
+        fprintf(stderr, "no engine is called %s\n", engine);
+        exit(2);
+    }
+    alarm(WATCHDOG_SECONDS);
+}
+
+void suite_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
+{
+    const tsr_status status = suite_engine->run(nranks, body, arg, options);
+    if (status != TSR_OK)
+        fail_msg("%s with %d ranks: %s: %s", suite_engine->name, nranks, tsr_status_name(status), tsr_status_message());
+}
+
+void suite_run(int nranks, tsr_rank_main *body, void *arg)
+{
+    suite_run_with(nranks, body, arg, NULL);
+}
+
+tsr_status suite_check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line)
+{
+    const char *message = status == TSR_OK ? "" : tsr_status_message();
+    if (status == wanted && strstr(message, part))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: gave %s (%s), not %s naming \"%s\"", file, line, tsr_status_name(status), message,
+                          tsr_status_name(wanted), part);
+}
+
+tsr_status suite_check_usable(tsr_comm *comm)
+{
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    int32_t mine = rank + 1, sum = 0;
+    TSR_TRY(tsr_comm_all_reduce(comm, &mine, &sum, 1, TSR_I32, TSR_SUM, tsr_device_host(), NULL));
+    CHECK(sum == size * (size + 1) / 2);
+    return tsr_comm_barrier(comm);
+}
+
+void suite_sleep(int milliseconds)
+{
+    const struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    nanosleep(&time, NULL);
+}

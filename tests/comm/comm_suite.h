@@ -1,0 +1,51 @@
+/** What the conformance tests of communicators share: engines that are tested alike, and checks that ranks can make. */
+#ifndef TESTS_COMM_SUITE_H
+#define TESTS_COMM_SUITE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <tessera/sys/comm.h>
+#include <tessera/sys/status.h>
+
+#include <cmocka.h>
+
+/** An engine under test: how it runs a program on n ranks, as tsr_threads_run() does. */
+typedef struct comm_engine {
+    const char *name;
+    tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
+    bool direct; /**< tsr_comm_exchange() too compares what ranks call */
+} comm_engine;
+
+/** The engine that the program's argument names ("threads", "messages", "own"). */
+extern const comm_engine *suite_engine;
+
+/** For main(): takes the engine's name and starts a watchdog that ends a program that hangs. */
+void suite_start(int count, char **arguments);
+
+/** Runs `body` on `nranks` ranks of the engine and fails the running test with the sentence of the rank that failed. */
+void suite_run(int nranks, tsr_rank_main *body, void *arg);
+void suite_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
+
+/** Ends the rank's program, with the place and the condition as its sentence, unless `condition` holds. */
+#define CHECK(condition)                                                                                                                   \
+    do {                                                                                                                                   \
+        if (!(condition))                                                                                                                  \
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: not true: %s", __FILE__, __LINE__, #condition);                              \
+    } while (0)
+
+/** Ends the rank's program unless `call` returns `wanted` with a sentence that holds `part`. */
+#define CHECK_ERROR(call, wanted, part) TSR_TRY(suite_check_error((call), (wanted), (part), __FILE__, __LINE__))
+
+tsr_status suite_check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line);
+
+/** Collective: the communicator still moves and reduces. */
+tsr_status suite_check_usable(tsr_comm *comm);
+
+/** Milliseconds of sleep. */
+void suite_sleep(int milliseconds);
+
+#endif

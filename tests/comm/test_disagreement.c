@@ -1,0 +1,282 @@
+/*
+ * Ranks that call different things: every rank gets TSR_ERROR_ARGUMENT with the same sentence, which names the lowest rank that differs
+ * from rank 0 and quotes both, and the communicator goes on.
+ */
+#include "comm_suite.h"
+
+#include <stdio.h>
+
+enum { MOST_RANKS = 5, SENTENCE = 1024, BUFFER = 64 };
+
+/* One call with fixed arguments. */
+typedef tsr_status small_call(tsr_comm *comm);
+
+static double buffers[MOST_RANKS][2][BUFFER];
+
+static double *send_of(tsr_comm *comm)
+{
+    return buffers[tsr_comm_rank(comm)][0];
+}
+
+static double *receive_of(tsr_comm *comm)
+{
+    return buffers[tsr_comm_rank(comm)][1];
+}
+
+static tsr_status sum_three(tsr_comm *comm)
+{
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+}
+
+static tsr_status sum_four(tsr_comm *comm)
+{
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 4, TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+}
+
+static tsr_status sum_three_integers(tsr_comm *comm)
+{
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, TSR_I32, TSR_SUM, tsr_device_host(), NULL);
+}
+
+static tsr_status largest_three(tsr_comm *comm)
+{
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, TSR_F32, TSR_MAX, tsr_device_host(), NULL);
+}
+
+static tsr_status gather_three(tsr_comm *comm)
+{
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), 3, NULL, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status gather_by_counts(tsr_comm *comm)
+{
+    static const int64_t counts[MOST_RANKS] = {3, 3, 3, 3, 3};
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), 0, counts, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status gather_by_other_counts(tsr_comm *comm)
+{
+    static const int64_t counts[MOST_RANKS] = {3, 2, 3, 3, 3};
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), 0, counts, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status broadcast_from_first(tsr_comm *comm)
+{
+    return tsr_comm_broadcast(comm, receive_of(comm), 3, TSR_F32, 0, tsr_device_host(), NULL);
+}
+
+static tsr_status broadcast_from_second(tsr_comm *comm)
+{
+    return tsr_comm_broadcast(comm, receive_of(comm), 3, TSR_F32, 1, tsr_device_host(), NULL);
+}
+
+static tsr_status scatter_from_first(tsr_comm *comm)
+{
+    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 3, NULL, TSR_F32, 0, tsr_device_host(), NULL);
+}
+
+static tsr_status swap_three(tsr_comm *comm)
+{
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 3, NULL, NULL, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status meet_all(tsr_comm *comm)
+{
+    return tsr_comm_barrier(comm);
+}
+
+static tsr_status split_in_two(tsr_comm *comm)
+{
+    tsr_comm *part = NULL;
+    const tsr_status status = tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &part);
+    tsr_comm_destroy(part);
+    return status;
+}
+
+static tsr_status exchange_nothing(tsr_comm *comm)
+{
+    return tsr_comm_exchange(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL);
+}
+
+typedef struct dispute {
+    small_call *usual, *odd;
+    const char *usual_words, *odd_words; /* NULL where a message engine's own calls are what differs */
+    bool direct_only;                    /* where a message engine compares nothing before it sends */
+} dispute;
+
+static const dispute disputes[] = {
+    {sum_three, sum_four, "all_reduce of 3 f32, op sum, on host", "all_reduce of 4 f32, op sum, on host", false},
+    {sum_three, sum_three_integers, "all_reduce of 3 f32", "all_reduce of 3 i32", false},
+    {sum_three, largest_three, "op sum", "op max", false},
+    {sum_three, gather_three, "all_reduce of 3 f32", "all_gather of 3 f32, on host", false},
+    {gather_three, swap_three, "all_gather of 3 f32", "all_to_all of 3 f32", false},
+    {gather_by_counts, gather_by_other_counts, "all_gather of 3,3", "all_gather of 3,2", false},
+    {gather_three, gather_by_counts, "all_gather of 3 f32", "all_gather of 3,3", false},
+    {broadcast_from_first, broadcast_from_second, "root 0", "root 1", false},
+    {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host", "scatter of 3 f32, root 0, on host", false},
+    {split_in_two, sum_three, "split", "all_reduce of 3 f32", false},
+    {meet_all, sum_three, NULL, NULL, false},
+    {exchange_nothing, meet_all, "exchange", "barrier", false},
+    {exchange_nothing, gather_three, "exchange", "all_gather", true},
+};
+#define DISPUTES ((int)(sizeof disputes / sizeof *disputes))
+
+typedef struct trial {
+    const dispute *dispute;
+    int odd; /* the rank that differs */
+    char sentences[MOST_RANKS][SENTENCE];
+} trial;
+
+/* Every rank notes its sentence; afterwards all are the same. */
+static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
+{
+    snprintf(t->sentences[tsr_comm_rank(comm)], SENTENCE, "%s", tsr_status_message());
+    TSR_TRY(suite_check_usable(comm));
+    for (int r = 0; r < tsr_comm_size(comm); r++)
+        if (strcmp(t->sentences[r], t->sentences[0]) != 0)
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 0 says \"%s\", rank %d says \"%s\"", t->sentences[0], r, t->sentences[r]);
+    return tsr_comm_barrier(comm);
+}
+
+/* "ranks disagree: rank 0 calls (words of rank 0), but rank k calls (words of rank k)" */
+static tsr_status check_words(const trial *t)
+{
+    const dispute *d = t->dispute;
+    const char *first = t->odd == 0 ? d->odd_words : d->usual_words, *second = t->odd == 0 ? d->usual_words : d->odd_words;
+    char sentence[SENTENCE], but[32];
+    snprintf(sentence, sizeof sentence, "%s", t->sentences[0]);
+    snprintf(but, sizeof but, ", but rank %d calls ", t->odd > 0 ? t->odd : 1);
+    char *rest = strstr(sentence, but);
+    CHECK(rest && strncmp(sentence, "ranks disagree: rank 0 calls ", 29) == 0);
+    *rest = '\0';
+    if (!first || (strstr(sentence, first) && strstr(rest + 1, second)))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "odd rank %d: \"%s\" does not say \"%s\" and \"%s\"", t->odd, t->sentences[0], first, second);
+}
+
+static tsr_status dispute_once(tsr_comm *comm, void *arg)
+{
+    trial *t = arg;
+    const tsr_status status = tsr_comm_rank(comm) == t->odd ? t->dispute->odd(comm) : t->dispute->usual(comm);
+    CHECK_ERROR(status, TSR_ERROR_ARGUMENT, "rank");
+    TSR_TRY(check_same_sentence(comm, t));
+    return check_words(t);
+}
+
+static void every_rank_names_the_lowest_that_differs_and_goes_on(void **state)
+{
+    (void)state;
+    for (int i = 0; i < DISPUTES; i++)
+        for (int n = 2; n <= MOST_RANKS && (suite_engine->direct || !disputes[i].direct_only); n++)
+            for (int odd = 0; odd < n; odd++) {
+                trial t = {.dispute = &disputes[i], .odd = odd};
+                suite_run(n, dispute_once, &t);
+            }
+}
+
+/* Ranks 1 and 3 differ from the others and from one another: rank 1 is named. */
+static tsr_status dispute_twice(tsr_comm *comm, void *arg)
+{
+    static small_call *const calls[] = {sum_three, sum_four, sum_three, largest_three};
+    trial *t = arg;
+    CHECK_ERROR(calls[tsr_comm_rank(comm)](comm), TSR_ERROR_ARGUMENT, "but rank 1 calls all_reduce of 4");
+    return check_same_sentence(comm, t);
+}
+
+static void of_several_that_differ_the_lowest_is_named(void **state)
+{
+    (void)state;
+    trial t = {0};
+    suite_run(4, dispute_twice, &t);
+}
+
+/* Rank 1 leaves out the first call of three, and finds itself one behind until its last. */
+static tsr_status skip_one(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const bool skips = tsr_comm_rank(comm) == 1;
+    CHECK_ERROR(skips ? gather_three(comm) : sum_three(comm), TSR_ERROR_ARGUMENT, "rank 1 calls all_gather");
+    CHECK_ERROR(skips ? sum_four(comm) : gather_three(comm), TSR_ERROR_ARGUMENT, "rank 1 calls all_reduce of 4");
+    return skips ? TSR_OK : tsr_comm_barrier(comm) == TSR_ERROR_PEER ? TSR_OK : TSR_ERROR_INTERNAL;
+}
+
+static void another_order_of_calls_is_a_disagreement(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 3; n++)
+        suite_run(n, skip_one, NULL);
+}
+
+typedef struct message_fault {
+    size_t sent, expected;       /* bytes of the message from 0 to the last rank */
+    bool not_sent, not_expected; /* there is none */
+    const char *words;
+} message_fault;
+
+static const message_fault message_faults[] = {
+    {16, 12, false, false, "rank 0 sends 16 bytes to rank %d, which expects 12"},
+    {4, 8, false, false, "rank 0 sends 4 bytes to rank %d, which expects 8"},
+    {0, 8, true, false, "rank %d expects 8 bytes from rank 0, which sends 0 more"},
+    {8, 0, false, true, "rank 0 sends 8 bytes to rank %d, which expects 0 more"},
+};
+
+typedef struct message_trial {
+    trial trial;
+    const message_fault *fault;
+} message_trial;
+
+static tsr_status exchange_wrongly(tsr_comm *comm, void *arg)
+{
+    message_trial *t = arg;
+    const message_fault *fault = t->fault;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    const tsr_message send = {last, send_of(comm), fault->sent}, receive = {0, receive_of(comm), fault->expected};
+    char words[128];
+    snprintf(words, sizeof words, fault->words, last);
+    CHECK_ERROR(tsr_comm_exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected,
+                                  tsr_device_host(), NULL),
+                TSR_ERROR_ARGUMENT, words);
+    return check_same_sentence(comm, &t->trial);
+}
+
+static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof message_faults / sizeof *message_faults; i++)
+        for (int n = 2; n <= 4; n++) {
+            message_trial t = {.fault = &message_faults[i]};
+            suite_run(n, exchange_wrongly, &t);
+        }
+}
+
+/* All send and expect 1, 2 and 1 elements to ranks 0, 1 and 2; but rank 2 expects 4 of rank 1. */
+static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
+{
+    static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {2, 2, 2}, {1, 4, 1}};
+    const char *words =
+        suite_engine->direct ? "rank 1 sends 1 elements to rank 2, which expects 4" : "rank 1 sends 8 bytes to rank 2, which expects 32";
+    CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)], TSR_F64,
+                                    tsr_device_host(), NULL),
+                TSR_ERROR_ARGUMENT, words);
+    return check_same_sentence(comm, arg);
+}
+
+static void counts_of_an_all_to_all_that_do_not_fit_are_named_on_all(void **state)
+{
+    (void)state;
+    trial t = {0};
+    suite_run(3, swap_wrongly, &t);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rank_names_the_lowest_that_differs_and_goes_on),
+        cmocka_unit_test(of_several_that_differ_the_lowest_is_named),
+        cmocka_unit_test(another_order_of_calls_is_a_disagreement),
+        cmocka_unit_test(messages_that_do_not_fit_name_both_ranks_and_sizes_on_all),
+        cmocka_unit_test(counts_of_an_all_to_all_that_do_not_fit_are_named_on_all),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
