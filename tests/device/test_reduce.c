@@ -236,7 +236,7 @@ static void large_reductions_go_past_the_cache(void **state)
                                     .op = TSR_SUM,
                                     .divisor = 1,
                                     .ndim = 2,
-                                    .shape = {1000, columns},
+                                    .shape = {1500, columns},
                                     .src_count = 2,
                                     .dst_count = dsts},
                          .in_place = dsts == 3 ? 1 : -1};
