@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
+#include <unistd.h>
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
@@ -129,8 +130,20 @@ static tsr_status answer(const llama_options *options)
     return TSR_OK;
 }
 
+/*
+ * Ranks are the threads that should compute. OpenBLAS starts others as soon as it is loaded, one a core, and they spin for about a tenth
+ * of a second while they wait for work; only its environment can forbid that, so the program is started once more with it.
+ */
+static void start_with_one_blas_thread(char **argv)
+{
+    static const char *const variable = "OPENBLAS_NUM_THREADS";
+    if (getenv(variable) == NULL && setenv(variable, "1", 0) == 0)
+        execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
+    start_with_one_blas_thread(argv);
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return fail(EXIT_USAGE);
