@@ -106,6 +106,9 @@ bool oracle_in_place(const oracle_move *move);
 /** The term that a coordinate of the source mesh holds of a global element: the same for replicas. */
 void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value);
 
+/** The new Partial(sum) or Partial(prod) for which a coordinate of the destination mesh holds the identity, or NULL: it holds the value. */
+const tsr_placement *oracle_filled_by(const oracle_move *move, const int64_t *coordinate);
+
 /** What a coordinate of the destination mesh must hold of a global element that it owns. */
 void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value);
 
@@ -115,6 +118,11 @@ void oracle_fill(const oracle_move *move, uint64_t seed, bool expected, int64_t 
 /** The least bytes that all ranks together must receive. `per_rank`, where not NULL, gets each of `ranks` ranks' own least, and true is
  * returned, where no Partial is reduced or made; else false. */
 bool oracle_lower_bound(const oracle_move *move, int64_t ranks, int64_t *total, int64_t *per_rank);
+
+/** The bytes that each rank sends, by the rule for senders: the k replicas of a source piece are numbered, its receivers that do not own
+ * it counted from t = 0, both in row-major order; receiver t takes replica t mod k. Between two meshes owners are counted too. False where
+ * values are reduced: then the rule leaves it open. */
+bool oracle_sent(const oracle_move *move, int64_t ranks, int64_t *sent);
 
 /* Text. */
 

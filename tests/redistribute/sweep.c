@@ -253,14 +253,19 @@ static void run_case(actor *a)
 /** The figures of all ranks against the oracle's; returns NULL or what is wrong. */
 static const char *wrong_figures(stage *s, char *text, size_t capacity)
 {
-    int64_t total, received = 0, sent = 0, per_rank[ORACLE_MAX_RANKS];
+    int64_t total, received = 0, sent = 0, per_rank[ORACLE_MAX_RANKS], senders[ORACLE_MAX_RANKS];
     const bool exact = oracle_lower_bound(&s->move, s->sweep->world, &total, per_rank);
+    const bool told = oracle_sent(&s->move, s->sweep->world, senders);
     for (int r = 0; r < s->sweep->world; r++) {
         const verdict *v = &s->verdicts[r];
         received += v->received;
         sent += v->sent;
         snprintf(text, capacity, "rank %d: %lld bytes received, the bound is %lld", r, (long long)v->received, (long long)per_rank[r]);
         if (exact && v->received != per_rank[r])
+            return text;
+        snprintf(text, capacity, "rank %d: %lld bytes sent, by the rule for senders it is %lld", r, (long long)v->sent,
+                 (long long)senders[r]);
+        if (told && v->sent != senders[r])
             return text;
         snprintf(text, capacity, "rank %d: tsr_plan_in_place() is %d", r, v->in_place);
         if (v->in_place != oracle_in_place(&s->move))
