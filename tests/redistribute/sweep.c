@@ -1,5 +1,6 @@
 #include "sweep.h"
 #include "buffer.h"
+#include "message_engine.h"
 #include "support.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <tessera/comm.h>
 #include <tessera/dtensor.h>
+#include <tessera/sys/status.h>
 
 enum { FAILURES_TO_SHOW = 5 };
 
@@ -302,8 +304,28 @@ static void set_next(stage *s)
     }
     if (!s->more)
         return;
+    if (s->sweep->messages)
+        s->current.mode = TSR_MODE_MESSAGE;
     name_case(&s->current);
     oracle_move_make(&s->current.src, &s->current.dst, &s->move);
+}
+
+static void play(actor *a)
+{
+    stage *s = a->stage;
+    for (;;) {
+        if (a->rank == 0)
+            set_next(s);
+        pthread_barrier_wait(&s->barrier);
+        if (!s->more)
+            break;
+        run_case(a);
+        pthread_barrier_wait(&s->barrier);
+        if (a->rank == 0)
+            judge(s);
+    }
+    tsr_mesh_destroy(a->src_mesh);
+    tsr_mesh_destroy(a->dst_mesh);
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
@@ -311,19 +333,11 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     stage *s = arg;
     actor a = {.stage = s, .comm = comm, .rank = tsr_comm_rank(comm)};
     a.verdict = &s->verdicts[a.rank];
-    for (;;) {
-        if (a.rank == 0)
-            set_next(s);
-        pthread_barrier_wait(&s->barrier);
-        if (!s->more)
-            break;
-        run_case(&a);
-        pthread_barrier_wait(&s->barrier);
-        if (a.rank == 0)
-            judge(s);
-    }
-    tsr_mesh_destroy(a.src_mesh);
-    tsr_mesh_destroy(a.dst_mesh);
+    if (s->sweep->messages)
+        TSR_TRY(message_engine_create(comm, &a.comm));
+    play(&a);
+    if (s->sweep->messages)
+        tsr_comm_destroy(a.comm);
     return TSR_OK;
 }
 

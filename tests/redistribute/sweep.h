@@ -32,6 +32,7 @@ typedef struct move_sweep {
     sweep_make *make;
     void *arg;
     int64_t first, count; /**< case numbers first .. count - 1 */
+    bool messages;        /**< over an engine that has messages and nothing else; every plan is then in message mode */
     double deadline;      /**< test_now() after which no case is begun; 0: none */
     int64_t ran;          /**< out: cases that were run */
 } move_sweep;

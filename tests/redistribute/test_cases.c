@@ -206,6 +206,16 @@ static void named_pairs_between_two_meshes(void **state)
     assert_int_equal(sweep_run(&sweep), 0);
 }
 
+static void named_pairs_over_an_engine_that_only_has_messages(void **state)
+{
+    (void)state;
+    for (int one_mesh = 0; one_mesh < 2; one_mesh++) {
+        bool arg = one_mesh;
+        move_sweep sweep = {.world = 9, .make = make_named, .arg = &arg, .count = (int64_t)NUMBER_OF_PAIRS * FLAVOURS, .messages = true};
+        assert_int_equal(sweep_run(&sweep), 0);
+    }
+}
+
 /** PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
 static bool make_pytorch_sweep(void *arg, int64_t number, sweep_case *out)
 {
@@ -267,6 +277,7 @@ int main(void)
         cmocka_unit_test(no_rank_receives_more_than_the_known_bound),
         cmocka_unit_test(named_pairs_on_one_mesh),
         cmocka_unit_test(named_pairs_between_two_meshes),
+        cmocka_unit_test(named_pairs_over_an_engine_that_only_has_messages),
         cmocka_unit_test(pytorchs_sweep_on_four_by_two),
     };
     test_watchdog(60);

@@ -14,6 +14,7 @@ typedef struct recipe {
     int world;
     int mesh_ndim;
     bool two_meshes;
+    bool messages; /**< an engine that has nothing else */
     int64_t elements;
 } recipe;
 
@@ -75,10 +76,15 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
 
 static void sweep_random(recipe r, double share)
 {
-    move_sweep sweep = {
-        .world = r.world, .make = make_random, .arg = &r, .count = INT64_MAX, .deadline = test_now() + test_seconds(60) * share};
+    move_sweep sweep = {.world = r.world,
+                        .make = make_random,
+                        .arg = &r,
+                        .count = INT64_MAX,
+                        .messages = r.messages,
+                        .deadline = test_now() + test_seconds(60) * share};
     assert_int_equal(sweep_run(&sweep), 0);
-    fprintf(stderr, "%d ranks, %s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", (long long)sweep.ran);
+    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", r.messages ? ", messages" : "",
+            (long long)sweep.ran);
 }
 
 static void random_layouts_on_one_mesh(void **state)
@@ -98,11 +104,19 @@ static void random_layouts_between_two_meshes(void **state)
     sweep_random((recipe){.world = 12, .mesh_ndim = 4, .two_meshes = true, .elements = 1000}, 0.1);
 }
 
+static void random_layouts_over_an_engine_that_only_has_messages(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 5, .mesh_ndim = 4, .messages = true, .elements = 800}, 0.1);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .messages = true, .elements = 800}, 0.1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_layouts_on_one_mesh),
         cmocka_unit_test(random_layouts_between_two_meshes),
+        cmocka_unit_test(random_layouts_over_an_engine_that_only_has_messages),
     };
     test_watchdog(60);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /** Checks that rank threads can make: a failed one becomes the rank's status, and tsr_threads_run()'s. */
-#ifndef TESTS_TENSOR_RANKS_H
-#define TESTS_TENSOR_RANKS_H
+#ifndef TESTS_REDISTRIBUTE_RANKS_H
+#define TESTS_REDISTRIBUTE_RANKS_H
 
 #include <string.h>
 #include <tessera/sys/status.h>
