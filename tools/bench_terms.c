@@ -34,7 +34,7 @@ static uint64_t float_bits(tsr_dtype dtype, uint64_t magnitude, bool negative)
         return sign;
     const int log = 63 - __builtin_clzll(magnitude);
     const uint64_t bias = ((uint64_t)1 << (exponent - 1)) - 1;
-    const uint64_t fraction = (magnitude ^ ((uint64_t)1 << log)) << (mantissa - log);
+    const uint64_t fraction = (magnitude ^ ((uint64_t)1 << log)) << mantissa >> log;
     return sign | (bias + (uint64_t)log) << mantissa | fraction;
 }
 

@@ -73,12 +73,14 @@ static int compare_cuts(const void *a, const void *b)
 /** Sorts the cuts and leaves one of each. */
 static void order_cuts(pieces *p)
 {
+    if (p->count == 0)
+        return;
     qsort(p->at, p->count, sizeof *p->at, compare_cuts);
     size_t kept = 0;
     for (size_t i = 0; i < p->count; i++)
         if (kept == 0 || p->at[kept - 1] != p->at[i])
             p->at[kept++] = p->at[i];
-    p->count = kept > 0 ? kept - 1 : 0;
+    p->count = kept - 1;
 }
 
 /** A scalar, or the rows of a tensor of one dim, are one piece. */
