@@ -1,0 +1,212 @@
+/* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
+#include "comm_suite.h"
+
+#include "comm/group.h"
+#include <stdio.h>
+
+enum { MOST_RANKS = 6 };
+
+static void describe(const void *arg, char *text, size_t capacity)
+{
+    snprintf(text, capacity, "prepare of %s", (const char *)arg);
+}
+
+static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words, const tsr_group **out)
+{
+    return tsr_group_prepare(comm, set, scratch, fingerprint, TSR_OK, describe, words, out);
+}
+
+/* All ranks of the communicator that are `rank` modulo `step`. */
+static tsr_rank_set every(int step, int rank, int size, int *ranks)
+{
+    tsr_rank_set set = {ranks, 0};
+    for (int r = rank % step; r < size; r += step)
+        ranks[set.count++] = r;
+    return set;
+}
+
+static tsr_status check_members(tsr_comm *comm, const tsr_group *group, tsr_rank_set set)
+{
+    CHECK(group && group->count == set.count && tsr_comm_size(group->comm) == set.count);
+    for (int i = 0; i < set.count; i++)
+        CHECK(group->ranks ? group->ranks[i] == set.ranks[i] && group->position[set.ranks[i]] == i : set.ranks[i] == i);
+    for (int r = 0, found = 0; r < tsr_comm_size(comm); r++) {
+        const bool inside = found < set.count && set.ranks[found] == r;
+        CHECK(inside || group->position[r] == -1);
+        found += inside;
+    }
+    CHECK(tsr_comm_rank(group->comm) == (group->position ? group->position[tsr_comm_rank(comm)] : tsr_comm_rank(comm)));
+    CHECK(tsr_group_find(comm, tsr_rank_set_hash(set)) == group);
+    return suite_check_usable(group->comm);
+}
+
+static tsr_status make_and_find(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    for (int step = 1; step <= size; step++) {
+        int ranks[MOST_RANKS];
+        const tsr_rank_set set = every(step, rank, size, ranks);
+        const tsr_group *group = NULL, *again = NULL;
+        /* A set of one may be that of a smaller step; the others make theirs all the same. */
+        const tsr_group *before = tsr_group_find(comm, tsr_rank_set_hash(set));
+        CHECK(!before || set.count == 1);
+        TSR_TRY(prepare(comm, set, 0, 5, "first", &group));
+        CHECK(!before || group == before);
+        TSR_TRY(check_members(comm, group, set));
+        CHECK((group->comm == comm) == (step == 1));
+        const tsr_comm *made = group->comm;
+        TSR_TRY(prepare(comm, set, 0, 6, "second", &again));
+        CHECK(again == group && group->comm == made);
+    }
+    return suite_check_usable(comm);
+}
+
+static void a_group_is_made_once_and_found_by_its_ranks(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= MOST_RANKS; n++)
+        suite_run(n, make_and_find, NULL);
+}
+
+/* Rank 0 belongs to no set, and only the last wants scratch. */
+static tsr_status grow_scratch(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    static const int others[MOST_RANKS] = {1, 2, 3, 4, 5, 6};
+    const tsr_rank_set set = {rank > 0 ? others : NULL, rank > 0 ? size - 1 : 0};
+    static const size_t wanted[] = {0, 100, 10, 5000};
+    size_t most = 0;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const tsr_group *group = NULL;
+        const size_t bytes = rank == size - 1 ? wanted[i] : 0;
+        most = bytes > most ? bytes : most;
+        TSR_TRY(prepare(comm, set, bytes, 1, "scratch", &group));
+        CHECK((group == NULL) == (rank == 0));
+        if (!group)
+            continue;
+        CHECK(group->scratch_bytes >= most && (most == 0 || group->scratch));
+        if (most > 0)
+            memset(group->scratch, 1, most);
+    }
+    return TSR_OK;
+}
+
+static void scratch_grows_and_an_empty_set_takes_part(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= MOST_RANKS; n++)
+        suite_run(n, grow_scratch, NULL);
+}
+
+static tsr_status bring_other_fingerprint(tsr_comm *comm, void *arg)
+{
+    const int odd = *(const int *)arg, rank = tsr_comm_rank(comm);
+    int ranks[MOST_RANKS];
+    const tsr_rank_set set = every(2, rank, 5, ranks);
+    const tsr_group *group = NULL;
+    char base[64], other[64];
+    snprintf(base, sizeof base, "rank %d calls prepare of %s, but", odd % 2, odd < 2 ? "other" : "usual");
+    snprintf(other, sizeof other, "but rank %d calls prepare of %s", odd < 2 ? odd + 2 : odd, odd < 2 ? "usual" : "other");
+    const tsr_status status = prepare(comm, set, 0, rank == odd ? 2 : 1, rank == odd ? "other" : "usual", &group);
+    CHECK_ERROR(status, TSR_ERROR_ARGUMENT, base);
+    CHECK(strstr(tsr_status_message(), other) && !group);
+    TSR_TRY(suite_check_usable(comm));
+    TSR_TRY(prepare(comm, set, 0, 1, "usual", &group));
+    return check_members(comm, group, set);
+}
+
+static void other_fingerprints_in_a_set_are_named_on_all_ranks(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 5; odd++)
+        suite_run(5, bring_other_fingerprint, &odd);
+}
+
+/* Rank 0 believes in {0, 1}, ranks 1 and 2 in {1, 2}. */
+static tsr_status bring_other_set(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    static const int first[] = {0, 1}, second[] = {1, 2};
+    const tsr_rank_set set = {tsr_comm_rank(comm) == 0 ? first : second, 2};
+    const tsr_group *group = NULL;
+    CHECK_ERROR(prepare(comm, set, 0, 1, tsr_comm_rank(comm) == 0 ? "a" : "b", &group), TSR_ERROR_ARGUMENT,
+                "rank 0 calls prepare of a, but rank 1 calls prepare of b");
+    return suite_check_usable(comm);
+}
+
+static void sets_that_overlap_are_refused(void **state)
+{
+    (void)state;
+    suite_run(3, bring_other_set, NULL);
+}
+
+static tsr_status fail_one(tsr_comm *comm, void *arg)
+{
+    const int victim = *(const int *)arg, rank = tsr_comm_rank(comm);
+    int ranks[MOST_RANKS];
+    const tsr_rank_set set = every(2, rank, tsr_comm_size(comm), ranks);
+    const tsr_group *group = NULL;
+    char words[64];
+    snprintf(words, sizeof words, "rank %d failed: no plan", victim);
+    const tsr_status local = rank == victim ? tsr_status_set(TSR_ERROR_MEMORY, "no plan") : TSR_OK;
+    CHECK_ERROR(tsr_group_prepare(comm, set, 0, 1, local, describe, "it", &group), rank == victim ? TSR_ERROR_MEMORY : TSR_ERROR_PEER,
+                rank == victim ? "no plan" : words);
+    CHECK(!group && !tsr_group_find(comm, tsr_rank_set_hash(set)));
+    const tsr_status scratch = prepare(comm, set, rank == victim ? SIZE_MAX : 0, 1, "it", &group);
+    CHECK(scratch == (rank == victim ? TSR_ERROR_MEMORY : TSR_ERROR_PEER));
+    CHECK(!group && !tsr_group_find(comm, tsr_rank_set_hash(set)));
+    TSR_TRY(prepare(comm, set, 0, 1, "it", &group));
+    return check_members(comm, group, set);
+}
+
+static void a_failure_of_one_rank_leaves_no_group_anywhere(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 4; n++)
+        for (int victim = 0; victim < n; victim++)
+            suite_run(n, fail_one, &victim);
+}
+
+/* What a call publishes is there for all until its end, in as many phases as it likes, at whatever pace the ranks go. */
+static tsr_status go_in_phases(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    if (!tsr_comm_is_direct(comm))
+        return tsr_comm_agree(comm, 3, TSR_OK, describe, "phases");
+    for (uintptr_t round = 1; round <= 200; round++) {
+        const tsr_call mine = {.fingerprint = round, .src = (const void *)(round * 16 + (uintptr_t)rank)};
+        TSR_TRY(tsr_call_begin(comm, &mine, describe, "phases"));
+        for (uintptr_t phase = 0; phase < round % 4; phase++)
+            TSR_TRY(tsr_call_middle(comm, TSR_OK));
+        for (int r = 0; r < size; r++)
+            CHECK(tsr_call_of(comm, r)->src == (const void *)(round * 16 + (uintptr_t)r));
+        const bool fails = round % 5 == 0 && (uintptr_t)rank == round % (uintptr_t)size;
+        const tsr_status local = fails ? tsr_status_set(TSR_ERROR_IO, "round %d", (int)round) : TSR_OK;
+        const tsr_status status = round % 2 ? tsr_call_end(comm, local) : tsr_call_middle(comm, local);
+        CHECK(status == (round % 5 ? TSR_OK : fails ? TSR_ERROR_IO : TSR_ERROR_PEER));
+        if (round % 2 == 0 && status == TSR_OK)
+            TSR_TRY(tsr_call_end(comm, TSR_OK));
+    }
+    return TSR_OK;
+}
+
+static void calls_of_several_phases_keep_in_step(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 4; n++)
+        suite_run(n, go_in_phases, NULL);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_is_made_once_and_found_by_its_ranks),        cmocka_unit_test(scratch_grows_and_an_empty_set_takes_part),
+        cmocka_unit_test(other_fingerprints_in_a_set_are_named_on_all_ranks), cmocka_unit_test(sets_that_overlap_are_refused),
+        cmocka_unit_test(a_failure_of_one_rank_leaves_no_group_anywhere),     cmocka_unit_test(calls_of_several_phases_keep_in_step),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

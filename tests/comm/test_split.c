@@ -1,0 +1,197 @@
+/* Communicators made of others: who is in them and in which order, within one another, side by side. */
+#include "comm_suite.h"
+
+#include <stdio.h>
+
+enum { MOST_RANKS = 8 };
+
+/* The rank in its group, and the group's size, that a rule of colors and keys gives `rank`. */
+typedef struct seat {
+    int rank, size;
+} seat;
+
+typedef struct rule {
+    const char *name;
+    int (*color)(int rank);
+    int (*key)(int rank);
+} rule;
+
+static int zero(int rank)
+{
+    (void)rank;
+    return 0;
+}
+
+static int parity(int rank)
+{
+    return rank % 2;
+}
+
+static int alone(int rank)
+{
+    return 1000 + rank;
+}
+
+static int none_of_three(int rank)
+{
+    return rank % 3 == 0 ? -1 - rank : rank % 3;
+}
+
+static int falling(int rank)
+{
+    return -rank;
+}
+
+static int halved(int rank)
+{
+    return rank / 2;
+}
+
+static int largest(int rank)
+{
+    return rank % 2 ? INT32_MAX : INT32_MIN;
+}
+
+static const rule rules[] = {
+    {"all", zero, zero},
+    {"all, falling", zero, falling},
+    {"parity", parity, zero},
+    {"parity, falling", parity, falling},
+    {"alone", alone, falling},
+    {"without every third", none_of_three, zero},
+    {"extreme keys", zero, largest},
+    {"pairs", halved, falling},
+};
+#define RULES ((int)(sizeof rules / sizeof *rules))
+
+static seat expect(const rule *by, int rank, int ranks)
+{
+    seat own = {0, 0};
+    for (int r = 0; r < ranks; r++) {
+        if (by->color(r) != by->color(rank))
+            continue;
+        own.size++;
+        own.rank += by->key(r) < by->key(rank) || (by->key(r) == by->key(rank) && r < rank);
+    }
+    return own;
+}
+
+static tsr_status check_group(tsr_comm *comm, const rule *by, tsr_comm *group)
+{
+    const int rank = tsr_comm_rank(comm);
+    if (by->color(rank) < 0) {
+        CHECK(group == NULL);
+        return TSR_OK;
+    }
+    const seat own = expect(by, rank, tsr_comm_size(comm));
+    CHECK(group && tsr_comm_rank(group) == own.rank && tsr_comm_size(group) == own.size);
+    CHECK(strcmp(tsr_comm_engine(group), tsr_comm_engine(comm)) == 0 && tsr_comm_context(group) == tsr_comm_context(comm));
+    int32_t mine = rank, all[MOST_RANKS];
+    TSR_TRY(tsr_comm_all_gather(group, &mine, all, 1, NULL, TSR_I32, tsr_device_host(), NULL));
+    for (int r = 0; r < own.size; r++)
+        CHECK(by->color(all[r]) == by->color(rank) && expect(by, all[r], tsr_comm_size(comm)).rank == r);
+    return TSR_OK;
+}
+
+static tsr_status split_by_rules(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm);
+    tsr_comm *groups[RULES];
+    for (int i = 0; i < RULES; i++) {
+        TSR_TRY(tsr_comm_split(comm, rules[i].color(rank), rules[i].key(rank), &groups[i]));
+        TSR_TRY(check_group(comm, &rules[i], groups[i]));
+    }
+    TSR_TRY(suite_check_usable(comm));
+    for (int i = 0; i < RULES; i++)
+        tsr_comm_destroy(groups[i]);
+    return TSR_OK;
+}
+
+static void groups_have_the_ranks_of_a_color_by_key_then_rank(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= MOST_RANKS; n++)
+        suite_run(n, split_by_rules, NULL);
+}
+
+/* Halves until one rank is left, and back. */
+static tsr_status split_down(tsr_comm *comm, void *arg)
+{
+    const int size = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
+    if (size == 1)
+        return TSR_OK;
+    tsr_comm *half;
+    TSR_TRY(tsr_comm_split(comm, rank < size / 2, rank, &half));
+    tsr_status status = split_down(half, arg);
+    if (status == TSR_OK)
+        status = suite_check_usable(half);
+    tsr_comm_destroy(half);
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void groups_split_again(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= MOST_RANKS; n++)
+        suite_run(n, split_down, NULL);
+}
+
+/* Even ranks make many calls while odd ones make few: groups do not wait for one another. */
+static tsr_status go_at_own_pace(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm);
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, rank % 2, 0, &group));
+    tsr_status status = TSR_OK;
+    for (int i = 0; i < (rank % 2 ? 3 : 200) && status == TSR_OK; i++)
+        status = suite_check_usable(group);
+    tsr_comm_destroy(group);
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void groups_do_not_wait_for_one_another(void **state)
+{
+    (void)state;
+    suite_run(5, go_at_own_pace, NULL);
+}
+
+static tsr_status use_memory(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm);
+    const size_t bytes = (size_t)rank * 1000;
+    void *memory = NULL;
+    TSR_TRY(tsr_comm_alloc(comm, bytes, &memory));
+    CHECK(memory && (uintptr_t)memory % 64 == 0);
+    memset(memory, rank, bytes);
+    TSR_TRY(suite_check_usable(comm));
+    tsr_comm_free(comm, memory, bytes);
+    const tsr_status wanted = rank == 1 ? TSR_ERROR_MEMORY : TSR_ERROR_PEER;
+    void *untouched = &memory;
+    CHECK_ERROR(tsr_comm_alloc(comm, rank == 1 ? SIZE_MAX : 64, &untouched), wanted, rank == 1 ? "memory" : "rank 1 failed");
+    CHECK(untouched == &memory);
+    return suite_check_usable(comm);
+}
+
+static void memory_is_had_by_all_or_by_none(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 4; n++)
+        suite_run(n, use_memory, NULL);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_have_the_ranks_of_a_color_by_key_then_rank),
+        cmocka_unit_test(groups_split_again),
+        cmocka_unit_test(groups_do_not_wait_for_one_another),
+        cmocka_unit_test(memory_is_had_by_all_or_by_none),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

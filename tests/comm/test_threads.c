@@ -1,0 +1,335 @@
+/* What only rank threads have: hosts with threads of their own, options, more ranks than cores, calls that cross, memory that fails. */
+#include "comm_suite.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HANDLES = 3, CROWD = 16 };
+
+typedef struct host_thread {
+    tsr_comm *comm;
+    tsr_status status;
+    pthread_t thread;
+} host_thread;
+
+static void *use_handle(void *arg)
+{
+    host_thread *mine = arg;
+    mine->status = suite_check_usable(mine->comm);
+    return NULL;
+}
+
+/* A thread that never saw the handles before calls for each of them. */
+static void use_all(tsr_comm *const *handles)
+{
+    host_thread threads[HANDLES];
+    for (int r = 0; r < HANDLES; r++) {
+        threads[r] = (host_thread){.comm = handles[r]};
+        assert_int_equal(pthread_create(&threads[r].thread, NULL, use_handle, &threads[r]), 0);
+    }
+    for (int r = 0; r < HANDLES; r++)
+        pthread_join(threads[r].thread, NULL);
+    for (int r = 0; r < HANDLES; r++)
+        assert_int_equal(threads[r].status, TSR_OK);
+}
+
+static void any_thread_may_call_for_a_rank(void **state)
+{
+    (void)state;
+    tsr_comm *handles[HANDLES];
+    assert_int_equal(tsr_comm_create_threads(HANDLES, NULL, handles), TSR_OK);
+    for (int r = 0; r < HANDLES; r++) {
+        assert_int_equal(tsr_comm_rank(handles[r]), r);
+        assert_int_equal(tsr_comm_size(handles[r]), HANDLES);
+        assert_string_equal(tsr_comm_engine(handles[r]), "threads");
+        assert_ptr_equal(tsr_comm_context(handles[r]), tsr_comm_context(handles[0]));
+    }
+    use_all(handles);
+    use_all(handles);
+    tsr_comm_destroy(handles[1]);
+    assert_int_equal(tsr_comm_barrier(handles[2]), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "rank 1 has returned"));
+    tsr_comm_destroy(handles[0]);
+    tsr_comm_destroy(handles[2]);
+    tsr_comm_destroy(NULL);
+}
+
+static void *abort_soon(void *comm)
+{
+    suite_sleep(20);
+    tsr_comm_abort(comm);
+    return NULL;
+}
+
+static void a_thread_without_a_rank_may_abort(void **state)
+{
+    (void)state;
+    tsr_comm *handles[HANDLES];
+    pthread_t thread;
+    assert_int_equal(tsr_comm_create_threads(HANDLES, NULL, handles), TSR_OK);
+    assert_int_equal(pthread_create(&thread, NULL, abort_soon, handles[2]), 0);
+    assert_int_equal(tsr_comm_barrier(handles[0]), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "rank 2 of all has aborted"));
+    pthread_join(thread, NULL);
+    tsr_comm_abort(NULL);
+    for (int r = 0; r < HANDLES; r++)
+        tsr_comm_destroy(handles[r]);
+}
+
+static void a_world_of_one_needs_no_other_thread(void **state)
+{
+    (void)state;
+    tsr_comm *comm;
+    assert_int_equal(tsr_comm_create_threads(1, NULL, &comm), TSR_OK);
+    assert_int_equal(suite_check_usable(comm), TSR_OK);
+    tsr_comm_destroy(comm);
+}
+
+static tsr_status do_nothing(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    (void)arg;
+    return TSR_OK;
+}
+
+static void assert_refused(tsr_status status, const char *part)
+{
+    assert_int_equal(status, TSR_ERROR_ARGUMENT);
+    if (!strstr(tsr_status_message(), part))
+        fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), part);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+    (void)state;
+    tsr_comm *untouched = NULL;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    assert_refused(tsr_threads_run(0, do_nothing, NULL, NULL), "nranks is 0");
+    assert_refused(tsr_threads_run(-4, do_nothing, NULL, NULL), "nranks is -4");
+    assert_refused(tsr_threads_run(2, NULL, NULL, NULL), "main is NULL");
+    assert_refused(tsr_comm_create_threads(1, NULL, NULL), "out is NULL");
+    assert_refused(tsr_comm_create_threads(0, NULL, &untouched), "nranks is 0");
+    options.timeout_ms = -1;
+    assert_refused(tsr_comm_create_threads(1, &options, &untouched), "timeout_ms is -1");
+    options = (tsr_threads_options)TSR_THREADS_OPTIONS_INIT;
+    options.spin = -2;
+    assert_refused(tsr_comm_create_threads(1, &options, &untouched), "spin is -2");
+    options = (tsr_threads_options)TSR_THREADS_OPTIONS_INIT;
+    options.size = 0;
+    assert_refused(tsr_comm_create_threads(1, &options, &untouched), "size");
+    assert_null(untouched);
+}
+
+static const char *impatient(void *user, const char *name)
+{
+    (void)user;
+    return strcmp(name, "TSR_TIMEOUT_MS") == 0 ? "30" : NULL;
+}
+
+static void the_environment_overrides_the_timeout(void **state)
+{
+    (void)state;
+    tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
+    context_options.environment = impatient;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    assert_int_equal(tsr_context_create(&context_options, &options.context), TSR_OK);
+    tsr_comm *handles[2];
+    assert_int_equal(tsr_comm_create_threads(2, &options, handles), TSR_OK);
+    tsr_context_destroy(options.context);
+    assert_int_equal(tsr_comm_barrier(handles[0]), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "rank 1 did not come within 30 ms"));
+    assert_int_equal(tsr_comm_barrier(handles[1]), TSR_ERROR_PEER);
+    tsr_comm_destroy(handles[0]);
+    tsr_comm_destroy(handles[1]);
+}
+
+static tsr_status crowd(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 50; i++)
+        TSR_TRY(suite_check_usable(comm));
+    return TSR_OK;
+}
+
+static void more_ranks_than_cores_progress_however_they_wait(void **state)
+{
+    (void)state;
+    static const int64_t spins[] = {-1, 0, 1, 100};
+    for (size_t i = 0; i < sizeof spins / sizeof *spins; i++) {
+        tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+        options.spin = spins[i];
+        suite_run_with(CROWD, crowd, NULL, &options);
+    }
+}
+
+/* Rank 0 waits for the others in one communicator, they in another. */
+static tsr_status cross(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *copy;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
+    const bool first = tsr_comm_rank(comm) == 0;
+    tsr_status status =
+        suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+    if (status == TSR_OK)
+        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+    tsr_comm_destroy(copy);
+    return status;
+}
+
+static void calls_that_cross_between_communicators_fail_on_all(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 4; n++)
+        suite_run(n, cross, NULL);
+}
+
+/* A rank that computes for longer than the others' patience with a stall is waited for. */
+static tsr_status compute_long(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm) < 2, 0, &group));
+    if (tsr_comm_rank(comm) == 0)
+        suite_sleep(1500);
+    tsr_status status = tsr_comm_rank(comm) < 2 ? suite_check_usable(group) : TSR_OK;
+    tsr_comm_destroy(group);
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void a_rank_that_computes_for_long_is_waited_for(void **state)
+{
+    (void)state;
+    suite_run(3, compute_long, NULL);
+}
+
+/* An allocator that fails the n-th allocation of all ranks together. */
+typedef struct meagre {
+    atomic_long left; /* until one fails; below 0: none does */
+    atomic_long live;
+} meagre;
+
+static void *allocate_meagrely(void *user, size_t bytes, size_t alignment)
+{
+    meagre *memory = user;
+    if (atomic_fetch_sub(&memory->left, 1) == 1)
+        return NULL;
+    void *made = NULL;
+    if (posix_memalign(&made, alignment, bytes) != 0)
+        return NULL;
+    atomic_fetch_add(&memory->live, 1);
+    return made;
+}
+
+static void release_meagrely(void *user, void *made, size_t bytes)
+{
+    (void)bytes;
+    atomic_fetch_sub(&((meagre *)user)->live, 1);
+    free(made);
+}
+
+static tsr_status check_rank_failed(tsr_status status)
+{
+    CHECK(status == TSR_ERROR_MEMORY || status == TSR_ERROR_PEER);
+    return TSR_OK;
+}
+
+/* Whatever fails, fails on all ranks, and the communicator goes on. */
+static tsr_status make_everything(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group = NULL;
+    void *memory = NULL;
+    tsr_status status = tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &group);
+    TSR_TRY(suite_check_usable(comm));
+    if (status == TSR_OK) {
+        status = suite_check_usable(group);
+        if (status == TSR_OK)
+            status = tsr_comm_alloc(comm, 100, &memory);
+        tsr_comm_free(comm, memory, 100);
+        tsr_comm_destroy(group);
+    }
+    if (status != TSR_OK)
+        TSR_TRY(check_rank_failed(status));
+    TSR_TRY(suite_check_usable(comm));
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "out of memory, as it should be");
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    tsr_status status = TSR_ERROR_MEMORY;
+    long n = 1;
+    for (; status != TSR_OK; n++) {
+        meagre memory = {n, 0};
+        tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
+        context_options.allocator = (tsr_allocator){allocate_meagrely, release_meagrely, &memory};
+        tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+        atomic_store(&memory.left, -1);
+        assert_int_equal(tsr_context_create(&context_options, &options.context), TSR_OK);
+        atomic_store(&memory.left, n);
+        status = tsr_threads_run(3, make_everything, NULL, &options);
+        tsr_context_destroy(options.context);
+        if (status != TSR_OK && status != TSR_ERROR_MEMORY)
+            fail_msg("allocation %ld: %s: %s", n, tsr_status_name(status), tsr_status_message());
+        assert_int_equal(atomic_load(&memory.live), 0);
+    }
+    assert_true(n > 20);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static void threads_that_cannot_be_had_are_an_error(void **state)
+{
+    (void)state;
+    print_message("skipped: sanitizers need more address space than this test leaves\n");
+    skip();
+}
+#else
+/* In a process of its own, whose address space ends after a few stacks. */
+static int run_without_stacks(void)
+{
+    const struct rlimit limit = {(rlim_t)200 << 20, (rlim_t)200 << 20};
+    if (setrlimit(RLIMIT_AS, &limit) != 0)
+        return 1;
+    if (tsr_threads_run(1000, do_nothing, NULL, NULL) != TSR_ERROR_MEMORY)
+        return 2;
+    return tsr_threads_run(2, do_nothing, NULL, NULL) == TSR_OK ? 0 : 3;
+}
+
+static void threads_that_cannot_be_had_are_an_error(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_without_stacks());
+    int result;
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
+}
+#endif
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_cannot_be_had_are_an_error),
+        cmocka_unit_test(any_thread_may_call_for_a_rank),
+        cmocka_unit_test(a_thread_without_a_rank_may_abort),
+        cmocka_unit_test(a_world_of_one_needs_no_other_thread),
+        cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(the_environment_overrides_the_timeout),
+        cmocka_unit_test(more_ranks_than_cores_progress_however_they_wait),
+        cmocka_unit_test(calls_that_cross_between_communicators_fail_on_all),
+        cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
