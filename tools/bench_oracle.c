@@ -1,7 +1,7 @@
 #include "bench_oracle.h"
 
 #include "bench_terms.h"
-#include "picture.h"
+#include "owned.h"
 
 #include <stdlib.h>
 #include <string.h>

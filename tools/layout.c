@@ -1,3 +1,4 @@
+#include "owned.h"
 #include "picture.h"
 #include "report.h"
 
