@@ -15,8 +15,8 @@ const char *layer_print(const layer *l, char *text)
     size_t length = (size_t)snprintf(text, LAYER_TEXT, "mesh %s x %s ", l->mesh, tsr_dtype_name(l->dtype));
     for (int dim = 0; dim < l->x_ndim; dim++)
         length += (size_t)snprintf(text + length, LAYER_TEXT - length, "%s%lld", dim ? "x" : "", (long long)l->x_shape[dim]);
-    snprintf(text + length, LAYER_TEXT - length, " %s w %lldx%lld %s b %s", l->x, (long long)l->out, (long long)l->x_shape[l->x_ndim - 1],
-             l->w, l->b ? l->b : "none");
+    snprintf(text + length, LAYER_TEXT - length, " %s w %lldx%lld %s b %s gap %d", l->x, (long long)l->out,
+             (long long)l->x_shape[l->x_ndim - 1], l->w, l->b ? l->b : "none", l->gap);
     return text;
 }
 
@@ -108,8 +108,42 @@ static void set(const tsr_tensor *t, int64_t i, double value)
         ((float *)t->data)[i] = (float)value;
 }
 
+/* The element with row-major number i, at its strides. */
+static int64_t offset_of(const tsr_tensor *t, int64_t i)
+{
+    int64_t offset = 0;
+    for (int dim = t->ndim - 1; dim >= 0; dim--) {
+        offset += i % t->shape[dim] * t->strides[dim];
+        i /= t->shape[dim];
+    }
+    return offset;
+}
+
+/* Puts a dtensor's local tensor into memory of ours, with gaps. */
+static tsr_status spread(const layer *l, void **memory, tsr_dtensor **tensor)
+{
+    const tsr_tensor from = tsr_dtensor_to_local(*tensor);
+    tsr_tensor to = from;
+    int64_t stride = l->gap, count;
+    for (int dim = to.ndim - 1; dim >= 0; dim--) {
+        to.strides[dim] = stride;
+        stride = stride * to.shape[dim] + 1;
+    }
+    TSR_TRY(tsr_tensor_count(&from, &count));
+    *memory = to.data = calloc((size_t)stride + 1, sizeof(double));
+    if (!to.data)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a strided tensor");
+    for (int64_t i = 0; i < count; i++)
+        set(&to, offset_of(&to, i), get(&from, i));
+    tsr_dtensor *strided;
+    TSR_TRY(tsr_dtensor_from_local(&to, tsr_dtensor_layout(*tensor), NULL, &strided));
+    tsr_dtensor_destroy(*tensor);
+    *tensor = strided;
+    return TSR_OK;
+}
+
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
-                            const tsr_placement *placements, tsr_dtensor **out)
+                            const tsr_placement *placements, void **memory, tsr_dtensor **out)
 {
     int64_t count = 1;
     for (int dim = 0; dim < ndim; dim++)
@@ -122,7 +156,7 @@ tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *
         set(&global, i, values[i]);
     const tsr_status status = tsr_distribute_tensor(&global, mesh, placements, NULL, out);
     free(data);
-    return status;
+    return status == TSR_OK && l->gap ? spread(l, memory, out) : status;
 }
 
 /* Moves something from coordinate 0 to coordinate 1 of the first Partial dim: the sum, and so the mean, stays. */
@@ -140,27 +174,27 @@ static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *pl
     int64_t count;
     TSR_TRY(tsr_tensor_count(&local, &count));
     for (int64_t i = 0; i < count; i++)
-        set(&local, i, get(&local, i) + (coordinate[dim] == 0 ? 1 : -1) * (double)(i % 3 + 1));
+        set(&local, offset_of(&local, i), get(&local, offset_of(&local, i)) + (coordinate[dim] == 0 ? 1 : -1) * (double)(i % 3 + 1));
     return TSR_OK;
 }
 
 static tsr_status create_operand(const layer *l, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
-                                 const int64_t *shape, tsr_dtensor **out)
+                                 const int64_t *shape, void **memory, tsr_dtensor **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     int64_t numbers[LAYER_TEXT];
     int count;
     TSR_TRY(tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, LAYER_TEXT, NULL));
-    TSR_TRY(layer_distribute(l, mesh, values, ndim, shape, placements, out));
+    TSR_TRY(layer_distribute(l, mesh, values, ndim, shape, placements, memory, out));
     return disguise_partial(mesh, placements, *out);
 }
 
 static tsr_status create_operands(const layer *l, const layer_reference *r, layer_tensors *out)
 {
     const int64_t w_shape[] = {l->out, r->in};
-    TSR_TRY(create_operand(l, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->x));
-    TSR_TRY(create_operand(l, out->mesh, l->w, r->w, 2, w_shape, &out->w));
-    return l->b ? create_operand(l, out->mesh, l->b, r->b, 1, w_shape, &out->b) : TSR_OK;
+    TSR_TRY(create_operand(l, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->memory[0], &out->x));
+    TSR_TRY(create_operand(l, out->mesh, l->w, r->w, 2, w_shape, &out->memory[1], &out->w));
+    return l->b ? create_operand(l, out->mesh, l->b, r->b, 1, w_shape, &out->memory[2], &out->b) : TSR_OK;
 }
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out)
@@ -182,6 +216,8 @@ void layer_tensors_destroy(layer_tensors *tensors)
     tsr_dtensor_destroy(tensors->w);
     tsr_dtensor_destroy(tensors->x);
     tsr_mesh_destroy(tensors->mesh);
+    for (int i = 0; i < 3; i++)
+        free(tensors->memory[i]);
 }
 
 int layer_y_shape(const layer *l, int64_t *shape)
@@ -326,14 +362,16 @@ static tsr_status check_backward(const layer *l, const layer_reference *r, const
     own_placements(t, own, dx, dw, db);
     for (int scattered = 0; scattered < 2; scattered++) {
         tsr_dtensor *dy;
+        void *memory = NULL;
         wanted_placements(own, false, scattered, wanted);
-        TSR_TRY(layer_distribute(l, t->mesh, r->dy, ndim, shape, wanted, &dy));
+        TSR_TRY(layer_distribute(l, t->mesh, r->dy, ndim, shape, wanted, &memory, &dy));
         tsr_status status = check_gradients(l, r, t, dy, NULL, NULL, NULL);
         if (status == TSR_OK)
             status = check_gradients(l, r, t, dy, dx, dw, db);
         if (status == TSR_OK)
             status = check_default_layouts(l, t, dy);
         tsr_dtensor_destroy(dy);
+        free(memory);
         TSR_TRY(status);
     }
     return TSR_OK;

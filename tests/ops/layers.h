@@ -18,6 +18,7 @@ typedef struct layer {
     int64_t out;           /* features of y */
     const char *x, *w, *b; /* placements; b NULL: no bias */
     tsr_dtype dtype;
+    int gap; /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
 } layer;
 
 /** Everything of a layer, global and row-major; NULL where there is no bias. */
@@ -34,14 +35,15 @@ void layer_reference_destroy(layer_reference *reference);
 typedef struct layer_tensors {
     tsr_mesh *mesh;
     tsr_dtensor *x, *w, *b;
+    void *memory[3]; /**< of x, w and b where the layer has gaps */
 } layer_tensors;
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out);
 void layer_tensors_destroy(layer_tensors *tensors);
 
-/** `values` (row-major) as a dtensor. */
+/** `values` (row-major) as a dtensor, whose memory is `*memory` where the layer has gaps. */
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
-                            const tsr_placement *placements, tsr_dtensor **out);
+                            const tsr_placement *placements, void **memory, tsr_dtensor **out);
 
 /** y's shape; returns its number of dims. */
 int layer_y_shape(const layer *l, int64_t *shape);

@@ -122,7 +122,7 @@ static tsr_status run_drill(tsr_comm *comm, void *arg)
     const int64_t shape[] = {5, 7};
     TSR_TRY(layer_reference_create(&row_parallel, &r));
     TSR_TRY(layer_tensors_create(comm, &row_parallel, &r, &t));
-    TSR_TRY(layer_distribute(&row_parallel, t.mesh, r.dy, 2, shape, &reduced, &dy));
+    TSR_TRY(layer_distribute(&row_parallel, t.mesh, r.dy, 2, shape, &reduced, NULL, &dy));
     const tsr_status status = fail_each_allocation(comm, arg, &t, dy);
     tsr_dtensor_destroy(dy);
     layer_tensors_destroy(&t);

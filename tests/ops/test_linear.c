@@ -179,6 +179,37 @@ static void ranks_outside_the_mesh_take_part_with_nothing(void **state)
     layers_run(4, check_list, list);
 }
 
+/* Few rows go through w by panels that fit a cache, so w must be larger than that. */
+static void few_rows_by_many_features_are_exact(void **state)
+{
+    (void)state;
+    layer list[] = {
+        {"2", 2, {1, 300}, 600, "R", "S(0)", "S(0)", TSR_F32},
+        {"2", 2, {3, 300}, 600, "R", "S(0)", "S(0)", TSR_F32},
+        {"2", 2, {7, 300}, 600, "S(1)", "S(1)", "R", TSR_F64},
+        {"2", 2, {8, 300}, 600, "S(1)", "S(1)", "R", TSR_F32},
+        {NULL},
+    };
+    layers_run(2, check_list, list);
+}
+
+static void local_tensors_with_gaps_are_exact_forward_and_backward(void **state)
+{
+    (void)state;
+    layer list[] = {
+        {"2", 3, {3, 4, 5}, 6, "R", "S(0)", "S(0)", TSR_F32, 1},
+        {"2", 3, {3, 4, 5}, 6, "S(1)", "R", "R", TSR_F64, 2},
+        {"2", 3, {3, 4, 5}, 6, "S(2)", "S(1)", "R", TSR_F32, 3},
+        {"2", 4, {2, 3, 2, 70}, 69, "R", "S(0)", "S(0)", TSR_F32, 2},
+        {"2", 3, {3, 70, 5}, 130, "S(2)", "S(1)", "R", TSR_F64, 2},
+        {"2", 1, {5}, 6, "R", "S(0)", "S(0)", TSR_F32, 2},
+        {"2", 3, {3, 0, 5}, 6, "R", "S(0)", "S(0)", TSR_F32, 2},
+        {"2", 3, {3, 4, 5}, 6, "P", "R", "R", TSR_F32, 2},
+        {NULL},
+    };
+    layers_run(2, check_list, list);
+}
+
 /* A bias that were added once per rank would come out ranks times as large. */
 static tsr_status check_bias_once(tsr_comm *comm, void *arg)
 {
@@ -224,6 +255,8 @@ int main(void)
         cmocka_unit_test(batch_dims_none_to_seven_are_exact),
         cmocka_unit_test(dims_of_size_zero_and_empty_shards_are_exact),
         cmocka_unit_test(splits_units_blocks_and_orders_are_exact),
+        cmocka_unit_test(few_rows_by_many_features_are_exact),
+        cmocka_unit_test(local_tensors_with_gaps_are_exact_forward_and_backward),
         cmocka_unit_test(ranks_outside_the_mesh_take_part_with_nothing),
         cmocka_unit_test(the_bias_lies_on_coordinate_zero_of_a_partial_dim_alone),
     };
