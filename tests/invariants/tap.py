@@ -1,4 +1,5 @@
-"""Test Anything Protocol, the part that the checks here need: a case a fact, with what contradicts it below a failed one."""
+"""Test Anything Protocol, the part that the checks here need: a case a fact. What contradicts one goes to standard error, which
+`meson test --print-errorlogs` shows."""
 import subprocess
 import sys
 
@@ -13,9 +14,9 @@ class Report:
         self.count += 1
         contradictions = list(contradictions)
         print(f"{'not ok' if contradictions else 'ok'} {self.count} - {fact}")
-        for line in contradictions:
+        if contradictions:
             self.failed = 1
-            print("#   " + str(line).replace("\n", "\n#   "))
+            print(f"{fact}: it does not hold", *contradictions, sep="\n    ", file=sys.stderr)
 
     def skip(self, fact, reason):
         self.count += 1
