@@ -1,7 +1,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/options.h"
-#include "device/device.h"
+#include "device/allocation.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
 #include "redistribute/execute.h"
@@ -65,13 +65,19 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
 static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
                           tsr_status local)
 {
+    tsr_context *context = tsr_comm_context(comm);
     tsr_plan *plan = NULL;
+    void *workspace = NULL;
     if (local == TSR_OK)
         local = plan_scatter(global, source_rank, dst, &plan);
+    const size_t bytes = plan ? tsr_plan_workspace_bytes(plan) : 0;
+    if (local == TSR_OK)
+        local = tsr_device_allocate(context, global->device, bytes, &workspace);
     const tsr_group *group = NULL;
     tsr_status status = tsr_plan_prepare_with(plan, comm, local, &group);
     if (status == TSR_OK && group)
-        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, NULL, 0, NULL, TSR_OK);
+        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, workspace, bytes, NULL, TSR_OK);
+    tsr_device_release(context, global->device, workspace, bytes);
     tsr_plan_destroy(plan);
     return status;
 }

@@ -1,6 +1,7 @@
 /** Distributing: from a tensor that all ranks have, from one rank, from a file; what every rank gets, and what is refused. */
 #include "buffer.h"
 #include "layouts.h"
+#include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
 #include <setjmp.h>
@@ -98,12 +99,23 @@ static tsr_status distribute_many(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+static tsr_status distribute_by_messages(tsr_comm *comm, void *arg)
+{
+    tsr_comm *messages = NULL;
+    TSR_TRY(message_engine_create(comm, NULL, &messages));
+    const tsr_status status = distribute_many(messages, arg);
+    tsr_comm_destroy(messages);
+    return status;
+}
+
 static void every_rank_gets_its_shard_of_any_layout(void **state)
 {
     (void)state;
     for (int world = 1; world <= 6; world += world < 3 ? 1 : 3) {
         test_case("distribute on %d ranks, seed %llu", world, (unsigned long long)test_seed());
         run_ranks(world, distribute_many, NULL);
+        test_case("distribute over messages on %d ranks, seed %llu", world, (unsigned long long)test_seed());
+        run_ranks(world, distribute_by_messages, NULL);
     }
 }
 
