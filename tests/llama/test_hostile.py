@@ -4,7 +4,7 @@ import os
 import shutil
 import struct
 
-from harness import SHAKESPEARE, case, refused, run_cases, write_safetensors
+from harness import SANITIZED, SHAKESPEARE, Skip, case, refused, run_cases, write_safetensors
 
 
 def split(path):
@@ -144,6 +144,8 @@ def configurations(directory):
 
 @case("a model too large for memory is refused with a sentence, on every number of ranks")
 def too_large(directory):
+    if SANITIZED:
+        raise Skip("sanitizers end the program where memory is short")
     path = directory / "config.json"
     path.write_text(json.dumps({"model_type": "llama", "vocab_size": 1 << 30, "hidden_size": 1 << 20, "intermediate_size": 1 << 20,
                                 "num_hidden_layers": 1, "num_attention_heads": 1 << 10, "max_position_embeddings": 64}))
