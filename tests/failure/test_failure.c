@@ -1,7 +1,8 @@
 /**
- * What goes wrong on one rank is said on all: the n-th allocation fails for every n, a rank leaves at every step, a rank brings other
- * arguments at every step. Nobody hangs, nothing leaks, outputs stay untouched.
+ * What goes wrong on one rank is said on all: the n-th allocation fails for every n, the k-th call of the engine for every k, a rank leaves
+ * at every step, a rank brings other arguments at every step. Nobody hangs, nothing leaks, outputs stay untouched.
  */
+#include "message_engine.h"
 #include "script.h"
 #include "support.h"
 #include <pthread.h>
@@ -17,7 +18,8 @@
 
 enum { RANKS = 3, MAIN_THREAD = -1 };
 
-typedef enum trouble { ALLOCATION, DEPARTURE, OTHER_ARGUMENTS } trouble;
+/** After the first two a communicator is as good as before. */
+typedef enum trouble { ALLOCATION, OTHER_ARGUMENTS, DEPARTURE, ENGINE } trouble;
 
 /** How one rank's run ended. */
 typedef struct ending {
@@ -29,7 +31,7 @@ typedef struct ending {
 typedef struct trial {
     trouble kind;
     int victim;
-    int at; /**< allocation number, or step */
+    int at; /**< allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
 
@@ -86,14 +88,19 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     trial *t = arg;
     actor a;
-    actor_start(&a, comm);
+    int calls = t->at;
+    tsr_comm *messages = NULL;
+    if (t->kind == ENGINE)
+        TSR_TRY(message_engine_create(comm, t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
+    actor_start(&a, messages != NULL ? messages : comm);
     ending *end = &t->endings[a.rank];
     countdown = t->kind == ALLOCATION && t->victim == a.rank ? t->at : 0;
     run_script(&a, t, end);
     countdown = 0;
     /* A failure in the middle of a collective call leaves the communicator usable. */
-    end->barrier = all_arrive_at(end) && t->kind != DEPARTURE ? tsr_comm_barrier(comm) : TSR_OK;
+    end->barrier = all_arrive_at(end) && t->kind < DEPARTURE ? tsr_comm_barrier(comm) : TSR_OK;
     actor_finish(&a);
+    tsr_comm_destroy(messages);
     if (end->status != TSR_OK)
         return tsr_status_set(end->status, "%s", end->sentence);
     return TSR_OK;
@@ -229,6 +236,29 @@ static void a_rank_with_other_arguments_is_named_to_all(void **state)
     }
 }
 
+/** The engine of one rank fails at its k-th call and that rank leaves with the error; the others are released. */
+static void every_call_of_an_engine_fails_once(void **state)
+{
+    (void)state;
+    for (int victim = 0; victim < RANKS; victim++) {
+        int failures = 0;
+        for (int k = 1;; k++) {
+            trial t = {.kind = ENGINE, .victim = victim, .at = k};
+            test_case("call %d of the engine of rank %d fails", k, victim);
+            const tsr_status status = run_trial(&t);
+            if (status == TSR_OK)
+                break;
+            if (t.endings[victim].status != TSR_ERROR_DEVICE || strstr(t.endings[victim].sentence, "the engine of rank") == NULL)
+                say(&t, "the engine's own error is lost");
+            for (int r = 0; r < RANKS; r++)
+                if (r != victim && t.endings[r].status != TSR_ERROR_PEER)
+                    say(&t, "a peer is not told");
+            failures++;
+        }
+        assert_true(failures >= 8);
+    }
+}
+
 static void without_trouble_the_script_runs_through(void **state)
 {
     (void)state;
@@ -241,9 +271,9 @@ static void without_trouble_the_script_runs_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_trouble_the_script_runs_through),     cmocka_unit_test(every_allocation_of_every_rank_fails_once),
-        cmocka_unit_test(every_allocation_of_the_start_fails_once),    cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others),
-        cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
+        cmocka_unit_test(without_trouble_the_script_runs_through),   cmocka_unit_test(every_allocation_of_every_rank_fails_once),
+        cmocka_unit_test(every_allocation_of_the_start_fails_once),  cmocka_unit_test(every_call_of_an_engine_fails_once),
+        cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others), cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,15 @@
 typedef struct engine {
     tsr_comm *carrier;
     int owned;
+    int *calls;
 } engine;
+
+static tsr_status count_call(const engine *e)
+{
+    if (e->calls != NULL && *e->calls > 0 && --*e->calls == 0)
+        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed", tsr_comm_rank(e->carrier));
+    return TSR_OK;
+}
 
 static int engine_rank(void *self)
 {
@@ -20,8 +28,12 @@ static int engine_ranks(void *self)
 
 static tsr_status engine_split(void *self, int color, int key, void **out)
 {
+    const engine *e = self;
     tsr_comm *carrier = NULL;
-    TSR_TRY(tsr_comm_split(((engine *)self)->carrier, color, key, &carrier));
+    const tsr_status failure = count_call(e);
+    TSR_TRY(tsr_comm_split(e->carrier, failure == TSR_OK ? color : -1, key, &carrier));
+    if (failure != TSR_OK)
+        return tsr_status_set(failure, "the engine of rank %d has failed to split", tsr_comm_rank(e->carrier));
     if (carrier == NULL) {
         *out = NULL;
         return TSR_OK;
@@ -31,7 +43,7 @@ static tsr_status engine_split(void *self, int color, int key, void **out)
         tsr_comm_destroy(carrier);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for an engine");
     }
-    *split = (engine){carrier, 1};
+    *split = (engine){carrier, 1, e->calls};
     *out = split;
     return TSR_OK;
 }
@@ -39,11 +51,13 @@ static tsr_status engine_split(void *self, int color, int key, void **out)
 static tsr_status engine_exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                   size_t receive_count, tsr_device device, tsr_stream stream)
 {
+    TSR_TRY(count_call(self));
     return tsr_comm_exchange(((engine *)self)->carrier, sends, send_count, receives, receive_count, device, stream);
 }
 
 static tsr_status engine_barrier(void *self)
 {
+    TSR_TRY(count_call(self));
     return tsr_comm_barrier(((engine *)self)->carrier);
 }
 
@@ -60,7 +74,7 @@ static void engine_destroy(void *self)
     free(e);
 }
 
-tsr_status message_engine_create(tsr_comm *carrier, tsr_comm **out)
+tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
 {
     static const tsr_comm_table table = {
         .size = sizeof(tsr_comm_table),
@@ -76,7 +90,7 @@ tsr_status message_engine_create(tsr_comm *carrier, tsr_comm **out)
     engine *e = malloc(sizeof(*e));
     if (e == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for an engine");
-    *e = (engine){carrier, 0};
+    *e = (engine){carrier, 0, calls};
     const tsr_status status = tsr_comm_create_from_table(tsr_comm_context(carrier), &table, e, out);
     if (status != TSR_OK)
         free(e);

@@ -334,7 +334,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     actor a = {.stage = s, .comm = comm, .rank = tsr_comm_rank(comm)};
     a.verdict = &s->verdicts[a.rank];
     if (s->sweep->messages)
-        TSR_TRY(message_engine_create(comm, &a.comm));
+        TSR_TRY(message_engine_create(comm, NULL, &a.comm));
     play(&a);
     if (s->sweep->messages)
         tsr_comm_destroy(a.comm);
