@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
 #include <cmocka.h>
@@ -316,6 +317,75 @@ static void a_plan_needs_a_mesh_over_a_communicator(void **state)
     tsr_mesh_destroy(mesh);
 }
 
+/* Other devices */
+
+typedef struct plain_device {
+    int gemms;
+} plain_device;
+
+/* c = a b + c, as the table describes it, for what linear layers ask: alpha 1, beta 0 or 1. */
+static tsr_status plain_gemm(void *self, int index, const tsr_gemm *g, tsr_stream stream)
+{
+    (void)index;
+    (void)stream;
+    ((plain_device *)self)->gemms++;
+    for (int64_t i = 0; i < g->m * g->n; i++) {
+        const int64_t row = i / g->n, column = i % g->n;
+        double *c = (double *)g->c + row * g->ldc + column, sum = g->beta == 0 ? 0 : *c;
+        for (int64_t k = 0; k < g->k; k++)
+            sum += ((const double *)g->a)[g->trans_a ? k * g->lda + row : row * g->lda + k] *
+                   ((const double *)g->b)[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
+        *c = sum;
+    }
+    return TSR_OK;
+}
+
+static tsr_status execute_on(tsr_device device, const tsr_linear_plan *plan)
+{
+    double x[] = {1, 2, 3, 4}, w[] = {1, 0, 2, 1, 3, 1}, b[] = {10, 20, 30}, y[6] = {0}, workspace[64];
+    static const double expected[] = {11, 24, 35, 13, 30, 43};
+    tsr_tensor tensors[] = {
+        tsr_tensor_contiguous(x, TSR_F64, 2, (int64_t[]){2, 2}),
+        tsr_tensor_contiguous(w, TSR_F64, 2, (int64_t[]){3, 2}),
+        tsr_tensor_contiguous(b, TSR_F64, 1, (int64_t[]){3}),
+        tsr_tensor_contiguous(y, TSR_F64, 2, (int64_t[]){2, 3}),
+    };
+    for (int i = 0; i < 4; i++)
+        tensors[i].device = device;
+    TSR_TRY(tsr_linear_plan_execute(plan, &tensors[0], &tensors[1], &tensors[2], &tensors[3], workspace, sizeof(workspace), NULL));
+    return memcmp(y, expected, sizeof(y)) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "y is %g, %g, ..", y[0], y[1]);
+}
+
+static tsr_status check_device(tsr_comm *comm, void *arg)
+{
+    plain_device *self = arg;
+    const layer l = {"1", 2, {2, 2}, 3, "R", "R", "R", TSR_F64, 0};
+    planned p;
+    tsr_device_driver *with, *without;
+    void *unused;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &unused);
+    TSR_TRY(planned_create(comm, &l, NULL, &p));
+    table.name = "plain";
+    TSR_TRY(tsr_device_driver_create(&table, self, &without));
+    table.gemm = plain_gemm;
+    TSR_TRY(tsr_device_driver_create(&table, self, &with));
+    tsr_status status = execute_on((tsr_device){with, 0}, p.plan);
+    if (status == TSR_OK)
+        status = expect_status("no gemm", execute_on((tsr_device){without, 0}, p.plan), TSR_ERROR_UNSUPPORTED, "\"plain\" has no gemm");
+    tsr_device_driver_destroy(with);
+    tsr_device_driver_destroy(without);
+    planned_destroy(&p);
+    return status;
+}
+
+static void products_go_through_the_table_of_the_device(void **state)
+{
+    (void)state;
+    plain_device device = {0};
+    layers_run(1, check_device, &device);
+    assert_int_equal(device.gemms, 1);
+}
+
 /* Rounding */
 
 enum { TOKENS = 6, IN = 301, LAYER_OUT = 17, RANKS = 3 };
@@ -385,6 +455,7 @@ int main(void)
         cmocka_unit_test(execution_allocates_nothing),
         cmocka_unit_test(bad_arguments_are_refused_alike_on_every_rank),
         cmocka_unit_test(a_plan_needs_a_mesh_over_a_communicator),
+        cmocka_unit_test(products_go_through_the_table_of_the_device),
         cmocka_unit_test(fractions_are_within_the_bound_of_summation_and_replicas_hold_equal_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
