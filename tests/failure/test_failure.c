@@ -31,7 +31,8 @@ typedef struct ending {
 typedef struct trial {
     trouble kind;
     int victim;
-    int at; /**< allocation number, step, or number of an engine's call */
+    int messages; /**< over an engine that has nothing else */
+    int at;       /**< allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
 
@@ -90,8 +91,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     actor a;
     int calls = t->at;
     tsr_comm *messages = NULL;
-    if (t->kind == ENGINE)
-        TSR_TRY(message_engine_create(comm, t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
+    if (t->messages)
+        TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
     actor_start(&a, messages != NULL ? messages : comm);
     ending *end = &t->endings[a.rank];
     countdown = t->kind == ALLOCATION && t->victim == a.rank ? t->at : 0;
@@ -170,11 +171,12 @@ static void judge_allocation(const trial *t)
 static void every_allocation_of_every_rank_fails_once(void **state)
 {
     (void)state;
-    for (int victim = 0; victim < RANKS; victim++) {
+    for (int run = 0; run < 2 * RANKS; run++) {
+        const int victim = run / 2, messages = run % 2;
         int failures = 0, quiet = 0;
         for (int n = 1; quiet == 0; n++) {
-            trial t = {.kind = ALLOCATION, .victim = victim, .at = n};
-            test_case("allocation %d of rank %d fails", n, victim);
+            trial t = {.kind = ALLOCATION, .victim = victim, .messages = messages, .at = n};
+            test_case("allocation %d of rank %d fails%s", n, victim, messages ? ", over messages" : "");
             const tsr_status status = run_trial(&t);
             judge_allocation(&t);
             failures += status == TSR_ERROR_MEMORY;
@@ -243,7 +245,7 @@ static void every_call_of_an_engine_fails_once(void **state)
     for (int victim = 0; victim < RANKS; victim++) {
         int failures = 0;
         for (int k = 1;; k++) {
-            trial t = {.kind = ENGINE, .victim = victim, .at = k};
+            trial t = {.kind = ENGINE, .victim = victim, .messages = 1, .at = k};
             test_case("call %d of the engine of rank %d fails", k, victim);
             const tsr_status status = run_trial(&t);
             if (status == TSR_OK)
