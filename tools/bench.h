@@ -42,7 +42,7 @@ typedef tsr_status bench_body(void *arg);
 /** Collective: runs `body` between two barriers; `*seconds` is from when the first one let this rank go until the second one did. */
 tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds);
 
-/** What the benchmarks of moves print alike: the options' text as the library prints it. The caller frees with names_free(). */
+/** What the benchmarks of moves print alike: the options' text as the library prints it. */
 typedef struct move_names {
     char *mesh, *from, *to;
 } move_names;

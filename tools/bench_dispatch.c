@@ -34,7 +34,7 @@ static tsr_status run_loop(void *arg)
 /** Warms up, and agrees on how many calls fill a loop. */
 static tsr_status settle_calls(tsr_comm *comm, const job *j, loop *l)
 {
-    double seconds;
+    double seconds = LOOP_SECONDS;
     l->calls = FIRST_CALLS;
     tsr_status status = bench_time(comm, run_loop, l, &seconds);
     if (status == TSR_OK)
