@@ -67,6 +67,13 @@ def constructors(library):
     return [f"{name} has {size // pointer} entries" for name, size in sections(library).values() if name == ".init_array" and size > pointer]
 
 
+def uninvited(library):
+    """Calls that end the process or write to its standard output. (The default log sink writes to standard error.)"""
+    calls = {line.split()[-1].split("@")[0] for line in tap.run("nm", "-D", "--undefined-only", library).splitlines()}
+    return sorted(calls & {"abort", "exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "printf", "__printf_chk", "puts", "putchar",
+                           "perror", "stdout", "system", "signal", "sigaction"})
+
+
 def main(root, *libraries):
     report = tap.Report()
     everything = set().union(*(exported(library) for library in libraries))
@@ -74,6 +81,7 @@ def main(root, *libraries):
         report.check(f"{stem(library)} exports tsr_ symbols only", sorted(n for n in exported(library) if not n.startswith("tsr_")))
         report.check(f"{stem(library)} exports nothing that no header declares", sorted(exported(library) - declared(root)))
         report.check(f"{stem(library)} keeps no mutable state but what the design allows", state_beyond_design(library))
+        report.check(f"{stem(library)} never ends the process, prints, or catches signals", uninvited(library))
         report.check(f"{stem(library)} has no static constructors", constructors(library))
     report.check("libtessera-core needs libc, libm and pthreads only", (n for n in needed(libraries[0]) if not SYSTEM.match(n)))
     if len(libraries) > 1:
