@@ -11,7 +11,7 @@
 
 static void expect_utf8(const char *bytes, const char *wanted)
 {
-    int64_t ids[16];
+    int64_t ids[16] = {0};
     char text[49];
     const size_t count = strlen(bytes);
     for (size_t i = 0; i < count; i++)
