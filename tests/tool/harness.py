@@ -58,7 +58,8 @@ class Tool:
 
 
 def shown(arguments):
-    return "tessera " + " ".join(f"'{a}'" if set("();[ ") & set(str(a)) or not str(a) else str(a) for a in arguments)
+    words = (str(a).replace("\n", "\\n") for a in arguments)
+    return "tessera " + " ".join(f"'{word}'" if set("();[ ") & set(word) or not word else word for word in words)
 
 
 def different(what, found, wanted):
