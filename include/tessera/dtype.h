@@ -45,7 +45,7 @@ typedef struct tsr_dtype_info {
     tsr_dtype_class kind;
     unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this dtype */
     const char *npy;         /**< "<f4", "<u2", "|u1", .. */
-    const char *safetensors; /**< "F32", "BF16", .. or NULL where the format has none */
+    const char *safetensors; /**< "F32", "BF16" and so on; NULL where the format has none */
 } tsr_dtype_info;
 
 /** The row of `dtype`, or NULL if it is none. Static; any thread. */
