@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_RANKS = 8, MOST_ELEMENTS = 1100, MOST_BYTES = 16 * MOST_ELEMENTS, GUARD = 64, GUARD_BYTE = 0xa5 };
+enum { MOST_RANKS = 8, MOST_ELEMENTS = 600, MOST_BYTES = 16 * MOST_ELEMENTS, GUARD = 64, GUARD_BYTE = 0xa5 };
 
 /* How many elements each rank has. */
 typedef struct parts {
@@ -21,7 +21,7 @@ static const parts all_parts[] = {
     {"none", true, {0}},
     {"one each", true, {1, 1, 1, 1, 1, 1, 1, 1}},
     {"17 each", true, {17, 17, 17, 17, 17, 17, 17, 17}},
-    {"130 each", true, {130, 130, 130, 130, 130, 130, 130, 130}},
+    {"70 each", true, {70, 70, 70, 70, 70, 70, 70, 70}},
     {"uneven", false, {5, 0, 33, 1, 0, 64, 7, 2}},
     {"the first only", false, {40, 0, 0, 0, 0, 0, 0, 0}},
     {"all but the first", false, {0, 3, 3, 3, 3, 3, 3, 3}},
@@ -126,12 +126,13 @@ static tsr_status compare(const stage *s, const char *what)
     for (size_t i = 0; i < GUARD; i++)
         if (s->receive[-1 - (ptrdiff_t)i] != GUARD_BYTE || s->receive[MOST_BYTES + i] != GUARD_BYTE)
             return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: wrote beyond its buffer", what, tsr_dtype_name(s->dtype), s->parts->name);
-    for (size_t i = 0; i < MOST_BYTES; i++)
+    if (memcmp(s->receive, s->expected, MOST_BYTES) == 0)
+        return TSR_OK;
+    for (size_t i = 0;; i++)
         if (s->receive[i] != s->expected[i])
             return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s, parts \"%s\", op %s, root %d: byte %zu is %02x, not %02x", what,
                                   tsr_dtype_name(s->dtype), s->parts->name, tsr_reduce_op_name(s->op), s->root, i, s->receive[i],
                                   s->expected[i]);
-    return TSR_OK;
 }
 
 static void expect_gathered(stage *s)
