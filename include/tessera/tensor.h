@@ -22,7 +22,7 @@ typedef struct tsr_device {
  * return. */
 typedef void *tsr_stream;
 
-/** Strides are in elements, not bytes, and may be any that do not make elements of a destination overlap. */
+/** Strides are in elements, not bytes, and not negative; a destination's must not make its elements overlap. */
 typedef struct tsr_tensor {
     void *data;
     tsr_dtype dtype;

@@ -108,7 +108,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     const tsr_group *found = NULL;
     const tsr_status status =
         tsr_group_prepare(comm, set, plan ? plan->scratch_bytes : 0, plan ? plan->hash : 0, local, tsr_plan_describe_call, plan, &found);
-    if (status == TSR_OK && set.count > 0)
+    if (status == TSR_OK && plan && set.count > 0)
         __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
     if (plan)
         tsr_release(plan->context, ranks);
