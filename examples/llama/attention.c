@@ -75,7 +75,7 @@ void llama_attention(const llama_cache *cache, const llama_heads *heads, const f
     const float scale = 1.0f / sqrtf((float)dim);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t h = 0; h < heads->count; h++, queries += dim, out += dim) {
-            const int64_t kv = (heads->first + h) / heads->group - heads->kv_first;
+            const int64_t kv = h / heads->group;
             const int64_t seen = first + r + 1;
             score(queries, cache->keys + kv * dim * cache->capacity, dim, cache->capacity, seen, scale, scores);
             llama_softmax(scores, seen);

@@ -7,11 +7,12 @@
 
 #include <stdint.h>
 
-/** Which heads this rank has, and the shapes they share. */
+/** How many heads this rank has, and the shapes they share. Its query h goes with its key/value head h / group: cuts fall between groups of
+ * queries, or within the one group of a rank's one key/value head. */
 typedef struct llama_heads {
-    int64_t first, count;       /**< of queries, in global numbers */
-    int64_t kv_first, kv_count; /**< of keys and values; holds every one that the queries need */
-    int64_t group;              /**< queries that share a key/value head */
+    int64_t count;    /**< of queries */
+    int64_t kv_count; /**< of keys and values */
+    int64_t group;    /**< queries that share a key/value head */
     int64_t head_dim;
 } llama_heads;
 

@@ -133,27 +133,25 @@ tsr_status llama_layouts_cache(const llama_layouts *layouts, int64_t a, int64_t 
     return tsr_layout_parse(layouts->attention, text, 3, shape, TSR_F32, out);
 }
 
-/* The heads that a layer's rows on this rank belong to; cuts fall between heads. */
-static tsr_status own_heads(const llama_layouts *layouts, llama_linear_kind kind, int64_t *first, int64_t *count)
+/* The heads that a layer's rows on this rank make; cuts fall between heads. */
+static tsr_status count_heads(const llama_layouts *layouts, llama_linear_kind kind, int64_t *out)
 {
     tsr_layout *weight, *bias;
-    int64_t shape[2], offset[2];
+    int64_t shape[2];
     TSR_TRY(llama_layouts_linear(layouts, kind, &weight, &bias));
-    const tsr_status status = tsr_layout_local(weight, NULL, shape, offset);
+    const tsr_status status = tsr_layout_local(weight, NULL, shape, NULL);
     tsr_layout_destroy(weight);
     tsr_layout_destroy(bias);
-    if (status == TSR_OK) {
-        *first = offset[0] / layouts->config->head_dim;
-        *count = shape[0] / layouts->config->head_dim;
-    }
+    if (status == TSR_OK)
+        *out = shape[0] / layouts->config->head_dim;
     return status;
 }
 
 tsr_status llama_layouts_heads(const llama_layouts *layouts, llama_heads *out)
 {
     llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads, .head_dim = layouts->config->head_dim};
-    TSR_TRY(own_heads(layouts, LLAMA_QUERY, &heads.first, &heads.count));
-    TSR_TRY(own_heads(layouts, LLAMA_KEY, &heads.kv_first, &heads.kv_count));
+    TSR_TRY(count_heads(layouts, LLAMA_QUERY, &heads.count));
+    TSR_TRY(count_heads(layouts, LLAMA_KEY, &heads.kv_count));
     *out = heads;
     return TSR_OK;
 }

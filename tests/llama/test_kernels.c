@@ -98,12 +98,12 @@ static void silu_multiply_is_silu_times_up(void **state)
         expect_close(gate[i], wanted[i], 12 * ROUNDING * fabs(wanted[i]) + 1e-33);
 }
 
-/* Six queries on three key/value heads, of which this rank has queries 2 to 5 and key/value heads 1 and 2. */
+/* Four queries on two key/value heads. */
 static void attention_sees_own_heads_and_past_positions_only(void **state)
 {
     (void)state;
     enum { DIM = 10, ROWS = 21, FIRST = 5, CAPACITY = 40, QUERIES = 4, KEYS = 2 };
-    const llama_heads heads = {2, QUERIES, 1, KEYS, 2, DIM};
+    const llama_heads heads = {QUERIES, KEYS, 2, DIM};
     static float keys[(FIRST + ROWS) * KEYS * DIM], values[(FIRST + ROWS) * KEYS * DIM], queries[ROWS * QUERIES * DIM];
     static float stored_keys[KEYS * DIM * CAPACITY], stored_values[KEYS * CAPACITY * DIM], scores[CAPACITY], out[ROWS * QUERIES * DIM];
     fill(keys, (FIRST + ROWS) * KEYS * DIM, "keys");
