@@ -189,6 +189,23 @@ static void calls_that_cross_between_communicators_fail_on_all(void **state)
         suite_run(n, cross, NULL);
 }
 
+/* The same among those whom the last rank left behind. */
+static tsr_status cross_without_last(tsr_comm *comm, void *arg)
+{
+    const bool last = tsr_comm_rank(comm) == tsr_comm_size(comm) - 1;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, last, 0, &group));
+    const tsr_status status = last ? TSR_OK : cross(group, arg);
+    tsr_comm_destroy(group);
+    return status;
+}
+
+static void ranks_that_have_returned_do_not_count_as_awake(void **state)
+{
+    (void)state;
+    suite_run(3, cross_without_last, NULL);
+}
+
 /* A rank that computes for longer than the others' patience with a stall is waited for. */
 static tsr_status compute_long(tsr_comm *comm, void *arg)
 {
@@ -327,6 +344,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(the_environment_overrides_the_timeout),
         cmocka_unit_test(more_ranks_than_cores_progress_however_they_wait),
         cmocka_unit_test(calls_that_cross_between_communicators_fail_on_all),
+        cmocka_unit_test(ranks_that_have_returned_do_not_count_as_awake),
         cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
         cmocka_unit_test(every_allocation_may_fail),
     };
