@@ -40,7 +40,8 @@ typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
 /**
  * Runs `main` on `nranks` ranks, each on a thread of its own in this process, and returns when all have returned. `comm` lives for the call
  * of main. Returns TSR_OK if all did, else the status of the rank that failed first for a reason of its own (not TSR_ERROR_PEER), with its
- * sentence and rank. `arg` is shared by all ranks. `options` may be NULL.
+ * sentence and rank. `arg` is shared by all ranks. `options` may be NULL. Where all ranks that are left wait in different communicators,
+ * each for somebody who waits in another, they get TSR_ERROR_PEER within about a second.
  */
 TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
 
