@@ -1,6 +1,7 @@
 #include "mesh/grid.h"
 
 #include "base/hash.h"
+#include "base/sort.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,30 +108,10 @@ bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks)
     return true;
 }
 
-static void sift_down(const int32_t *list, int32_t *heap, int64_t root, int64_t count)
+static int by_rank(const void *a, const void *b, const void *list)
 {
-    const int32_t moved = heap[root];
-    for (int64_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && list[heap[child + 1]] > list[heap[child]])
-            child++;
-        if (list[heap[child]] <= list[moved])
-            break;
-        heap[root] = heap[child];
-    }
-    heap[root] = moved;
-}
-
-/* Heapsort: in place, where qsort() may allocate behind the context's back. */
-static void sort_positions(const int32_t *list, int32_t *positions, int64_t count)
-{
-    for (int64_t root = count / 2; root-- > 0;)
-        sift_down(list, positions, root, count);
-    for (int64_t last = count - 1; last > 0; last--) {
-        const int32_t largest = positions[0];
-        positions[0] = positions[last];
-        positions[last] = largest;
-        sift_down(list, positions, 0, last);
-    }
+    const int32_t *ranks = list, x = ranks[*(const int32_t *)a], y = ranks[*(const int32_t *)b];
+    return x < y ? -1 : x > y;
 }
 
 bool tsr_grid_list(tsr_grid *grid, const int64_t *ranks, int32_t *list, int32_t *sorted, int64_t twice[2])
@@ -139,7 +120,7 @@ bool tsr_grid_list(tsr_grid *grid, const int64_t *ranks, int32_t *list, int32_t 
         list[i] = (int32_t)ranks[i];
         sorted[i] = (int32_t)i;
     }
-    sort_positions(list, sorted, grid->count);
+    tsr_sort(sorted, (size_t)grid->count, sizeof *sorted, by_rank, list);
     for (int64_t i = 1; i < grid->count; i++) {
         if (list[sorted[i - 1]] == list[sorted[i]]) {
             const bool ascending = sorted[i - 1] < sorted[i];

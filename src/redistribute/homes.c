@@ -8,89 +8,115 @@
 #include "base/memory.h"
 #include "mesh/geometry.h"
 
-static tsr_status append_owner(tsr_homes *homes, const tsr_problem *problem, const int64_t *coordinate, bool is_home)
+/* All owners: whoever holds the destination piece rather than a fill. */
+static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
 {
-    tsr_context *context = problem->dst.layout->context;
-    void *memory = homes->owners;
-    tsr_status status = tsr_reserve(context, &memory, &homes->owner_capacity, homes->owner_count + 1, sizeof(tsr_owner));
-    homes->owners = memory;
-    TSR_TRY(status);
-    memory = homes->homes;
-    status = tsr_reserve(context, &memory, &homes->home_capacity, homes->home_count + 1, sizeof(size_t));
-    homes->homes = memory;
-    TSR_TRY(status);
-    if (is_home)
-        homes->homes[homes->home_count++] = homes->owner_count;
-    tsr_owner *owner = &homes->owners[homes->owner_count++];
-    memcpy(owner->coordinate, coordinate, sizeof owner->coordinate);
-    owner->rank = tsr_mesh_rank(problem->dst.layout->mesh, coordinate);
-    return TSR_OK;
-}
-
-static bool contributes(const tsr_problem *problem, const int64_t *src, const int64_t *dst_coordinate)
-{
-    const int64_t rank = tsr_mesh_rank(problem->dst.layout->mesh, dst_coordinate);
-    int64_t own[TSR_MAX_DIMS];
-    return tsr_mesh_locate(problem->src.layout->mesh, rank, own) && tsr_problem_holds(problem, own, src);
-}
-
-static tsr_status append_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst,
-                                bool contributors_only)
-{
-    const int64_t count = tsr_side_count(&problem->dst, TSR_ROLE_FREE);
-    int64_t coordinate[TSR_MAX_DIMS] = {0};
-    for (int i = 0; i < problem->dst.ndim; i++)
-        coordinate[i] = problem->dst.roles[i] == TSR_ROLE_ZERO ? 0 : dst[i];
-    homes->owner_count = homes->home_count = 0;
-    for (int64_t index = 0; index < count; index++) {
-        tsr_side_decode(&problem->dst, TSR_ROLE_FREE, index, coordinate);
-        TSR_TRY(append_owner(homes, problem, coordinate, !contributors_only || contributes(problem, src, coordinate)));
+    for (int i = 0; i < problem->dst.ndim; i++) {
+        homes->coordinate[i] = problem->dst.roles[i] == TSR_ROLE_ZERO ? 0 : dst[i];
+        homes->varies[i] = problem->dst.roles[i] == TSR_ROLE_FREE;
     }
+    homes->count = tsr_side_count(&problem->dst, TSR_ROLE_FREE);
+    homes->listed = false;
+}
+
+/* On one mesh owners contribute where they stand in the source's piece too: its cut and kept coordinates. False if none does. */
+static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
+{
+    for (int i = 0; i < problem->dst.ndim; i++) {
+        const int twin = problem->dst.twin[i];
+        if (twin < 0 || (problem->src.roles[twin] != TSR_ROLE_CUT && problem->src.roles[twin] != TSR_ROLE_KEPT))
+            continue;
+        if (homes->varies[i])
+            homes->count /= problem->dst.shape[i];
+        else if (homes->coordinate[i] != src[twin])
+            return false;
+        homes->varies[i] = false;
+        homes->coordinate[i] = src[twin];
+    }
+    return true;
+}
+
+/* Row-major over the mesh dims in which homes differ. */
+static int64_t rank_of(const tsr_homes *homes, const tsr_problem *problem, int64_t index)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    for (int i = problem->dst.ndim - 1; i >= 0; i--) {
+        coordinate[i] = homes->varies[i] ? index % problem->dst.shape[i] : homes->coordinate[i];
+        index /= homes->varies[i] ? problem->dst.shape[i] : 1;
+    }
+    return tsr_mesh_rank(problem->dst.layout->mesh, coordinate);
+}
+
+/* Between two meshes contributors among the owners are found one by one. */
+static tsr_status list_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < homes->count; i++) {
+        const int64_t rank = rank_of(homes, problem, i);
+        int64_t own[TSR_MAX_DIMS];
+        if (!tsr_mesh_locate(problem->src.layout->mesh, rank, own) || !tsr_problem_holds(problem, own, src))
+            continue;
+        void *memory = homes->ranks;
+        const tsr_status status =
+            tsr_reserve(problem->dst.layout->context, &memory, &homes->capacity, (size_t)found + 1, sizeof *homes->ranks);
+        homes->ranks = memory;
+        TSR_TRY(status);
+        homes->ranks[found++] = rank;
+    }
+    homes->listed = found > 0;
+    homes->count = homes->listed ? found : homes->count;
     return TSR_OK;
 }
 
-tsr_status tsr_homes_list(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst)
+tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst)
 {
-    TSR_TRY(append_owners(homes, problem, src, dst, true));
-    return homes->home_count > 0 ? TSR_OK : append_owners(homes, problem, src, dst, false);
+    take_owners(homes, problem, dst);
+    if (!problem->same_mesh)
+        return list_contributors(homes, problem, src);
+    if (!narrow(homes, problem, src))
+        take_owners(homes, problem, dst);
+    return TSR_OK;
 }
 
 void tsr_homes_free(tsr_homes *homes, tsr_context *context)
 {
-    tsr_release(context, homes->owners);
-    tsr_release(context, homes->homes);
+    tsr_release(context, homes->ranks);
     *homes = (tsr_homes){0};
 }
 
+int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home)
+{
+    return homes->listed ? homes->ranks[home] : rank_of(homes, problem, home);
+}
+
 /* The home's own copy where it has one; on one mesh the copy on its own free dims, else replicas take turns. */
-void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, size_t home, int64_t term,
+void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
                            int64_t *contributor)
 {
     const tsr_side *side = &problem->src;
-    const tsr_owner *owner = &homes->owners[homes->homes[home]];
     memcpy(contributor, src, sizeof(int64_t) * TSR_MAX_DIMS);
     tsr_side_decode(side, TSR_ROLE_REDUCED, term, contributor);
     int64_t own[TSR_MAX_DIMS];
-    if (tsr_mesh_locate(side->layout->mesh, owner->rank, own) &&
+    if (tsr_mesh_locate(side->layout->mesh, tsr_homes_rank(homes, problem, home), own) &&
         (problem->same_mesh || (tsr_problem_holds(problem, own, src) && tsr_side_encode(side, TSR_ROLE_REDUCED, own) == term)))
         tsr_side_decode(side, TSR_ROLE_FREE, tsr_side_encode(side, TSR_ROLE_FREE, own), contributor);
     else
-        tsr_side_decode(side, TSR_ROLE_FREE, (int64_t)home % problem->replicas, contributor);
+        tsr_side_decode(side, TSR_ROLE_FREE, home % problem->replicas, contributor);
 }
 
 /* Parts are whole cache lines of the innermost dim where that leaves everybody several. */
-static int64_t part_unit(bool innermost, int64_t length, size_t element_bytes, size_t count)
+static int64_t part_unit(bool innermost, int64_t length, size_t element_bytes, int64_t count)
 {
     const int64_t line = tsr_max_i64(1, (int64_t)(64 / element_bytes));
-    return innermost && length / line >= 4 * (int64_t)count ? line : 1;
+    return innermost && length / line >= 4 * count ? line : 1;
 }
 
-tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, size_t home, size_t count)
+tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, int64_t home, int64_t count)
 {
     int best = -1;
     double best_share = 2;
     for (int dim = 0; dim < ndim; dim++) {
-        const double share = (double)tsr_ceil_div(shape[dim], (int64_t)count) / (double)shape[dim];
+        const double share = (double)tsr_ceil_div(shape[dim], count) / (double)shape[dim];
         if (share < best_share) {
             best = dim;
             best_share = share;
@@ -99,8 +125,8 @@ tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, si
     if (best < 0)
         return (tsr_part){-1, 0, home == 0};
     const tsr_cut cut = {
-        .parts = (int64_t)count, .balanced = 1, .interleave = 1, .unit = part_unit(best == ndim - 1, shape[best], element_bytes, count)};
-    const int64_t size = tsr_cut_size(&cut, shape[best], (int64_t)home);
-    const int64_t begin = size > 0 ? tsr_cut_position(&cut, shape[best], (int64_t)home, 0).begin : 0;
+        .parts = count, .balanced = 1, .interleave = 1, .unit = part_unit(best == ndim - 1, shape[best], element_bytes, count)};
+    const int64_t size = tsr_cut_size(&cut, shape[best], home);
+    const int64_t begin = size > 0 ? tsr_cut_position(&cut, shape[best], home, 0).begin : 0;
     return (tsr_part){best, begin, begin + size};
 }

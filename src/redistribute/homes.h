@@ -11,26 +11,29 @@
 
 #include "redistribute/problem.h"
 
-/** An owner by its rank and destination coordinate. */
-typedef struct tsr_owner {
-    int64_t rank;
-    int64_t coordinate[TSR_MAX_DIMS];
-} tsr_owner;
-
+/**
+ * The homes of one region, numbered by row-major destination coordinate. On one mesh they are a product set, so that nothing is listed;
+ * between two meshes those owners that contribute are.
+ */
 typedef struct tsr_homes {
-    tsr_owner *owners; /**< all, by row-major coordinate */
-    size_t owner_count, owner_capacity;
-    size_t *homes; /**< those among them that reduce */
-    size_t home_count, home_capacity;
+    int64_t count;
+    int64_t coordinate[TSR_MAX_DIMS]; /**< in the destination's mesh: what all homes share */
+    bool varies[TSR_MAX_DIMS];        /**< mesh dims over whose coordinates they range */
+    bool listed;                      /**< then `ranks` has them */
+    int64_t *ranks;
+    size_t capacity;
 } tsr_homes;
 
-/** Lists owners and homes of the region of source piece `src` (cut and kept dims) and destination piece `dst` (likewise). Reuses the memory
- * of `homes`, which starts zeroed. */
-tsr_status tsr_homes_list(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst);
+/** Finds the homes of the region of source piece `src` (cut and kept dims) and destination piece `dst` (likewise). Reuses the memory of
+ * `homes`, which starts zeroed. */
+tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst);
 void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 
+/** The rank of home number `home`. */
+int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home);
+
 /** The source coordinate that contributes term `term` (row-major over the reduced dims) to what home number `home` reduces. */
-void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, size_t home, int64_t term,
+void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
                            int64_t *contributor);
 
 /** A home's part of a region: positions [begin, end) along `dim`, everything along the others. */
@@ -40,6 +43,6 @@ typedef struct tsr_part {
 } tsr_part;
 
 /** Part `home` of `count` of a region of this shape; the cut falls along the dim that divides most evenly, the outermost of equals. */
-tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, size_t home, size_t count);
+tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, int64_t home, int64_t count);
 
 #endif

@@ -1,23 +1,31 @@
 #include "redistribute/overlap.h"
 
-#include <stdlib.h>
-
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "mesh/geometry.h"
 
-static bool cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
+bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
 {
     return tsr_layout_kind(layout, mesh_dim) == TSR_SHARD && layout->placements[mesh_dim].dim == dim;
+}
+
+int64_t tsr_cut_keys(const tsr_layout *layout, int dim)
+{
+    int64_t keys = 1;
+    for (int i = 0; i < layout->mesh_ndim; i++)
+        if (tsr_cuts_dim(layout, i, dim))
+            keys *= tsr_mesh_shape(layout->mesh)[i];
+    return keys;
 }
 
 int64_t tsr_cut_key(const tsr_layout *layout, int dim, const int64_t *coordinate)
 {
     int64_t key = 0;
     for (int i = 0; i < layout->mesh_ndim; i++)
-        if (cuts_dim(layout, i, dim))
+        if (tsr_cuts_dim(layout, i, dim))
             key = key * tsr_mesh_shape(layout->mesh)[i] + coordinate[i];
     return key;
 }
@@ -25,7 +33,7 @@ int64_t tsr_cut_key(const tsr_layout *layout, int dim, const int64_t *coordinate
 void tsr_cut_unkey(const tsr_layout *layout, int dim, int64_t key, int64_t *coordinate)
 {
     for (int i = layout->mesh_ndim - 1; i >= 0; i--) {
-        if (!cuts_dim(layout, i, dim))
+        if (!tsr_cuts_dim(layout, i, dim))
             continue;
         const int64_t size = tsr_mesh_shape(layout->mesh)[i];
         coordinate[i] = key % size;
@@ -53,22 +61,13 @@ static tsr_status append(tsr_overlap *overlap, tsr_context *context, const tsr_s
     return TSR_OK;
 }
 
-static int by_key_then_near(const void *a, const void *b)
+static int by_key_then_near(const void *a, const void *b, const void *unused)
 {
+    (void)unused;
     const tsr_segment *x = a, *y = b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
     return x->near < y->near ? -1 : x->near > y->near;
-}
-
-static void sort_segments(tsr_overlap *overlap)
-{
-    for (size_t i = 1; i < overlap->segment_count; i++) {
-        if (by_key_then_near(&overlap->segments[i - 1], &overlap->segments[i]) > 0) {
-            qsort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near);
-            return;
-        }
-    }
 }
 
 static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
@@ -81,7 +80,7 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
                 tsr_reserve(context, &memory, &overlap->group_capacity, overlap->group_count + 1, sizeof(tsr_segments));
             overlap->groups = memory;
             TSR_TRY(status);
-            overlap->groups[overlap->group_count++] = (tsr_segments){segment->key, i, 0, 0};
+            overlap->groups[overlap->group_count++] = (tsr_segments){segment->key, i, 0, 0, 0};
         }
         tsr_segments *group = &overlap->groups[overlap->group_count - 1];
         group->count++;
@@ -102,7 +101,7 @@ tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const
         TSR_TRY(append(overlap, near->context, &segment));
         at += common;
     }
-    sort_segments(overlap);
+    tsr_sort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near, NULL);
     return group_segments(overlap, near->context);
 }
 

@@ -20,6 +20,7 @@ typedef struct tsr_segments {
     int64_t key;
     size_t first, count;
     int64_t length; /**< in all */
+    size_t marked;  /**< by tsr_turn_prepare(): how many groups before this one are marked */
 } tsr_segments;
 
 typedef struct tsr_overlap {
@@ -27,6 +28,7 @@ typedef struct tsr_overlap {
     size_t segment_count, segment_capacity;
     tsr_segments *groups; /**< ascending by key */
     size_t group_count, group_capacity;
+    size_t marked; /**< likewise, of all groups */
 } tsr_overlap;
 
 /** Overlaps of `near`'s shard at `coordinate` along `dim` with the pieces of `far`. `overlap` starts zeroed and is freed with
@@ -34,7 +36,11 @@ typedef struct tsr_overlap {
 tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim);
 void tsr_overlap_free(tsr_overlap *overlap, tsr_context *context);
 
+/** True if mesh dim `mesh_dim` cuts tensor dim `dim`. */
+bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim);
+
 /** The coordinates of the mesh dims that cut `dim`, as one number and back; row-major by mesh dim. */
+int64_t tsr_cut_keys(const tsr_layout *layout, int dim); /**< how many there are */
 int64_t tsr_cut_key(const tsr_layout *layout, int dim, const int64_t *coordinate);
 void tsr_cut_unkey(const tsr_layout *layout, int dim, int64_t key, int64_t *coordinate);
 

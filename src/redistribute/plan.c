@@ -1,7 +1,6 @@
 #include "redistribute/plan.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tessera/sys/status.h>
@@ -9,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "comm/call.h"
 #include "mesh/geometry.h"
@@ -69,21 +69,37 @@ static void locate(tsr_plan *plan)
     plan->dst_ndim = tsr_layout_local_shape(plan->dst, plan->in_dst ? plan->dst_coordinate : NULL, plan->dst_shape);
 }
 
-/* This rank itself first, then the ranks after it, so that no peer is everybody's first. */
-static int64_t distance(int64_t from, int64_t to)
+/* Transfers of one peer stay in the order in which both sides found them. */
+static int by_peer(const void *a, const void *b, const void *unused)
 {
-    return to >= from ? to - from : (int64_t)INT_MAX + to - from;
+    (void)unused;
+    const tsr_transfer *x = a, *y = b;
+    if (x->peer != y->peer)
+        return x->peer < y->peer ? -1 : 1;
+    return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
 }
 
+static void reverse(tsr_transfer *at, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        const tsr_transfer moved = at[i];
+        at[i] = at[count - 1 - i];
+        at[count - 1 - i] = moved;
+    }
+}
+
+/* This rank itself first, then the ranks after it, so that no peer is everybody's first. */
 static void rotate(tsr_transfers *transfers, int64_t rank)
 {
-    tsr_transfer *at = transfers->at;
-    for (size_t i = 1; i < transfers->count; i++)
-        for (size_t j = i; j > 0 && distance(rank, at[j - 1].peer) > distance(rank, at[j].peer); j--) {
-            const tsr_transfer moved = at[j];
-            at[j] = at[j - 1];
-            at[j - 1] = moved;
-        }
+    if (transfers->count == 0)
+        return;
+    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, NULL);
+    size_t before = 0;
+    while (before < transfers->count && transfers->at[before].peer < rank)
+        before++;
+    reverse(transfers->at, before);
+    reverse(transfers->at + before, transfers->count - before);
+    reverse(transfers->at, transfers->count);
 }
 
 static tsr_status build(tsr_plan *plan)

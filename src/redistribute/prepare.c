@@ -1,15 +1,14 @@
-#include <limits.h>
-#include <stdlib.h>
-
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/execute.h"
 
-static int by_value(const void *a, const void *b)
+static int by_value(const void *a, const void *b, const void *unused)
 {
+    (void)unused;
     const int x = *(const int *)a, y = *(const int *)b;
     return x < y ? -1 : x > y;
 }
@@ -35,7 +34,7 @@ static tsr_status add_ranks(const tsr_mesh *mesh, int comm_size, int *ranks, int
 
 static int unique(int *ranks, int count)
 {
-    qsort(ranks, (size_t)count, sizeof *ranks, by_value);
+    tsr_sort(ranks, (size_t)count, sizeof *ranks, by_value, NULL);
     int kept = 0;
     for (int i = 0; i < count; i++)
         if (kept == 0 || ranks[kept - 1] != ranks[i])

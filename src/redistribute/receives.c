@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include <tessera/sys/status.h>
 
 #include "base/memory.h"
@@ -50,16 +52,22 @@ static tsr_status find_needs(receiver *r, const tsr_overlap **dims)
         if (!r->needs.built[dim][g])
             TSR_TRY(tsr_overlap_build(&r->needs.groups[dim][g], r->plan->src, r->src, r->plan->dst, dim));
         r->needs.built[dim][g] = true;
+        tsr_turn_prepare(r->problem, r->src, dim, &r->needs.groups[dim][g]);
         dims[dim] = &r->needs.groups[dim][g];
     }
     return TSR_OK;
+}
+
+static bool has_own(const receiver *r)
+{
+    return r->plan->in_src && tsr_problem_holds(r->problem, r->plan->src_coordinate, r->src);
 }
 
 /* The replica that serves this rank: its own copy, else the one whose turn it is. */
 static tsr_status pick_source(receiver *r, int64_t *peer)
 {
     const tsr_plan *plan = r->plan;
-    if (plan->in_src && tsr_problem_holds(r->problem, plan->src_coordinate, r->src)) {
+    if (has_own(r)) {
         *peer = plan->rank;
         return TSR_OK;
     }
@@ -77,15 +85,15 @@ static tsr_status pick_source(receiver *r, int64_t *peer)
 
 static tsr_status add_move(receiver *r)
 {
+    if (r->problem->shortcut && !has_own(r))
+        return TSR_OK;
     tsr_transfer move = {0};
     TSR_TRY(pick_source(r, &move.peer));
-    if (r->problem->shortcut && move.peer != r->plan->rank)
-        return TSR_OK;
     TSR_TRY(tsr_regions_append(&r->regions, r->plan, NULL, &move.first_box, &move.box_count, &move.elements));
     return tsr_transfers_append(&r->plan->moves, r->plan, &move);
 }
 
-static tsr_status add_contributors(receiver *r, size_t home)
+static tsr_status add_contributors(receiver *r, int64_t home)
 {
     tsr_plan *plan = r->plan;
     void *memory = plan->contributors;
@@ -101,13 +109,33 @@ static tsr_status add_contributors(receiver *r, size_t home)
     return TSR_OK;
 }
 
-static tsr_status add_reduction(receiver *r, size_t home, const tsr_part *part)
+/* All owners hold the same destination piece, whatever region they share. */
+static tsr_status note_owners(receiver *r)
+{
+    tsr_plan *plan = r->plan;
+    const int64_t count = tsr_side_count(&r->problem->dst, TSR_ROLE_FREE);
+    void *memory;
+    TSR_TRY(tsr_allocate_array(plan->context, (size_t)count, sizeof(int64_t), &memory));
+    plan->owners = memory;
+    int64_t coordinate[TSR_MAX_DIMS];
+    memcpy(coordinate, plan->dst_coordinate, sizeof coordinate);
+    for (int64_t i = 0; i < count; i++) {
+        tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
+        plan->owners[i] = tsr_mesh_rank(plan->dst->mesh, coordinate);
+    }
+    plan->owner_count = (size_t)count;
+    return TSR_OK;
+}
+
+static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_plan *plan = r->plan;
     tsr_reduction reduction = {.first_term = plan->contributor_count};
     TSR_TRY(tsr_regions_append(&r->regions, plan, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
     if (reduction.elements == 0)
         return TSR_OK;
+    if (!plan->owners)
+        TSR_TRY(note_owners(r));
     void *memory = plan->reductions;
     const tsr_status status = tsr_reserve(plan->context, &memory, &plan->reduction_capacity, plan->reduction_count + 1, sizeof reduction);
     plan->reductions = memory;
@@ -117,29 +145,13 @@ static tsr_status add_reduction(receiver *r, size_t home, const tsr_part *part)
     return TSR_OK;
 }
 
-/* All owners hold the same destination piece, whatever region they share. */
-static tsr_status note_owners(receiver *r)
-{
-    tsr_plan *plan = r->plan;
-    void *memory = plan->owners;
-    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->owner_capacity, r->homes.owner_count, sizeof(int64_t));
-    plan->owners = memory;
-    TSR_TRY(status);
-    for (size_t i = 0; i < r->homes.owner_count; i++)
-        plan->owners[i] = r->homes.owners[i].rank;
-    plan->owner_count = r->homes.owner_count;
-    return TSR_OK;
-}
-
 static tsr_status add_shared(receiver *r)
 {
     tsr_plan *plan = r->plan;
-    TSR_TRY(tsr_homes_list(&r->homes, r->problem, r->src, plan->dst_coordinate));
-    if (plan->owner_count == 0)
-        TSR_TRY(note_owners(r));
-    for (size_t home = 0; home < r->homes.home_count; home++) {
-        const tsr_part part = tsr_homes_part(plan->dst->ndim, r->regions.shape, plan->dst->element_bytes, home, r->homes.home_count);
-        const int64_t rank = r->homes.owners[r->homes.homes[home]].rank;
+    TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, plan->dst_coordinate));
+    for (int64_t home = 0; home < r->homes.count; home++) {
+        const tsr_part part = tsr_homes_part(plan->dst->ndim, r->regions.shape, plan->dst->element_bytes, home, r->homes.count);
+        const int64_t rank = tsr_homes_rank(&r->homes, r->problem, home);
         if (rank == plan->rank) {
             TSR_TRY(add_reduction(r, home, &part));
             continue;

@@ -51,15 +51,15 @@ static tsr_status add_moves(sender *s)
 static tsr_status add_contributions(sender *s)
 {
     tsr_plan *plan = s->plan;
-    TSR_TRY(tsr_homes_list(&s->homes, s->problem, plan->src_coordinate, s->dst));
+    TSR_TRY(tsr_homes_find(&s->homes, s->problem, plan->src_coordinate, s->dst));
     const int64_t term = tsr_side_encode(&s->problem->src, TSR_ROLE_REDUCED, plan->src_coordinate);
-    for (size_t home = 0; home < s->homes.home_count; home++) {
-        const int64_t peer = s->homes.owners[s->homes.homes[home]].rank;
+    for (int64_t home = 0; home < s->homes.count; home++) {
+        const int64_t peer = tsr_homes_rank(&s->homes, s->problem, home);
         int64_t contributor[TSR_MAX_DIMS];
         tsr_homes_contributor(&s->homes, s->problem, plan->src_coordinate, home, term, contributor);
         if (peer == plan->rank || tsr_mesh_rank(plan->src->mesh, contributor) != plan->rank)
             continue;
-        const tsr_part part = tsr_homes_part(plan->src->ndim, s->regions.shape, plan->src->element_bytes, home, s->homes.home_count);
+        const tsr_part part = tsr_homes_part(plan->src->ndim, s->regions.shape, plan->src->element_bytes, home, s->homes.count);
         TSR_TRY(add_send(s, peer, &part));
     }
     return TSR_OK;
@@ -69,6 +69,8 @@ static tsr_status walk(sender *s)
 {
     tsr_plan *plan = s->plan;
     TSR_TRY(tsr_regions_begin(&s->regions, plan->src, plan->src_coordinate, plan->dst, true));
+    for (int dim = 0; s->problem->replicas > 1 && dim < plan->src->ndim; dim++)
+        tsr_turn_prepare(s->problem, plan->src_coordinate, dim, &s->regions.dims[dim]);
     s->replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, plan->src_coordinate);
     for (int i = 0; i < s->problem->dst.ndim; i++)
         if (s->problem->dst.roles[i] == TSR_ROLE_KEPT)

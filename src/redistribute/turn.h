@@ -11,12 +11,17 @@
 #include "redistribute/overlap.h"
 #include "redistribute/problem.h"
 
-/** A source piece as its overlaps with the destination layout, one for each tensor dim: their groups are the destination keys that need it.
+/** A source piece as its overlaps with the destination layout, one for each tensor dim: their groups are the destination keys that need it,
+ * after tsr_turn_prepare().
  */
 typedef struct tsr_piece {
     const int64_t *coordinate; /**< source coordinate; only cut and kept dims count */
     const tsr_overlap *const *dims;
 } tsr_piece;
+
+/** Makes the overlap along `dim` of the source piece at `src` ready for tsr_turn(): where counting a range of its groups takes more than
+ * its ends, marks those that owners have. */
+void tsr_turn_prepare(const tsr_problem *problem, const int64_t *src, int dim, tsr_overlap *overlap);
 
 /** The turn of the receiver at destination coordinate `receiver`. */
 int64_t tsr_turn(const tsr_problem *problem, const tsr_piece *piece, const int64_t *receiver);
