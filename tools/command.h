@@ -68,4 +68,7 @@ int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
 /** complain() with the library's sentence. */
 int complain_status(int status);
 
+/** Writes out what standard output still holds; a failure of any write to it shows here. */
+int finish_stdout(void);
+
 #endif

@@ -85,7 +85,5 @@ int main(int argc, char **argv)
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
     const int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return complain(EXIT_REFUSED, "standard output cannot be written");
-    return status;
+    return status == EXIT_DONE ? finish_stdout() : status;
 }

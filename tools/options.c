@@ -58,6 +58,13 @@ int complain_status(int status)
     return complain(status, "%s", tsr_status_message());
 }
 
+int finish_stdout(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return complain(EXIT_REFUSED, "standard output cannot be written");
+    return EXIT_DONE;
+}
+
 /** Says what is wrong with the word that getopt stumbled over; 0 if nothing is. */
 static int complain_about_word(const tool_command *command, const char *word)
 {

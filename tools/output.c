@@ -66,15 +66,16 @@ static int make_folders(output *o)
     return status;
 }
 
-/** Signals that end the program and can be waited with. */
-static const int enders[OUTPUT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+/** Signals that end the program and can be waited with; the last is seen as a failure to write, and needs no more. */
+static const int enders[OUTPUT_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 /** The one that came since output_begin(). A handler, because a blocked signal would go to any thread that does not block it. */
 static volatile sig_atomic_t came;
 
 static void remember(int signal)
 {
-    came = signal;
+    if (signal != SIGPIPE)
+        came = signal;
 }
 
 static void hold_signals(output *o)
@@ -97,7 +98,7 @@ static void release_signals(const output *o)
         raise(came);
 }
 
-static void finish(output *o)
+void output_finish(output *o)
 {
     for (size_t i = 0; i < o->count; i++)
         free(o->names[i]);
@@ -153,7 +154,7 @@ int output_add(output *o, const char *name, const tsr_tensor *tensor)
     return status;
 }
 
-static int publish(output *o, const char *name)
+static int publish_file(output *o, const char *name)
 {
     char *const from = file_path(o, name, false), *const to = file_path(o, name, true);
     int status = EXIT_DONE;
@@ -168,15 +169,11 @@ static int publish(output *o, const char *name)
     return status;
 }
 
-int output_commit(output *o)
+int output_publish(output *o)
 {
     int status = EXIT_DONE;
     for (size_t i = 0; i < o->count && status == EXIT_DONE; i++)
-        status = publish(o, o->names[i]);
-    if (status == EXIT_DONE)
-        finish(o);
-    else
-        output_cancel(o);
+        status = publish_file(o, o->names[i]);
     return status;
 }
 
@@ -189,5 +186,5 @@ void output_cancel(output *o)
         free(path);
     }
     remove_folders(o);
-    finish(o);
+    output_finish(o);
 }

@@ -2,7 +2,8 @@
  * A folder that gets all of a set of files, or none.
  *
  * Files are written under names that begin with a dot and get their own at the end. Signals that would end the program wait from
- * output_begin() to the end, so that nothing is left behind; one output at a time. Functions return the tool's exit status, having
+ * output_begin() to the end, so that nothing is left behind; a reader of standard output that is gone is an error like any other. One
+ * output at a time. Functions return the tool's exit status, having
  * complained.
  */
 #ifndef TESSERA_TOOLS_OUTPUT_H
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <tessera/tensor.h>
 
-#define OUTPUT_SIGNALS 3
+#define OUTPUT_SIGNALS 4
 
 typedef struct output {
     const char *directory;
@@ -27,16 +28,19 @@ typedef struct output {
 /** Refuses, before any work is done, a folder that could not be written. */
 int output_check(const char *directory);
 
-/** Makes the folder, with its parents. After it, output_commit() or output_cancel() must follow. */
+/** Makes the folder, with its parents. After it, output_finish() or output_cancel() must follow. */
 int output_begin(const char *directory, output *out);
 
 /** Writes one .npy file. `name` is copied. */
 int output_add(output *o, const char *name, const tsr_tensor *tensor);
 
-/** Gives all files their names; if that fails, everything is removed as in output_cancel(). */
-int output_commit(output *o);
+/** Gives all files their names. */
+int output_publish(output *o);
 
-/** Removes every file and folder that was made. */
+/** Leaves the files where they are. */
+void output_finish(output *o);
+
+/** Removes every file and folder that was made, published or not. */
 void output_cancel(output *o);
 
 #endif

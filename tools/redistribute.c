@@ -163,22 +163,17 @@ static int prepare_job(const tool_arguments *given, job *j)
     return status;
 }
 
-static int write_results(const tool_arguments *given, const job *j)
+/** All files, under their own names. */
+static int write_results(output *files, const job *j)
 {
-    output files;
-    int status = output_begin(given->value[OPT_OUTPUT], &files);
-    if (status != EXIT_DONE)
-        return status;
+    int status = EXIT_DONE;
     for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
         char name[32];
         snprintf(name, sizeof name, "rank-%d.npy", r);
         if (j->rows[r].result.data != NULL)
-            status = output_add(&files, name, &j->rows[r].result);
+            status = output_add(files, name, &j->rows[r].result);
     }
-    if (status == EXIT_DONE)
-        return output_commit(&files);
-    output_cancel(&files);
-    return status;
+    return status == EXIT_DONE ? output_publish(files) : status;
 }
 
 static int report_job(const tool_arguments *given, const job *j)
@@ -205,6 +200,25 @@ static int report_job(const tool_arguments *given, const job *j)
     return EXIT_DONE;
 }
 
+/** The files stay only if the report that lists them arrives too. */
+static int deliver_job(const tool_arguments *given, const job *j)
+{
+    output files;
+    int status = output_begin(given->value[OPT_OUTPUT], &files);
+    if (status != EXIT_DONE)
+        return status;
+    status = write_results(&files, j);
+    if (status == EXIT_DONE)
+        status = report_job(given, j);
+    if (status == EXIT_DONE)
+        status = finish_stdout();
+    if (status == EXIT_DONE)
+        output_finish(&files);
+    else
+        output_cancel(&files);
+    return status;
+}
+
 static int run_job(const tool_arguments *given, job *j)
 {
     j->rows = calloc((size_t)j->ranks, sizeof *j->rows);
@@ -212,8 +226,7 @@ static int run_job(const tool_arguments *given, job *j)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->ranks);
     if (tsr_threads_run(j->ranks, run_rank, j, NULL) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    const int status = write_results(given, j);
-    return status == EXIT_DONE ? report_job(given, j) : status;
+    return deliver_job(given, j);
 }
 
 static void finish_job(job *j)

@@ -186,6 +186,26 @@ def interrupted():
     return wrong
 
 
+def unheard():
+    """A report that cannot be written is a failure too, with one sentence and no files."""
+    file = fresh("x.npy")
+    harness.write_npy(file, "<i4", (4,), [0] * 4)
+    wrong = []
+    for fact, command in (("a full device", ["sh", "-c", 'exec "$@" >/dev/full', "sh"]), ("no standard output", ["sh", "-c", 'exec "$@" >&-', "sh"])):
+        for more in ([], ["--json"]):
+            out = fresh("unheard")
+            done = subprocess.run([*command, tool.path, *map(str, move((2,), ["R"], ["S(0)"], "--input", file, "--output", out)), *more],
+                                  capture_output=True, text=True, timeout=60)
+            wrong += harness.different(f"{fact}, {more}", (done.returncode, done.stderr.count("\n"), out.exists()), (1, 1, False))
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([tool.path, *map(str, move((2,), ["R"], ["S(0)"], "--input", file, "--output", fresh("unheard")))], stdout=writing,
+                          stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    wrong += harness.different("a pipe that nobody reads", (done.returncode, done.stderr.count("\n")), (1, 1))
+    return wrong + harness.different("folders", [path.name for path in tool.folder.iterdir() if path.name.startswith("unheard")], [])
+
+
 random.seed(int(os.environ.get("TSR_TEST_SEED", "20261121")))
 KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
 PAIRS = list(itertools.product(KINDS, repeat=2))
@@ -267,4 +287,5 @@ leaves_nothing("shards of another shape than --shape", FROM_SHARDS + ["--shape",
 tool.case("shards tell the global shape", lambda: harness.different("ranks", tool.json(*FROM_SHARDS)["ranks"], 2) + check_shards(
     tool.folder / "out", "<f4", (2,), (5, 2), list(range(6)) + list(range(4)), ["R"]))
 tool.case("a signal leaves nothing or everything", interrupted)
+tool.case("a report that cannot be written leaves nothing", unheard)
 tool.report.finish()
