@@ -20,7 +20,8 @@ typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
 
 /** For tsr_plan_options.rank: the rank of the source mesh's communicator, else the destination's; figures only if both are abstract. */
 #define TSR_RANK_DEFAULT (-2)
-/** For tsr_plan_options.rank: nobody's plan; it knows figures but cannot be executed. */
+/** For tsr_plan_options.rank: nobody's plan; it says what holds for all ranks (tsr_plan_in_place()), has no bytes, and cannot be executed.
+ */
 #define TSR_RANK_NONE (-1)
 
 typedef struct tsr_plan_options {

@@ -43,23 +43,29 @@ static const int64_t *sum_numbers(int64_t **free_numbers, const int64_t *numbers
     return starts;
 }
 
+/* `free_numbers` NULL: arrays stay the caller's, and there are no prefix sums. */
 static void take_placement(tsr_layout *layout, int mesh_dim, const tsr_placement *given, int64_t **free_numbers)
 {
     tsr_placement *p = &layout->placements[mesh_dim];
-    *p = *given;
-    if (p->kind != TSR_SHARD)
+    if (given->kind != TSR_SHARD) {
+        *p = given->kind == TSR_PARTIAL ? tsr_partial(given->op) : tsr_replicate();
         return;
-    p->sizes = copy_numbers(free_numbers, given->sizes, given->size_count);
-    p->blocks = copy_numbers(free_numbers, given->blocks, given->block_count);
-    layout->cuts[mesh_dim] = (tsr_cut){
+    }
+    *p = *given;
+    tsr_cut *cut = &layout->cuts[mesh_dim];
+    *cut = (tsr_cut){
         .parts = tsr_mesh_shape(layout->mesh)[mesh_dim],
         .balanced = p->balanced,
         .interleave = tsr_max_i64(p->interleave, 1),
         .unit = tsr_max_i64(p->unit, 1),
-        .size_starts = sum_numbers(free_numbers, p->sizes, p->size_count),
-        .block_starts = sum_numbers(free_numbers, p->blocks, p->block_count),
         .block_count = p->block_count,
     };
+    if (!free_numbers)
+        return;
+    p->sizes = copy_numbers(free_numbers, given->sizes, given->size_count);
+    p->blocks = copy_numbers(free_numbers, given->blocks, given->block_count);
+    cut->size_starts = sum_numbers(free_numbers, p->sizes, p->size_count);
+    cut->block_starts = sum_numbers(free_numbers, p->blocks, p->block_count);
 }
 
 static void order_cuts(tsr_layout *layout)
@@ -115,9 +121,10 @@ static size_t layout_bytes(const tsr_placement *placements, int count)
     return sizeof(tsr_layout) + count_numbers(placements, count) * sizeof(int64_t);
 }
 
-/* Writes a layout whose arguments were checked into zeroed memory of layout_bytes(). Retains nothing. */
+/* Writes a layout whose arguments were checked into zeroed memory of layout_bytes(), or, without room for numbers, of the struct alone.
+ * Retains nothing. */
 static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
-                              tsr_dtype dtype)
+                              tsr_dtype dtype, bool has_room)
 {
     layout->references = 1;
     layout->context = tsr_mesh_context(mesh);
@@ -130,9 +137,10 @@ static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const ts
     layout->element_bytes = tsr_dtype_bytes(dtype);
     int64_t *free_numbers = (int64_t *)(layout + 1);
     for (int i = 0; i < layout->mesh_ndim; i++)
-        take_placement(layout, i, &placements[i], &free_numbers);
+        take_placement(layout, i, &placements[i], has_room ? &free_numbers : NULL);
     order_cuts(layout);
-    TSR_TRY(tsr_layout_check_pieces(layout));
+    if (has_room)
+        TSR_TRY(tsr_layout_check_pieces(layout));
     layout->hash = hash_layout(layout);
     return TSR_OK;
 }
@@ -144,7 +152,7 @@ tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placemen
     tsr_context *context = tsr_mesh_context(mesh);
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(context, layout_bytes(placements, tsr_mesh_ndim(mesh)), &memory));
-    const tsr_status status = init_layout(memory, mesh, placements, ndim, shape, dtype);
+    const tsr_status status = init_layout(memory, mesh, placements, ndim, shape, dtype, true);
     if (status != TSR_OK) {
         tsr_release(context, memory);
         return status;
@@ -157,20 +165,10 @@ tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placemen
 
 tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like, const tsr_placement *placements)
 {
-    probe->layout = NULL;
     TSR_TRY(tsr_layout_check(like->mesh, placements, like->ndim, like->shape, like->dtype, true));
-    if (layout_bytes(placements, like->mesh_ndim) > sizeof probe->memory)
-        return tsr_layout_with(like, placements, &probe->layout);
-    memset(&probe->memory, 0, sizeof(tsr_layout));
-    TSR_TRY(init_layout(&probe->memory.layout, like->mesh, placements, like->ndim, like->shape, like->dtype));
-    probe->layout = &probe->memory.layout;
-    return TSR_OK;
-}
-
-void tsr_layout_probe_finish(tsr_layout_probe *probe)
-{
-    if (probe->layout != &probe->memory.layout)
-        tsr_layout_destroy(probe->layout);
+    const bool has_room = layout_bytes(placements, like->mesh_ndim) <= sizeof *probe;
+    memset(&probe->layout, 0, sizeof probe->layout);
+    return init_layout(&probe->layout, like->mesh, placements, like->ndim, like->shape, like->dtype, has_room);
 }
 
 tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
@@ -299,15 +297,36 @@ tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placem
     return tsr_layout_create(layout->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
 }
 
-tsr_status tsr_gradient_placements(const tsr_layout *layout, tsr_placement *placements)
+void tsr_placements_on(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out)
 {
-    for (int i = 0; i < layout->mesh_ndim; i++) {
-        const tsr_placement *p = &layout->placements[i];
+    const int64_t *have = tsr_mesh_shape(layout->mesh), *want = tsr_mesh_shape(mesh);
+    const int ndim = tsr_mesh_ndim(mesh);
+    if (ndim == layout->mesh_ndim && memcmp(have, want, (size_t)ndim * sizeof *have) == 0) {
+        memcpy(out, layout->placements, (size_t)ndim * sizeof *out);
+        return;
+    }
+    for (int i = 0, from = 0; i < ndim; i++) {
+        out[i] = tsr_replicate();
+        if (want[i] == 1)
+            continue;
+        while (have[from] == 1)
+            from++;
+        out[i] = layout->placements[from];
+        out[i].order = tsr_placement_order(layout->placements, from++);
+    }
+}
+
+tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out)
+{
+    tsr_placements_on(layout, mesh, out);
+    for (int i = 0; i < tsr_mesh_ndim(mesh); i++) {
+        const tsr_placement *p = &out[i];
         if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
                                   tsr_reduce_op_name(p->op));
-        placements[i] = p->kind == TSR_PARTIAL ? tsr_replicate() : *p;
+        if (p->kind == TSR_PARTIAL)
+            out[i] = tsr_replicate();
     }
     return TSR_OK;
 }
@@ -317,6 +336,6 @@ tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
     if (!layout || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_gradient: %s is NULL", !layout ? "layout" : "out");
     tsr_placement placements[TSR_MAX_DIMS];
-    TSR_TRY(tsr_gradient_placements(layout, placements));
+    TSR_TRY(tsr_gradient_placements(layout, layout->mesh, placements));
     return tsr_layout_with(layout, placements, out);
 }

@@ -27,21 +27,24 @@ struct tsr_layout {
     uint64_t hash;                          /**< equal layouts have equal ones */
 };
 
-/** A layout on the stack, to look another one up with: allocates nothing unless its lists of sizes and blocks are long. */
-typedef struct tsr_layout_probe {
-    tsr_layout *layout;
-    union {
-        tsr_layout layout;
-        char room[4096];
-    } memory;
+/** A layout on the stack, to look another one up with: allocates nothing. */
+typedef union tsr_layout_probe {
+    tsr_layout layout;
+    char room[4096];
 } tsr_layout_probe;
 
-/** The tensor of `like` under other placements, on the same mesh, which must outlive the probe. Errors as tsr_layout_create(). */
+/**
+ * The tensor of `like` under other placements, on the same mesh; mesh and placements must outlive the probe. Errors as tsr_layout_create(),
+ * but that lists of sizes and blocks for which there is no room are not held against the pieces that they cut: then the probe can be
+ * compared, printed and copied (which checks them), and has no shapes.
+ */
 tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like, const tsr_placement *placements);
-void tsr_layout_probe_finish(tsr_layout_probe *probe);
 
-/** The placements of tsr_layout_gradient(). */
-tsr_status tsr_gradient_placements(const tsr_layout *layout, tsr_placement *placements);
+/** The placements of `layout` for `mesh`, an equal one that may have other dims of size 1. Their arrays are those of the layout. */
+void tsr_placements_on(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out);
+
+/** The placements of tsr_layout_gradient(), for an equal mesh. */
+tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out);
 
 /** The effective kind of a mesh dim: one of size 1 counts as Replicate. */
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim);
@@ -69,6 +72,9 @@ const char *tsr_layout_describe(const tsr_layout *layout, char *text, size_t cap
 
 /** True if both cuts of mesh dim `a_dim` and `b_dim` are written alike: kind, dim, modifiers, op. Orders are not compared. */
 bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
+
+/** The place in the cut order that a Shard has, by default that of its mesh dim. */
+int tsr_placement_order(const tsr_placement *placements, int mesh_dim);
 
 /** Mesh dims by cut order for tensor dim `dim`: indices of the Shard(dim) placements, sorted; returns how many. Equal orders stay in mesh
  * order and set `*equal`. */

@@ -36,7 +36,7 @@ bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b)
            numbers_same(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 
-static int effective_order(const tsr_placement *placements, int mesh_dim)
+int tsr_placement_order(const tsr_placement *placements, int mesh_dim)
 {
     return placements[mesh_dim].order == TSR_ORDER_DEFAULT ? mesh_dim : placements[mesh_dim].order;
 }
@@ -48,11 +48,11 @@ int tsr_placements_order(const tsr_placement *placements, int count, int dim, in
         if (placements[i].kind != TSR_SHARD || placements[i].dim != dim)
             continue;
         int at = found++;
-        for (; at > 0 && effective_order(placements, sorted[at - 1]) > effective_order(placements, i); at--)
+        for (; at > 0 && tsr_placement_order(placements, sorted[at - 1]) > tsr_placement_order(placements, i); at--)
             sorted[at] = sorted[at - 1];
         sorted[at] = i;
     }
     for (int i = 1; equal && i < found; i++)
-        *equal |= effective_order(placements, sorted[i - 1]) == effective_order(placements, sorted[i]);
+        *equal |= tsr_placement_order(placements, sorted[i - 1]) == tsr_placement_order(placements, sorted[i]);
     return found;
 }

@@ -68,12 +68,14 @@ static tsr_cached_plan *lookup(cache *c, const tsr_layout *src, const tsr_layout
 static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, const tsr_comm *comm, tsr_plan **out)
 {
     tsr_layout *from = NULL, *to = NULL;
+    tsr_placement placements[TSR_MAX_DIMS];
+    tsr_placements_on(dst, c->mesh, placements);
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = tsr_comm_rank(comm);
     options.mode = tsr_comm_is_direct(comm) ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
     tsr_status status = tsr_layout_create(c->mesh, src->placements, src->ndim, src->shape, src->dtype, &from);
     if (status == TSR_OK)
-        status = tsr_layout_create(c->mesh, dst->placements, dst->ndim, dst->shape, dst->dtype, &to);
+        status = tsr_layout_create(c->mesh, placements, dst->ndim, dst->shape, dst->dtype, &to);
     if (status == TSR_OK)
         status = tsr_plan_create(from, to, &options, out);
     tsr_layout_destroy(from);

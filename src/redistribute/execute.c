@@ -32,11 +32,20 @@ static bool is_empty(const expectation *x)
     return false;
 }
 
+/* The last element's distance from the first grows by that along `dim`. False if bytes up to its end would overflow. */
+static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *last)
+{
+    int64_t step = 0, end;
+    if (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim] - 1, &step))
+        return false;
+    return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) && tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
+}
+
 static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written)
 {
+    int64_t last = 0;
     for (int dim = 0; dim < x->ndim; dim++) {
-        int64_t span;
-        if (t->strides[dim] < 0 || (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim], &span)))
+        if (t->strides[dim] < 0 || !reach(x, t, dim, &last))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride %lld of dim %d is negative or overflows", x->name,
                                   (long long)t->strides[dim], dim);
         if (written && t->shape[dim] > 1 && t->strides[dim] == 0)
@@ -189,7 +198,11 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
         return TSR_OK;
     const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = key ? tsr_group_find(comm, key) : NULL;
-    if (!group || group->scratch_bytes < plan->scratch_bytes)
-        return tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
-    return tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK);
+    const bool prepared = group && group->scratch_bytes >= plan->scratch_bytes;
+    const tsr_status local =
+        prepared
+            ? TSR_OK
+            : tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
+    /* A group that other plans made may have room enough for this one on some ranks, which wait for the others. */
+    return group ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, local) : local;
 }

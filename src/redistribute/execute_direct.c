@@ -29,7 +29,8 @@ static tsr_status pull(const tsr_execution *e)
     const tsr_place dst = {e->dst.data, e->dst.strides};
     for (size_t i = 0; i < moves->count; i++) {
         const tsr_place src = source_of(e, moves->at[i].peer);
-        if (src.base != dst.base)
+        const bool in_place = moves->at[i].peer == e->plan->rank && src.base == dst.base;
+        if (!in_place)
             TSR_TRY(tsr_execution_copy(e, moves->at[i].first_box, moves->at[i].box_count, dst, src));
     }
     return TSR_OK;

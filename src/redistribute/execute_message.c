@@ -44,6 +44,11 @@ static tsr_status run(const exchange *x)
     return tsr_comm_exchange(x->e->group->comm, x->messages, x->send_count, receives, x->receive_count, x->e->device, x->e->stream);
 }
 
+static tsr_status agree(const tsr_execution *e, tsr_status local)
+{
+    return tsr_comm_agree(e->group->comm, e->plan->hash, local, tsr_plan_describe_call, e->plan);
+}
+
 static tsr_status post_sends(exchange *x)
 {
     const tsr_transfers *sends = &x->e->plan->sends;
@@ -162,46 +167,58 @@ static tsr_status reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays
     return TSR_OK;
 }
 
-/* The first exchange: what is moved, and what is to be reduced here. */
-static tsr_status exchange_sources(const tsr_execution *e, const tsr_reduce_arrays *arrays)
+/* This rank's own part of what was received, after the first exchange. */
+static tsr_status take_sources(const exchange *x, const tsr_reduce_arrays *arrays, char *received)
 {
-    exchange x = {e, e->workspace, arrays->messages, 0, 0};
-    const tsr_status packed = post_sends(&x);
-    char *received = x.staging;
-    post_receives(&x, &e->plan->moves);
-    post_terms(&x);
-    TSR_TRY(run(&x));
-    TSR_TRY(packed);
-    TSR_TRY(land(&x, &e->plan->moves, received));
-    return reduce(e, arrays, received);
+    TSR_TRY(land(x, &x->e->plan->moves, received));
+    return reduce(x->e, arrays, received);
 }
 
-/* The second: every home gives each part that it reduced to the other owners, one message a region. */
-static tsr_status exchange_results(const tsr_execution *e, const tsr_reduce_arrays *arrays)
+/* Every home gives each part that it reduced to the other owners, one message a region. */
+static tsr_status post_results(exchange *x)
 {
+    const tsr_execution *e = x->e;
     const tsr_plan *plan = e->plan;
-    exchange x = {e, e->workspace, arrays->messages, 0, 0};
     for (size_t i = 0; i < plan->reduction_count; i++) {
         const tsr_reduction *r = &plan->reductions[i];
         void *data = tsr_execution_contiguous(e, r->first_box, r->box_count, destination(e), false);
         if (!data) {
-            data = take(&x, r->elements);
+            data = take(x, r->elements);
             TSR_TRY(tsr_execution_pack(e, r->first_box, r->box_count, data, destination(e), false));
         }
         for (size_t owner = 0; owner < plan->owner_count; owner++)
             if (plan->owners[owner] != plan->rank)
-                add_message(&x, true, plan->owners[owner], data, r->elements);
+                add_message(x, true, plan->owners[owner], data, r->elements);
     }
-    char *received = x.staging;
-    post_receives(&x, &plan->results);
-    TSR_TRY(run(&x));
-    return land(&x, &plan->results, received);
+    return TSR_OK;
 }
 
+/* The second exchange. `local`: how the first ended on this rank. */
+static tsr_status exchange_results(const tsr_execution *e, const tsr_reduce_arrays *arrays, tsr_status local)
+{
+    exchange x = {e, e->workspace, arrays->messages, 0, 0};
+    if (local == TSR_OK)
+        local = post_results(&x);
+    TSR_TRY(agree(e, local));
+    char *received = x.staging;
+    post_receives(&x, &e->plan->results);
+    TSR_TRY(run(&x));
+    return land(&x, &e->plan->results, received);
+}
+
+/* The first exchange carries what is moved, and what is to be reduced here. Before each, ranks agree that all have packed theirs: nobody
+ * waits for the messages of a rank that failed by itself. */
 tsr_status tsr_execute_message(const tsr_execution *e, tsr_status local)
 {
-    TSR_TRY(tsr_comm_agree(e->group->comm, e->plan->hash, local, tsr_plan_describe_call, e->plan));
     const tsr_reduce_arrays arrays = tsr_execution_arrays(e);
-    TSR_TRY(exchange_sources(e, &arrays));
-    return tsr_plan_has_results(e->plan) ? exchange_results(e, &arrays) : TSR_OK;
+    exchange x = {e, e->workspace, arrays.messages, 0, 0};
+    if (local == TSR_OK)
+        local = post_sends(&x);
+    TSR_TRY(agree(e, local));
+    char *received = x.staging;
+    post_receives(&x, &e->plan->moves);
+    post_terms(&x);
+    TSR_TRY(run(&x));
+    local = take_sources(&x, &arrays, received);
+    return tsr_plan_has_results(e->plan) ? exchange_results(e, &arrays, local) : local;
 }

@@ -75,21 +75,21 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    const tsr_status status = redistribute(x, to.layout, out);
-    tsr_layout_probe_finish(&to);
-    return status;
+    return redistribute(x, &to.layout, out);
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_layout *to, tsr_stream stream)
 {
-    tsr_cached_plan *entry;
-    TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
-    if (!tsr_plan_in_place(entry->plan)) {
+    tsr_problem problem;
+    tsr_problem_init(&problem, x->layout, to);
+    if (!problem.in_place) {
         char from[512], into[512];
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
                               tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(to, into, sizeof into));
     }
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
     tsr_status status = tsr_layout_with(x->layout, to->placements, &layout);
     status = run(entry, &x->local, &x->local, stream, status);
@@ -108,9 +108,7 @@ tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placem
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    const tsr_status status = in_place(x, to.layout, stream);
-    tsr_layout_probe_finish(&to);
-    return status;
+    return in_place(x, &to.layout, stream);
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
@@ -126,7 +124,7 @@ tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_
                               tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
     }
     tsr_placement placements[TSR_MAX_DIMS];
-    TSR_TRY(tsr_gradient_placements(x_layout, placements));
+    TSR_TRY(tsr_gradient_placements(x_layout, from->mesh, placements));
     return tsr_redistribute(dy, placements, dx);
 }
 

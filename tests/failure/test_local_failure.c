@@ -1,0 +1,273 @@
+/** What fails on one rank alone, in the middle of a call: that rank says so, the others name it, and the next call goes well. */
+#include "message_engine.h"
+#include "ranks.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <tessera/sys/device.h>
+#include <tessera/tessera.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 4, ODD = 1 };
+
+/** A device that works on the host's memory, and fails in the threads that want it to. */
+static _Thread_local int fails_copies, fails_reductions;
+
+static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream)
+{
+    if (fails_copies)
+        return tsr_status_set(TSR_ERROR_DEVICE, "the device broke a copy");
+    return tsr_device_driver_table(NULL, &self)->copy_boxes(self, index, boxes, count, stream);
+}
+
+static tsr_status reduce(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
+{
+    if (fails_reductions)
+        return tsr_status_set(TSR_ERROR_DEVICE, "the device broke a reduction");
+    return tsr_device_driver_table(NULL, &self)->reduce(self, index, what, stream);
+}
+
+static tsr_status make_driver(tsr_device_driver **out)
+{
+    void *self;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    table.name = "brittle";
+    table.copy_boxes = copy_boxes;
+    table.reduce = reduce;
+    return tsr_device_driver_create(&table, self, out);
+}
+
+static tsr_status check_named(int rank, tsr_status status, tsr_status own)
+{
+    return rank == ODD ? check_error(status, own, "", __FILE__, __LINE__, "the odd rank's call")
+                       : check_error(status, TSR_ERROR_PEER, "rank 1", __FILE__, __LINE__, "another rank's call");
+}
+
+static tsr_status move(tsr_comm *comm, tsr_device device, const char *from, const char *to)
+{
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    TSR_TRY(layout_over(comm, "4", "8x6", from, TSR_F32, &src));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(src), to, 2, tsr_layout_shape(src), TSR_F32, &dst));
+    TSR_TRY(tsr_dtensor_create(src, device, &x));
+    TSR_TRY(tsr_dtensor_create(dst, device, &y));
+    const int rank = tsr_comm_rank(comm);
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    for (int64_t i = 0; i < local.shape[0] * local.shape[1]; i++)
+        ((float *)local.data)[i] = 1.0f;
+    TSR_TRY(tsr_redistribute_into(x, y, NULL));
+    fails_copies = fails_reductions = rank == ODD;
+    const tsr_status status = tsr_redistribute_into(x, y, NULL);
+    fails_copies = fails_reductions = 0;
+    TSR_TRY(check_named(rank, status, TSR_ERROR_DEVICE));
+    TSR_TRY(tsr_redistribute_into(x, y, NULL));
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return TSR_OK;
+}
+
+static tsr_status break_devices(tsr_comm *comm, void *arg)
+{
+    tsr_comm *messages = NULL;
+    tsr_device_driver *driver = NULL;
+    if (arg)
+        TSR_TRY(message_engine_create(comm, NULL, &messages));
+    TSR_TRY(make_driver(&driver));
+    tsr_comm *used = arg ? messages : comm;
+    TSR_TRY(move(used, (tsr_device){driver, 0}, "S(0)", "S(1)"));
+    TSR_TRY(move(used, (tsr_device){driver, 0}, "P", "R"));
+    tsr_comm_destroy(messages);
+    tsr_device_driver_destroy(driver);
+    return TSR_OK;
+}
+
+static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(void **state)
+{
+    (void)state;
+    test_case("a device fails, direct");
+    run_ranks(RANKS, break_devices, NULL);
+    test_case("a device fails, messages");
+    run_ranks(RANKS, break_devices, "messages");
+}
+
+static _Thread_local int fails_allocations;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    return fails_allocations ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+enum { BLOCKS = 600 };
+
+/** A placement whose list is long: not even looking its plan up may take memory. */
+static tsr_status run_out(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t shape[] = {BLOCKS, 2};
+    int64_t blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = 1;
+    tsr_placement fused = tsr_shard(0), whole = tsr_replicate();
+    fused.blocks = blocks;
+    fused.block_count = BLOCKS;
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL;
+    float *values = calloc(2 * BLOCKS, sizeof(*values));
+    CHECK(values != NULL);
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
+    TSR_TRY(mesh_over(comm, "4", &mesh));
+    TSR_TRY(tsr_distribute_tensor(&global, mesh, &whole, NULL, &x));
+    for (int round = 0; round < 2; round++) {
+        tsr_dtensor *y = NULL, *z = NULL;
+        fails_allocations = tsr_comm_rank(comm) == ODD;
+        const tsr_status status = tsr_redistribute(x, &fused, &y);
+        fails_allocations = 0;
+        /* Once it is planned, everybody has what it needs of this local plan. */
+        if (round == 0 || tsr_comm_rank(comm) == ODD)
+            TSR_TRY(check_named(tsr_comm_rank(comm), status, TSR_ERROR_MEMORY));
+        tsr_dtensor_destroy(y);
+        TSR_TRY(tsr_redistribute(x, &fused, &z));
+        tsr_dtensor_destroy(z);
+    }
+    blocks[0] = 2;
+    tsr_dtensor *y = NULL;
+    CHECK_ERROR(tsr_redistribute(x, &fused, &y), TSR_ERROR_ARGUMENT, "sum to 601");
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    free(values);
+    return TSR_OK;
+}
+
+static void long_lists_take_no_memory_to_look_up(void **state)
+{
+    (void)state;
+    test_case("no memory for a placement with long lists");
+    tsr_context_options settings = TSR_CONTEXT_OPTIONS_INIT;
+    settings.allocator = (tsr_allocator){allocate, release, NULL};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    assert_int_equal(tsr_context_create(&settings, &options.context), TSR_OK);
+    const tsr_status status = tsr_threads_run(RANKS, run_out, NULL, &options);
+    if (status != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_context_destroy(options.context);
+}
+
+/** A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
+static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const tsr_placement partial = tsr_partial(TSR_SUM), rows = tsr_shard(0);
+    tsr_comm *elsewhere = NULL;
+    tsr_mesh *mesh = NULL;
+    tsr_layout *src[2] = {NULL, NULL}, *dst[2] = {NULL, NULL};
+    tsr_plan *plans[2] = {NULL, NULL};
+    TSR_TRY(tsr_comm_split(comm, 0, tsr_comm_rank(comm), &elsewhere));
+    TSR_TRY(mesh_over(comm, "4", &mesh));
+    for (int i = 0; i < 2; i++) {
+        const int64_t shape[] = {i, 2};
+        TSR_TRY(tsr_layout_create(mesh, &partial, 2, shape, TSR_F32, &src[i]));
+        TSR_TRY(tsr_layout_create(mesh, &rows, 2, shape, TSR_F32, &dst[i]));
+        TSR_TRY(tsr_plan_create(src[i], dst[i], NULL, &plans[i]));
+        TSR_TRY(tsr_plan_prepare(plans[i], i == 0 ? comm : elsewhere));
+    }
+    float in[2] = {1.0f, 2.0f}, out[2];
+    const bool first = tsr_comm_rank(comm) == 0;
+    const int64_t own[] = {first, 2};
+    const tsr_tensor x = tsr_tensor_contiguous(in, TSR_F32, 2, tsr_layout_shape(src[1])), y = tsr_tensor_contiguous(out, TSR_F32, 2, own);
+    TSR_TRY(tsr_plan_execute(plans[1], elsewhere, &x, &y, NULL, 0, NULL));
+    CHECK(!first || (out[0] == 4.0f && out[1] == 8.0f));
+    CHECK_ERROR(tsr_plan_execute(plans[1], comm, &x, &y, NULL, 0, NULL), first ? TSR_ERROR_STATE : TSR_ERROR_PEER, "not prepared");
+    for (int i = 0; i < 2; i++) {
+        tsr_plan_destroy(plans[i]);
+        tsr_layout_destroy(dst[i]);
+        tsr_layout_destroy(src[i]);
+    }
+    tsr_mesh_destroy(mesh);
+    tsr_comm_destroy(elsewhere);
+    return TSR_OK;
+}
+
+static void a_rank_without_room_for_a_plan_leaves_nobody_waiting(void **state)
+{
+    (void)state;
+    test_case("a plan that was prepared elsewhere");
+    run_ranks(RANKS, execute_unprepared, NULL);
+}
+
+/** What can't be done in place is known before anything is planned for it. */
+static tsr_status refuse_in_place(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_layout *rows = NULL;
+    tsr_dtensor *x = NULL;
+    TSR_TRY(layout_over(comm, "4", "8x6", "S(0)", TSR_F32, &rows));
+    TSR_TRY(tsr_dtensor_create(rows, tsr_device_host(), &x));
+    const tsr_placement columns = tsr_shard(1);
+    CHECK_ERROR(tsr_redistribute_in_place(x, &columns, NULL), TSR_ERROR_UNSUPPORTED, "cuts differ");
+    CHECK(tsr_mesh_cache_statistics(tsr_layout_mesh(rows)).entries == 0);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(rows);
+    return TSR_OK;
+}
+
+static void what_does_not_work_in_place_is_not_planned(void **state)
+{
+    (void)state;
+    run_ranks(RANKS, refuse_in_place, NULL);
+}
+
+/** Strides of which each could be, but not all together. */
+static tsr_status overflow(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_layout *rows = NULL, *whole = NULL;
+    tsr_plan *plan = NULL;
+    float values[4 * 3 * 3];
+    TSR_TRY(layout_over(comm, "4", "4x3x3", "R", TSR_F32, &whole));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(whole), "S(0)", 3, tsr_layout_shape(whole), TSR_F32, &rows));
+    TSR_TRY(tsr_plan_create(whole, rows, NULL, &plan));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    tsr_tensor src = tsr_tensor_contiguous(values, TSR_F32, 3, tsr_layout_shape(whole));
+    src.strides[1] = src.strides[2] = INT64_MAX / 4;
+    const int64_t local[] = {1, 3, 3};
+    float out[9];
+    const tsr_tensor dst = tsr_tensor_contiguous(out, TSR_F32, 3, local);
+    CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, NULL, 0, NULL), TSR_ERROR_ARGUMENT, "overflows");
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(rows);
+    tsr_layout_destroy(whole);
+    return TSR_OK;
+}
+
+static void strides_that_overflow_together_are_refused(void **state)
+{
+    (void)state;
+    run_ranks(RANKS, overflow, NULL);
+}
+
+int main(void)
+{
+    test_watchdog(20);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it),
+        cmocka_unit_test(long_lists_take_no_memory_to_look_up),
+        cmocka_unit_test(a_rank_without_room_for_a_plan_leaves_nobody_waiting),
+        cmocka_unit_test(what_does_not_work_in_place_is_not_planned),
+        cmocka_unit_test(strides_that_overflow_together_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
