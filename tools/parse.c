@@ -10,11 +10,10 @@
 #include <tessera/status.h>
 
 /** The form of a mesh, whose sense (sizes, ranks, names that repeat) the library judges. */
-#define NUMBER "[0-9]{1,18}"
-#define COMMA  " *, *"
-#define NAMED  "[A-Za-z_][A-Za-z0-9_]* *= *" NUMBER
-#define MESH_PATTERN                                                                                                                       \
-    "^ *(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*) *(@ *(" NUMBER "|\\[ *" NUMBER "(" COMMA NUMBER ")* *\\]))? *$"
+#define NUMBER       "[0-9]{1,18}"
+#define COMMA        " *, *"
+#define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
+#define MESH_PATTERN "^(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*)(@(" NUMBER "|\\[" NUMBER "(" COMMA NUMBER ")*\\]))?$"
 
 static bool has_mesh_form(const char *text)
 {

@@ -34,6 +34,7 @@ USAGE = [
     (layout() + ["a\nb"], ["a?b"]),
     (layout(mesh=""), []), (layout(mesh="2x"), []), (layout(mesh="x2"), []), (layout(mesh="-2"), []), (layout(mesh="2@"), []),
     (layout(mesh="2@[0"), []), (layout(mesh="dp2,tp=2"), []), (layout(mesh="dp=2,2"), []), (layout(mesh="2.5"), []),
+    (layout(mesh=" 2"), []), (layout(mesh="2 "), []), (layout(mesh="dp =2"), []), (layout(mesh="2@ 1"), []), (layout(mesh="2@[ 1,0 ]"), []),
     (layout(shape=""), []), (layout(shape="4x"), []), (layout(shape="x4"), []), (layout(shape="-4"), []), (layout(shape="4 x 4"), []),
     (layout(shape="99999999999999999999"), []), (layout(shape="Scalar"), []), (layout(shape="0x10z"), []),
     (layout(placements=""), []), (layout(placements="Q"), []), (layout(placements="S"), []), (layout(placements="S(-1)"), []),
