@@ -22,12 +22,19 @@ tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const
 void tsr_regions_next(tsr_regions *regions);
 void tsr_regions_free(tsr_regions *regions);
 
+/** What home number `home` of `count` reduces of the current region: a part, or all of it where every owner reduces for itself. */
+tsr_part tsr_regions_part(const tsr_regions *regions, const tsr_problem *problem, int64_t home, int64_t count);
+
 /** Writes the far coordinates of the mesh dims that cut tensor dims; leaves the others alone. */
 void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate);
 
 /** Appends the current region's boxes, or those of one part of it, to the plan. `*elements` may come out 0. */
 tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const tsr_part *part, size_t *first, size_t *count,
                               int64_t *elements);
+
+/** Adds `times` * `elements` to a total of what crosses ranks. TSR_ERROR_ARGUMENT: more than 2^61 bytes, so that sums of two totals,
+ * rounded up for staging, do not overflow. */
+tsr_status tsr_plan_add(const tsr_plan *plan, int64_t *total, int64_t elements, int64_t times);
 
 tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer);
 

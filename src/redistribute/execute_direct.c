@@ -18,7 +18,7 @@ static tsr_place source_of(const tsr_execution *e, int64_t rank)
 static tsr_place destination_of(const tsr_execution *e, int64_t rank)
 {
     if (rank == e->plan->rank)
-        return (tsr_place){e->dst.data, e->dst.strides};
+        return (tsr_place){e->result.data, e->result.strides};
     const tsr_call *call = tsr_call_of(e->group->comm, position_of(e->group, rank));
     return (tsr_place){call->dst, call->dst_strides};
 }
@@ -70,6 +70,18 @@ static tsr_status reduce(const tsr_execution *e)
     return TSR_OK;
 }
 
+/* From the workspace to where they belong, when nobody reads there any more. */
+static tsr_status move_results(const tsr_execution *e)
+{
+    tsr_box_copy copy = {.dst = e->dst.data, .src = e->result.data, .element_bytes = e->plan->dst->element_bytes, .ndim = e->dst.ndim};
+    for (int dim = 0; dim < copy.ndim; dim++) {
+        copy.shape[dim] = e->dst.shape[dim];
+        copy.dst_strides[dim] = e->dst.strides[dim];
+        copy.src_strides[dim] = e->result.strides[dim];
+    }
+    return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
+}
+
 tsr_status tsr_execute_direct(const tsr_execution *e, tsr_status local)
 {
     if (!e->group)
@@ -83,5 +95,6 @@ tsr_status tsr_execute_direct(const tsr_execution *e, tsr_status local)
     tsr_status status = pull(e);
     if (status == TSR_OK && e->plan->reduction_count > 0)
         status = reduce(e);
-    return tsr_call_end(e->group->comm, status);
+    TSR_TRY(tsr_call_end(e->group->comm, status));
+    return e->plan->reduction_count > 0 && e->result.data != e->dst.data ? move_results(e) : TSR_OK;
 }

@@ -4,7 +4,8 @@
  * A region is the overlap of one source piece with one destination piece. Its owners are the ranks whose destination holds it. Where some
  * of them also hold a contribution, they share the reduction among themselves, else all owners do: each is the home of an equal part, cut
  * along one tensor dim, reduces it once and gives the result to the other owners. So a region costs the least total: terms + owners - 1
- * receives, less one where a home contributes.
+ * receives, less one where a home contributes. (Where tsr_problem.each is set, all owners reduce the whole region for themselves: with two
+ * terms, one of them their own, that is the same total.)
  */
 #ifndef TSR_REDISTRIBUTE_HOMES_H
 #define TSR_REDISTRIBUTE_HOMES_H
@@ -41,6 +42,9 @@ typedef struct tsr_part {
     int dim; /**< -1: the region is not cut (a scalar: the first home has it all) */
     int64_t begin, end;
 } tsr_part;
+
+/** All of a region. */
+#define TSR_PART_ALL ((tsr_part){-1, 0, 1})
 
 /** Part `home` of `count` of a region of this shape; the cut falls along the dim that divides most evenly, the outermost of equals. */
 tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, int64_t home, int64_t count);

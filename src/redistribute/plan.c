@@ -15,6 +15,9 @@
 #include "redistribute/build.h"
 #include "redistribute/staging.h"
 
+/* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */
+#define EACH_BYTES ((size_t)32 * 1024)
+
 static tsr_status check_layouts(const tsr_layout *src, const tsr_layout *dst, bool has_out)
 {
     if (!src || !dst || !has_out)
@@ -102,9 +105,18 @@ static void rotate(tsr_transfers *transfers, int64_t rank)
     reverse(transfers->at, transfers->count);
 }
 
+/* A second step costs more than reading the other term twice while that is small, or comes as a message. The same on every rank. */
+static bool each_is_faster(const tsr_plan *plan)
+{
+    const int64_t first[TSR_MAX_DIMS] = {0};
+    size_t bytes;
+    return plan->mode == TSR_MODE_MESSAGE || (tsr_layout_local_bytes(plan->dst, first, &bytes) == TSR_OK && bytes <= EACH_BYTES);
+}
+
 static tsr_status build(tsr_plan *plan)
 {
     tsr_problem_init(&plan->problem, plan->src, plan->dst);
+    plan->problem.each = tsr_problem_each_is_free(&plan->problem) && each_is_faster(plan);
     locate(plan);
     plan->hash = tsr_hash_word(tsr_hash_word(tsr_hash_word(TSR_HASH_SEED, plan->src->hash), plan->dst->hash), (uint64_t)plan->mode);
     if (plan->rank < 0)
@@ -184,20 +196,12 @@ size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
 
 int64_t tsr_plan_bytes_received(const tsr_plan *plan)
 {
-    int64_t elements = plan->moves.elements + plan->results.elements;
-    for (size_t i = 0; i < plan->reduction_count; i++)
-        for (int64_t term = 0; term < plan->problem.terms; term++)
-            if (plan->contributors[plan->reductions[i].first_term + (size_t)term] != plan->rank)
-                elements += plan->reductions[i].elements;
-    return elements * (int64_t)plan->src->element_bytes;
+    return (plan->moves.elements + plan->results.elements + plan->term_elements) * (int64_t)plan->src->element_bytes;
 }
 
 int64_t tsr_plan_bytes_sent(const tsr_plan *plan)
 {
-    int64_t elements = plan->sends.elements;
-    for (size_t i = 0; i < plan->reduction_count; i++)
-        elements += plan->reductions[i].elements * ((int64_t)plan->owner_count - 1);
-    return elements * (int64_t)plan->src->element_bytes;
+    return (plan->sends.elements + plan->result_elements) * (int64_t)plan->src->element_bytes;
 }
 
 int tsr_plan_in_place(const tsr_plan *plan)

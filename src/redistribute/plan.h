@@ -52,7 +52,9 @@ struct tsr_plan {
     size_t reduction_count, reduction_capacity;
     int64_t *contributors; /**< ranks: problem.terms for each reduction */
     size_t contributor_count, contributor_capacity;
-    int64_t *owners; /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
+    int64_t term_elements;   /**< that other ranks contribute to the reductions */
+    int64_t result_elements; /**< of the reductions that are given to other owners */
+    int64_t *owners;         /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
     size_t owner_count, owner_capacity;
 
     size_t workspace_bytes; /**< of tsr_plan_execute() */

@@ -31,6 +31,7 @@ typedef struct tsr_problem {
     bool shortcut;      /**< Shard -> Partial(sum) without communication: own elements kept, the rest filled */
     bool local;         /**< no rank needs anything from another */
     bool in_place;      /**< source and destination may share memory */
+    bool each;          /**< every owner reduces for itself; set by the plan, where tsr_problem_each_is_free() */
     int64_t terms;      /**< contributions to each element: the product of the reduced dims */
     int64_t replicas;   /**< copies of each source piece: the product of the source's free dims */
     tsr_reduce_op op;   /**< of the reduction; sum also for avg */
@@ -39,6 +40,12 @@ typedef struct tsr_problem {
 } tsr_problem;
 
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst);
+
+/**
+ * True if sharing a reduction among the owners saves no bytes: each of them holds one of just two terms. Then one step does what otherwise
+ * takes two.
+ */
+bool tsr_problem_each_is_free(const tsr_problem *problem);
 
 /** True if a rank at source coordinate `have` holds the source piece that `want` names: equal where the source is cut or kept. */
 bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want);

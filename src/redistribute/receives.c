@@ -93,7 +93,8 @@ static tsr_status add_move(receiver *r)
     return tsr_transfers_append(&r->plan->moves, r->plan, &move);
 }
 
-static tsr_status add_contributors(receiver *r, int64_t home)
+/* `remote`: how many of them are other ranks. */
+static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
     tsr_plan *plan = r->plan;
     void *memory = plan->contributors;
@@ -104,23 +105,26 @@ static tsr_status add_contributors(receiver *r, int64_t home)
     for (int64_t term = 0; term < r->problem->terms; term++) {
         int64_t contributor[TSR_MAX_DIMS];
         tsr_homes_contributor(&r->homes, r->problem, r->src, home, term, contributor);
-        plan->contributors[plan->contributor_count++] = tsr_mesh_rank(plan->src->mesh, contributor);
+        const int64_t rank = tsr_mesh_rank(plan->src->mesh, contributor);
+        plan->contributors[plan->contributor_count++] = rank;
+        *remote += rank != plan->rank;
     }
     return TSR_OK;
 }
 
-/* All owners hold the same destination piece, whatever region they share. */
+/* To whom results go. All owners hold the same destination piece, whatever region they share. */
 static tsr_status note_owners(receiver *r)
 {
     tsr_plan *plan = r->plan;
-    const int64_t count = tsr_side_count(&r->problem->dst, TSR_ROLE_FREE);
+    const int64_t count = r->problem->each ? 1 : tsr_side_count(&r->problem->dst, TSR_ROLE_FREE);
     void *memory;
     TSR_TRY(tsr_allocate_array(plan->context, (size_t)count, sizeof(int64_t), &memory));
     plan->owners = memory;
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, plan->dst_coordinate, sizeof coordinate);
     for (int64_t i = 0; i < count; i++) {
-        tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
+        if (!r->problem->each)
+            tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
         plan->owners[i] = tsr_mesh_rank(plan->dst->mesh, coordinate);
     }
     plan->owner_count = (size_t)count;
@@ -140,9 +144,11 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     const tsr_status status = tsr_reserve(plan->context, &memory, &plan->reduction_capacity, plan->reduction_count + 1, sizeof reduction);
     plan->reductions = memory;
     TSR_TRY(status);
-    TSR_TRY(add_contributors(r, home));
+    int64_t remote = 0;
+    TSR_TRY(add_contributors(r, home, &remote));
     plan->reductions[plan->reduction_count++] = reduction;
-    return TSR_OK;
+    TSR_TRY(tsr_plan_add(plan, &plan->term_elements, reduction.elements, remote));
+    return tsr_plan_add(plan, &plan->result_elements, reduction.elements, (int64_t)plan->owner_count - 1);
 }
 
 static tsr_status add_shared(receiver *r)
@@ -150,8 +156,10 @@ static tsr_status add_shared(receiver *r)
     tsr_plan *plan = r->plan;
     TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, plan->dst_coordinate));
     for (int64_t home = 0; home < r->homes.count; home++) {
-        const tsr_part part = tsr_homes_part(plan->dst->ndim, r->regions.shape, plan->dst->element_bytes, home, r->homes.count);
         const int64_t rank = tsr_homes_rank(&r->homes, r->problem, home);
+        if (r->problem->each && rank != plan->rank)
+            continue;
+        const tsr_part part = tsr_regions_part(&r->regions, r->problem, home, r->homes.count);
         if (rank == plan->rank) {
             TSR_TRY(add_reduction(r, home, &part));
             continue;

@@ -41,6 +41,13 @@ void tsr_regions_free(tsr_regions *regions)
         tsr_overlap_free(&regions->dims[dim], regions->far->context);
 }
 
+tsr_part tsr_regions_part(const tsr_regions *regions, const tsr_problem *problem, int64_t home, int64_t count)
+{
+    if (problem->each)
+        return TSR_PART_ALL;
+    return tsr_homes_part(regions->far->ndim, regions->shape, regions->far->element_bytes, home, count);
+}
+
 void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
 {
     for (int dim = 0; dim < regions->far->ndim; dim++)
@@ -135,6 +142,17 @@ tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const 
     return TSR_OK;
 }
 
+tsr_status tsr_plan_add(const tsr_plan *plan, int64_t *total, int64_t elements, int64_t times)
+{
+    const int64_t most = (INT64_C(1) << 61) / (int64_t)plan->src->element_bytes;
+    int64_t sum;
+    if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: rank %lld would receive or send more than 2^61 bytes",
+                              (long long)plan->rank);
+    *total = sum;
+    return TSR_OK;
+}
+
 tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer)
 {
     if (transfer->elements == 0)
@@ -144,6 +162,5 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const 
     transfers->at = memory;
     TSR_TRY(status);
     transfers->at[transfers->count++] = *transfer;
-    transfers->elements += transfer->peer == plan->rank ? 0 : transfer->elements;
-    return TSR_OK;
+    return tsr_plan_add(plan, &transfers->elements, transfer->elements, transfer->peer != plan->rank);
 }

@@ -59,7 +59,7 @@ static tsr_status add_contributions(sender *s)
         tsr_homes_contributor(&s->homes, s->problem, plan->src_coordinate, home, term, contributor);
         if (peer == plan->rank || tsr_mesh_rank(plan->src->mesh, contributor) != plan->rank)
             continue;
-        const tsr_part part = tsr_homes_part(plan->src->ndim, s->regions.shape, plan->src->element_bytes, home, s->homes.count);
+        const tsr_part part = tsr_regions_part(&s->regions, s->problem, home, s->homes.count);
         TSR_TRY(add_send(s, peer, &part));
     }
     return TSR_OK;

@@ -27,6 +27,15 @@ static size_t terms_bytes(const tsr_plan *plan, size_t *terms)
     return bytes;
 }
 
+/* Of this rank's destination, where it holds the value. */
+static size_t local_bytes(const tsr_plan *plan)
+{
+    int64_t elements = plan->in_dst && !plan->fills;
+    for (int dim = 0; dim < plan->dst_ndim; dim++)
+        elements *= plan->dst_shape[dim];
+    return tsr_staging_bytes(plan, elements);
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -37,6 +46,8 @@ void tsr_staging_measure(tsr_plan *plan)
 {
     const size_t pointers = (size_t)plan->problem.terms + plan->owner_count;
     plan->scratch_bytes = pointers * (sizeof(void *) + sizeof(int64_t[TSR_MAX_DIMS]));
+    if (tsr_plan_stages_results(plan))
+        plan->workspace_bytes = local_bytes(plan);
     if (plan->mode != TSR_MODE_MESSAGE || plan->problem.local)
         return;
     size_t terms = 0, reduced = 0;
