@@ -5,6 +5,7 @@
 #include "report.h"
 #include "text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,8 @@ static void start_with_one_blas_thread(char **argv)
 int main(int argc, char **argv)
 {
     start_with_one_blas_thread(argv);
+    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    signal(SIGXFSZ, SIG_IGN);
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return fail(EXIT_USAGE);

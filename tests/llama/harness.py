@@ -55,8 +55,8 @@ def expect(condition, *said):
         raise AssertionError(" ".join(str(part) for part in said))
 
 
-def run(*arguments):
-    return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, **options)
 
 
 def command(arguments):
@@ -70,9 +70,9 @@ def answer(*arguments):
     return json.loads(done.stdout)
 
 
-def refused(code, *arguments, says=()):
+def refused(code, *arguments, says=(), **options):
     """A run that must fail with `code`, one line on standard error that says so, and nothing on standard output."""
-    done = run(*arguments)
+    done = run(*arguments, **options)
     error = done.stderr.decode(errors="replace")
     expect(done.returncode == code, command(arguments), "exits", done.returncode, "not", code, error)
     expect(done.stdout == b"", command(arguments), "prints", done.stdout[:200])

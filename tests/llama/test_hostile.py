@@ -1,6 +1,7 @@
 """Checkpoints that are truncated, lie or attack: a sentence, exit 1, nothing written."""
 import json
 import os
+import resource
 import shutil
 import struct
 
@@ -158,6 +159,14 @@ def empty(directory):
     copy(directory)
     write_safetensors(directory / "model.safetensors", {})
     expect_refused(directory, EMBEDDING)
+
+
+@case("logits that outgrow the limit of a file are an error like any other, and nothing is left of them")
+def file_limit(directory):
+    path = directory / "logits.npy"
+    refused(1, SHAKESPEARE, "--prompt", "ROMEO:", "--tokens", 0, "--json", "--logits", path, says="logits.npy",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+    assert not path.exists()
 
 
 run_cases()
