@@ -177,7 +177,8 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
 
 static tsr_status open_and_read(reader *r, const tsr_tensor *local)
 {
-    r->file = open(r->path, O_RDONLY | O_CLOEXEC);
+    /* A pipe is refused by the first read; opening one must not wait for its writer. */
+    r->file = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (r->file < 0)
         return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));
     const tsr_status status = read_into(r, local);

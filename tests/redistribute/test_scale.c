@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <tessera/tessera.h>
 
 #include <cmocka.h>
@@ -48,9 +49,32 @@ static void planning_is_linear_in_what_a_rank_meets(void **state)
     }
 }
 
+/** Bytes that one rank receives, or sends, may be more than the tensor has. */
+static void more_bytes_than_can_be_counted_are_refused(void **state)
+{
+    (void)state;
+    static const char *const pairs[][3] = {{"8", "P", "1@0"}, {"8@1", "P", "1@0"}, {"1@0", "R", "64@1"}};
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        tsr_layout *src = layout_of(pairs[i][0], "1152921504606846976", pairs[i][1]);
+        tsr_layout *dst = layout_of(pairs[i][2], "1152921504606846976", "R");
+        tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+        options.rank = 0;
+        options.mode = TSR_MODE_MESSAGE;
+        tsr_plan *plan = NULL;
+        assert_int_equal(tsr_plan_create(src, dst, &options, &plan), TSR_ERROR_ARGUMENT);
+        assert_non_null(strstr(tsr_status_message(), "2^61 bytes"));
+        assert_null(plan);
+        tsr_layout_destroy(dst);
+        tsr_layout_destroy(src);
+    }
+}
+
 int main(void)
 {
     test_watchdog(60);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(planning_is_linear_in_what_a_rank_meets)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planning_is_linear_in_what_a_rank_meets),
+        cmocka_unit_test(more_bytes_than_can_be_counted_are_refused),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

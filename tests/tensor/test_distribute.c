@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -275,6 +276,29 @@ static tsr_status refuse_bad_files(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+static tsr_status refuse_a_pipe(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *x = NULL;
+    TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_F32, &layout));
+    CHECK_ERROR(tsr_distribute_file(file_path, 0, TSR_F32, layout, NULL, &x), TSR_ERROR_IO, file_path);
+    CHECK(x == NULL);
+    tsr_layout_destroy(layout);
+    return TSR_OK;
+}
+
+static void a_pipe_without_a_writer_is_refused_and_not_waited_for(void **state)
+{
+    (void)state;
+    write_file("", 0);
+    unlink(file_path);
+    assert_int_equal(mkfifo(file_path, 0600), 0);
+    test_case("a pipe");
+    run_ranks(2, refuse_a_pipe, NULL);
+    unlink(file_path);
+}
+
 static void files_that_are_missing_short_or_of_other_kinds_are_refused(void **state)
 {
     (void)state;
@@ -291,6 +315,7 @@ int main(void)
         cmocka_unit_test(every_rank_gets_its_shard_of_any_layout),
         cmocka_unit_test(bad_tensors_are_refused_and_nothing_breaks),
         cmocka_unit_test(a_file_is_read_where_owned_and_converted_rounding_once),
+        cmocka_unit_test(a_pipe_without_a_writer_is_refused_and_not_waited_for),
         cmocka_unit_test(files_that_are_missing_short_or_of_other_kinds_are_refused),
     };
     test_watchdog(60);
