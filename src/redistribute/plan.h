@@ -55,7 +55,7 @@ struct tsr_plan {
     int64_t term_elements;   /**< that other ranks contribute to the reductions */
     int64_t result_elements; /**< of the reductions that are given to other owners */
     int64_t *owners;         /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
-    size_t owner_count, owner_capacity;
+    size_t owner_count;
 
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */
