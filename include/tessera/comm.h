@@ -126,7 +126,8 @@ typedef struct tsr_message {
 /**
  * Collective: delivers every send to the peer's receive. Between two ranks the k-th send meets the k-th receive, and their bytes must be
  * equal (else every rank gets an error naming both ranks and both sizes). Sends and receives of all ranks must match up; a rank may have
- * none.
+ * none. On an engine that only has messages nothing is compared first: there sizes are the engine's to check, and a rank that is refused
+ * for its own lists returns without having taken part.
  */
 TSR_API tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                      size_t receive_count, tsr_device device, tsr_stream stream);
