@@ -5,6 +5,8 @@
 #include "report.h"
 #include "text.h"
 
+#include <errno.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,17 @@ static tsr_status count_tokens(const llama_options *options, const llama_config 
     return TSR_OK;
 }
 
+/* Known before anything is computed or written: logits are saved last. */
+static tsr_status check_place(const char *path)
+{
+    char *const copy = strdup(path);
+    if (copy == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path");
+    const int denied = access(dirname(copy), W_OK | X_OK);
+    free(copy);
+    return denied ? tsr_status_set(TSR_ERROR_IO, "--logits %s: %s", path, strerror(errno)) : TSR_OK;
+}
+
 static tsr_status save_logits(const char *path, const llama_job *job, const llama_outcome *outcome)
 {
     const int64_t shape[] = {job->request.prompt_count, job->config->vocab_size};
@@ -110,6 +123,8 @@ static tsr_status run(const llama_options *options)
     if (options->engine != NULL && strcmp(options->engine, "threads") != 0)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine %s: this build has rank threads only; use --engine threads",
                               options->engine);
+    if (options->logits != NULL)
+        TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, &config));
     if (options->random == NULL)
         TSR_TRY(llama_checkpoint_open(options->directory, &checkpoint));

@@ -39,7 +39,7 @@ REFUSED = {
     "a token outside the vocabulary": ((SHAKESPEARE, "--prompt-ids", "1,256"), "256"),
     "more tokens than positions": ((SHAKESPEARE, "--prompt", "ROMEO:\n", "--tokens", "506"), "505"),
     "a prompt longer than all positions": ((SHAKESPEARE, "--prompt", "x" * 513), "512"),
-    "a place for logits that is none": ((SHAKESPEARE, "--prompt", "O", "--tokens", "0", "--logits", "/nonexistent/l.npy", "--json"), "/nonexistent"),
+    "a place for logits that is none": ((SHAKESPEARE, "--prompt", "O", "--tokens", "3", "--logits", "/nonexistent/l.npy"), "/nonexistent"),
 }
 for sentence, (arguments, says) in REFUSED.items():
     @case(f"{sentence}: exit 1 and one line")
