@@ -25,6 +25,7 @@ typedef struct gradient {
     const tsr_placement *placements; /* asked for; NULL: the gradient layout of `of` */
     tsr_status (*compute)(const tsr_matmul_site *site, const locals *from, const tsr_tensor *to);
     tsr_layout *own, *wanted; /* as the rule leaves it, and as the caller gets it */
+    bool moves;               /* these differ in more than what is written on mesh dims of size 1 */
     tsr_dtensor *computed, *finished;
 } gradient;
 
@@ -107,7 +108,9 @@ static tsr_status plan_gradient(const backward *call, gradient *g)
 {
     const tsr_layout *const operands[] = {call->dy_layout, g->other};
     TSR_TRY(tsr_rule_apply(g->rule, operands, &g->own));
-    return g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted);
+    TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted));
+    g->moves = !tsr_layout_equal(g->own, g->wanted);
+    return TSR_OK;
 }
 
 static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
@@ -143,7 +146,7 @@ static size_t workspace_bytes(const locals *from)
 
 static tsr_status compute_gradient(const tsr_matmul_site *site, const locals *from, bool inside, gradient *g)
 {
-    TSR_TRY(tsr_dtensor_create(g->own, site->device, &g->computed));
+    TSR_TRY(tsr_dtensor_create(g->moves ? g->own : g->wanted, site->device, &g->computed));
     const tsr_tensor to = tsr_dtensor_to_local(g->computed);
     return inside ? g->compute(site, from, &to) : TSR_OK;
 }
@@ -178,7 +181,7 @@ static tsr_status align_dy(const backward *call, tsr_dtensor **out)
 
 static tsr_status finish_gradient(gradient *g)
 {
-    if (!tsr_layout_equal(g->own, g->wanted))
+    if (g->moves)
         return tsr_redistribute(g->computed, tsr_layout_placements(g->wanted), &g->finished);
     g->finished = tsr_dtensor_retain(g->computed);
     return TSR_OK;

@@ -247,6 +247,56 @@ static void the_bias_lies_on_coordinate_zero_of_a_partial_dim_alone(void **state
     layers_run(4, check_bias_once, NULL);
 }
 
+static tsr_status expect_written(const char *what, const tsr_dtensor *tensor, const char *wanted)
+{
+    char text[32];
+    tsr_layout_print(tsr_dtensor_layout(tensor), text, sizeof text);
+    return strcmp(text, wanted) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
+}
+
+/* On a mesh dim of size 1 all layouts are equal, but a caller reads the placements that it asked for. */
+static tsr_status check_placements_on_one_rank(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_mesh *mesh;
+    tsr_dtensor *x, *w, *b, *y, *given[3], *own[3];
+    float values[12] = {0};
+    const tsr_tensor gx = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){2, 4}),
+                     gw = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){3, 4}),
+                     gb = tsr_tensor_contiguous(values, TSR_F32, 1, (int64_t[]){3});
+    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1), replicate = tsr_replicate(), partial = tsr_partial(TSR_SUM);
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
+    TSR_TRY(tsr_distribute_tensor(&gx, mesh, &columns, NULL, &x));
+    TSR_TRY(tsr_distribute_tensor(&gw, mesh, &columns, NULL, &w));
+    TSR_TRY(tsr_distribute_tensor(&gb, mesh, &replicate, NULL, &b));
+    TSR_TRY(tsr_linear(x, w, b, &rows, &y));
+    TSR_TRY(tsr_linear_backward(x, w, b, y, &replicate, &rows, &partial, &given[0], &given[1], &given[2]));
+    TSR_TRY(tsr_linear_backward(x, w, b, y, NULL, NULL, NULL, &own[0], &own[1], &own[2]));
+    const struct {
+        const char *what;
+        const tsr_dtensor *tensor;
+        const char *wanted;
+    } cases[] = {
+        {"y", y, "S(0)"},         {"dx", given[0], "R"},       {"dw", given[1], "S(0)"},
+        {"db", given[2], "P"},    {"dx of x", own[0], "S(1)"}, {"dw of w", own[1], "S(1)"},
+        {"db of b", own[2], "R"},
+    };
+    tsr_status status = TSR_OK;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && status == TSR_OK; i++)
+        status = expect_written(cases[i].what, cases[i].tensor, cases[i].wanted);
+    tsr_dtensor *const tensors[] = {own[2], own[1], own[0], given[2], given[1], given[0], y, b, w, x};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        tsr_dtensor_destroy(tensors[i]);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static void results_have_the_placements_asked_for_on_mesh_dims_of_size_one_too(void **state)
+{
+    (void)state;
+    layers_run(1, check_placements_on_one_rank, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +309,7 @@ int main(void)
         cmocka_unit_test(local_tensors_with_gaps_are_exact_forward_and_backward),
         cmocka_unit_test(ranks_outside_the_mesh_take_part_with_nothing),
         cmocka_unit_test(the_bias_lies_on_coordinate_zero_of_a_partial_dim_alone),
+        cmocka_unit_test(results_have_the_placements_asked_for_on_mesh_dims_of_size_one_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
