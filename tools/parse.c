@@ -58,8 +58,8 @@ int parse_shape(const char *text, tensor_shape *out)
     for (const char *at = text;; at++) {
         int64_t size;
         if (!parse_number(&at, &size) || (*at != 'x' && *at != '\0'))
-            return complain(EXIT_USAGE, "--shape '%s' is no shape (at character %td): 31x3 and scalar are, with sizes from 0 to 2^63-1",
-                            text, at - text);
+            return complain(EXIT_USAGE, "--shape '%s', character %td: this is no shape; 31x3 and scalar are, with sizes from 0 to 2^63-1",
+                            text, at - text + 1);
         if (shape.ndim < TSR_MAX_DIMS)
             shape.size[shape.ndim] = size;
         shape.ndim++;
@@ -75,7 +75,7 @@ int parse_shape(const char *text, tensor_shape *out)
 int parse_dtype(const char *text, tsr_dtype *out)
 {
     const tsr_status status = tsr_dtype_parse(text != NULL ? text : "f32", out);
-    return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_USAGE);
+    return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "--dtype: %s", tsr_status_message());
 }
 
 int check_placements(const char *option, const char *text)

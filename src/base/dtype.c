@@ -50,7 +50,7 @@ tsr_status tsr_dtype_parse(const char *name, tsr_dtype *out)
         }
         tsr_text_append(&list, " %s", table[i].name);
     }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtype_parse: there is no dtype \"%.64s\"; known are%s", name, known);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "there is no dtype \"%.64s\"; known are%s", name, known);
 }
 
 size_t tsr_dtype_bytes(tsr_dtype dtype)
