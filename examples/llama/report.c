@@ -30,8 +30,9 @@ static int64_t decoded(const llama_generation *generation)
 void llama_report(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
-    if (generation->count > 0 && (isatty(STDOUT_FILENO) || !llama_is_text(job->config)))
-        putchar('\n');
+    /* Text that goes elsewhere is the tokens alone; the line feed is then for a log that takes both streams. */
+    if (generation->count > 0)
+        fputc('\n', isatty(STDOUT_FILENO) || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
     fprintf(stderr, "%d rank%s, loaded in %.3f s\n", job->ranks, job->ranks == 1 ? "" : "s", outcome->load_seconds);
     for (int rank = 0; job->source.checkpoint != NULL && rank < job->ranks; rank++)
