@@ -44,7 +44,7 @@ typedef struct tsr_dtype_info {
     size_t bytes;
     tsr_dtype_class kind;
     unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this dtype */
-    const char *npy;         /**< "<f4", "<u2", "|u1", .. */
+    const char *npy;         /**< "<f4", "<u2", "|u1" and so on */
     const char *safetensors; /**< "F32", "BF16" and so on; NULL where the format has none */
 } tsr_dtype_info;
 
