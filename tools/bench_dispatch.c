@@ -8,6 +8,7 @@
 #define LOOPS 11
 /** About how long a loop takes where --iterations does not say how many calls it has. */
 #define LOOP_SECONDS 0.02
+#define WARM_SECONDS 0.3
 #define FIRST_CALLS  256
 #define MOST_CALLS   1000000
 
@@ -31,17 +32,28 @@ static tsr_status run_loop(void *arg)
     return status;
 }
 
-/** Warms up, and agrees on how many calls fill a loop. */
+/** Agrees on how many calls take so long. */
+static tsr_status fill_seconds(tsr_comm *comm, loop *l, double wanted)
+{
+    double seconds = wanted;
+    l->calls = FIRST_CALLS;
+    const tsr_status status = bench_time(comm, run_loop, l, &seconds);
+    const double calls = wanted / (seconds / FIRST_CALLS);
+    l->calls = calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int64_t)calls;
+    return status == TSR_OK ? tsr_comm_broadcast(comm, &l->calls, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
+}
+
+/** Warms up for longer than a BLAS that was just loaded lets its idle threads spin, then finds the length of a loop. */
 static tsr_status settle_calls(tsr_comm *comm, const job *j, loop *l)
 {
-    double seconds = LOOP_SECONDS;
-    l->calls = FIRST_CALLS;
-    tsr_status status = bench_time(comm, run_loop, l, &seconds);
+    tsr_status status = fill_seconds(comm, l, WARM_SECONDS);
     if (status == TSR_OK)
-        status = bench_time(comm, run_loop, l, &seconds);
-    const double calls = LOOP_SECONDS / (seconds / FIRST_CALLS);
-    l->calls = j->calls > 0 ? j->calls : calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int64_t)calls;
-    return status == TSR_OK ? tsr_comm_broadcast(comm, &l->calls, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
+        status = run_loop(l);
+    if (status == TSR_OK)
+        status = fill_seconds(comm, l, LOOP_SECONDS);
+    if (j->calls > 0)
+        l->calls = j->calls;
+    return status;
 }
 
 static tsr_status run_loops(tsr_comm *comm, job *j, loop *l)
