@@ -55,24 +55,25 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
 {
     int odd = 0;
     for (int r = comm->size - 1; r >= 0; r--)
-        if (comm->slots[r]->call.fingerprint != comm->slots[0]->call.fingerprint)
+        if (tsr_call_of(comm, r)->fingerprint != tsr_call_of(comm, 0)->fingerprint)
             odd = r;
     for (int r = 0; r < comm->size; r++)
-        if (comm->slots[r]->call.status != TSR_OK)
+        if (tsr_call_of(comm, r)->status != TSR_OK)
             return explain_failure(comm, mine->status, r);
     return explain_disagreement(comm, odd, describe, arg);
 }
 
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
-    tsr_call *published = &own_slot(comm)->call;
+    comm->turn = !comm->turn;
+    tsr_call *published = &own_slot(comm)->call[comm->turn];
     /* A call that is repeated leaves its lines in the peers' caches. */
     if (memcmp(published, mine, sizeof *mine) != 0)
         memcpy(published, mine, sizeof *mine);
     comm->phase = 0;
     TSR_TRY(meet(comm));
     for (int r = 0; r < comm->size; r++) {
-        const tsr_call *call = &comm->slots[r]->call;
+        const tsr_call *call = tsr_call_of(comm, r);
         if (call->fingerprint != mine->fingerprint || call->status != TSR_OK)
             return explain(comm, mine, describe, arg);
     }
@@ -81,7 +82,13 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
 
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 {
-    return &comm->slots[rank]->call;
+    return &comm->slots[rank]->call[comm->turn];
+}
+
+void *tsr_call_buffer(tsr_comm *comm)
+{
+    comm->buffer_turn = !comm->buffer_turn;
+    return own_slot(comm)->buffer[comm->buffer_turn];
 }
 
 static tsr_status verdict(const tsr_comm *comm, int phase, tsr_status mine)

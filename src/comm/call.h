@@ -34,6 +34,17 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
 /** What rank `rank` brought; valid between begin and end. */
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 
+/** Bytes of a tsr_call_buffer(). */
+#define TSR_CALL_BUFFER_BYTES 4096
+
+/**
+ * Memory that peers can read, aligned to 64: for calls that are over without an end. Such a call copies what peers are to read here before
+ * it begins, and writes nothing of theirs; then nobody reads this rank's own memory, and one rendezvous is enough. Two buffers take turns:
+ * when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's handle. Direct
+ * communicators only.
+ */
+void *tsr_call_buffer(tsr_comm *comm);
+
 /** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. */
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
 

@@ -6,19 +6,21 @@
 #include "comm/group.h"
 
 /** What is left of a slot for the words of a rank that failed or disagrees. */
-#define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - sizeof(tsr_call) - 2 * sizeof(int32_t))
+#define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - 2 * sizeof(int32_t))
 
 /**
  * What a rank of a direct engine publishes. Its owner writes, everybody reads, and a rank may be one meet ahead of the slowest reader, so a
  * field that is read after a meet must not be written before the next one:
- * `call` is written before the meet of begin and read until that of end; `done` is written before the meet of middle or end and read after
- * it, its two places in turn because a middle may be followed at once by an end; `text` is written between two meets of one call, and read
- * after the second.
+ * `call` is written before the meet of begin and read until that of end, or, in a call without an end, that of the next begin: its two
+ * places take turns, and so do the two of `buffer`, which a call without an end fills before it begins; `done` is written before the meet
+ * of middle or end and read after it, its two places in turn because a middle may be followed at once by an end; `text` is written between
+ * two meets of one call, and read after the second.
  */
 typedef struct tsr_slot {
-    tsr_call call;
+    tsr_call call[2];
     int32_t done[2]; /**< a tsr_status, plus TSR_DONE_SHARED */
     char text[TSR_SLOT_TEXT_BYTES];
+    char buffer[2][TSR_CALL_BUFFER_BYTES];
 } tsr_slot;
 
 _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table promises");
@@ -51,7 +53,9 @@ struct tsr_comm {
     void *self;
     tsr_context *context;
     int rank, size;
-    int phase; /**< which `done` the call in flight uses next */
+    int turn;        /**< which `call` the call in flight uses */
+    int buffer_turn; /**< which `buffer` was handed out last */
+    int phase;       /**< which `done` the call in flight uses next */
 
     tsr_slot **slots; /**< one a rank; NULL for message engines */
 

@@ -181,11 +181,12 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
         e.src = (tsr_tensor){0};
         e.dst = (tsr_tensor){0};
     }
-    e.result = e.dst;
-    if (tsr_plan_stages_results(plan) && e.src.data == e.dst.data && e.dst.data)
-        e.result = tsr_tensor_contiguous(workspace, e.dst.dtype, e.dst.ndim, e.dst.shape);
     e.device = plan->in_dst ? e.dst.device : e.src.device;
     e.ops = tsr_device_resolve(plan->context, e.device);
+    e.eager = plan->eager && !e.device.driver;
+    e.result = e.dst;
+    if (tsr_plan_stages_results(plan) && !e.eager && e.src.data == e.dst.data && e.dst.data)
+        e.result = tsr_tensor_contiguous(workspace, e.dst.dtype, e.dst.ndim, e.dst.shape);
     return run(&e, local);
 }
 

@@ -12,6 +12,7 @@ typedef struct tsr_execution {
     tsr_device device;
     tsr_device_ops ops;
     tsr_tensor src, dst; /**< this rank's; ndim and shape as the plan has them */
+    bool eager;          /**< the plan is, and the tensors are on the host */
     tsr_tensor result;   /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
     void *workspace;
     tsr_stream stream;

@@ -70,31 +70,53 @@ static tsr_status reduce(const tsr_execution *e)
     return TSR_OK;
 }
 
-/* From the workspace to where they belong, when nobody reads there any more. */
-static tsr_status move_results(const tsr_execution *e)
+/* Between two places of the shard's shape. */
+static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src)
 {
-    tsr_box_copy copy = {.dst = e->dst.data, .src = e->result.data, .element_bytes = e->plan->dst->element_bytes, .ndim = e->dst.ndim};
+    tsr_box_copy copy = {.dst = dst->data, .src = src->data, .element_bytes = e->plan->dst->element_bytes, .ndim = dst->ndim};
     for (int dim = 0; dim < copy.ndim; dim++) {
-        copy.shape[dim] = e->dst.shape[dim];
-        copy.dst_strides[dim] = e->dst.strides[dim];
-        copy.src_strides[dim] = e->result.strides[dim];
+        copy.shape[dim] = dst->shape[dim];
+        copy.dst_strides[dim] = dst->strides[dim];
+        copy.src_strides[dim] = src->strides[dim];
     }
     return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
+}
+
+/* What peers read of this rank's source: it, or a copy that stays when the call is over. */
+static tsr_status publish(const tsr_execution *e, tsr_tensor *published)
+{
+    *published = e->src;
+    if (!e->eager || !e->src.data)
+        return TSR_OK;
+    *published = tsr_tensor_contiguous(tsr_call_buffer(e->group->comm), e->src.dtype, e->src.ndim, e->src.shape);
+    return copy_whole(e, published, &e->src);
+}
+
+static tsr_status begin(const tsr_execution *e, tsr_status local)
+{
+    tsr_tensor src = {0};
+    if (local == TSR_OK)
+        local = publish(e, &src);
+    tsr_call mine = {
+        .fingerprint = e->plan->hash + e->eager, .status = local, .src = src.data, .dst = e->dst.data, .workspace = e->workspace};
+    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+        mine.src_strides[dim] = src.strides[dim];
+        mine.dst_strides[dim] = e->dst.strides[dim];
+    }
+    return tsr_call_begin(e->group->comm, &mine, tsr_plan_describe_call, e->plan);
 }
 
 tsr_status tsr_execute_direct(const tsr_execution *e, tsr_status local)
 {
     if (!e->group)
         return local != TSR_OK ? local : pull(e);
-    tsr_call mine = {.fingerprint = e->plan->hash, .status = local, .src = e->src.data, .dst = e->dst.data, .workspace = e->workspace};
-    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
-        mine.src_strides[dim] = e->src.strides[dim];
-        mine.dst_strides[dim] = e->dst.strides[dim];
-    }
-    TSR_TRY(tsr_call_begin(e->group->comm, &mine, tsr_plan_describe_call, e->plan));
+    TSR_TRY(begin(e, local));
     tsr_status status = pull(e);
     if (status == TSR_OK && e->plan->reduction_count > 0)
         status = reduce(e);
-    TSR_TRY(tsr_call_end(e->group->comm, status));
-    return e->plan->reduction_count > 0 && e->result.data != e->dst.data ? move_results(e) : TSR_OK;
+    if (!e->eager)
+        status = tsr_call_end(e->group->comm, status);
+    /* From the workspace to where they belong, when nobody reads there any more. */
+    const bool staged = e->plan->reduction_count > 0 && e->result.data != e->dst.data;
+    return status == TSR_OK && staged ? copy_whole(e, &e->dst, &e->result) : status;
 }

@@ -113,10 +113,20 @@ static bool each_is_faster(const tsr_plan *plan)
     return plan->mode == TSR_MODE_MESSAGE || (tsr_layout_local_bytes(plan->dst, first, &bytes) == TSR_OK && bytes <= EACH_BYTES);
 }
 
+/* The same on every rank: the whole tensor fits, so every shard does. */
+static bool is_eager(const tsr_plan *plan)
+{
+    int64_t bytes = (int64_t)plan->src->element_bytes;
+    for (int dim = 0; dim < plan->src->ndim; dim++)
+        bytes *= plan->src->shape[dim];
+    return plan->mode == TSR_MODE_DIRECT && !plan->problem.local && !tsr_plan_has_results(plan) && bytes <= TSR_CALL_BUFFER_BYTES;
+}
+
 static tsr_status build(tsr_plan *plan)
 {
     tsr_problem_init(&plan->problem, plan->src, plan->dst);
     plan->problem.each = tsr_problem_each_is_free(&plan->problem) && each_is_faster(plan);
+    plan->eager = is_eager(plan);
     locate(plan);
     plan->hash = tsr_hash_word(tsr_hash_word(tsr_hash_word(TSR_HASH_SEED, plan->src->hash), plan->dst->hash), (uint64_t)plan->mode);
     if (plan->rank < 0)

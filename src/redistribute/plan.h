@@ -38,6 +38,8 @@ struct tsr_plan {
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
+    bool eager; /**< small, and peers write nothing here: on the host, sources are copied to where peers read them, and one meeting is
+                   enough */
     bool fills; /**< the whole local destination is filled with the identity of problem.fill */
     uint64_t hash;
 

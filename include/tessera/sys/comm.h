@@ -21,7 +21,7 @@ extern "C" {
 #define TSR_COMM_NO_SPLIT 2u
 
 /** Bytes of a rank's slot in a direct engine. */
-#define TSR_COMM_SLOT_BYTES 512
+#define TSR_COMM_SLOT_BYTES 9216
 
 /** Every function gets the `self` that tsr_comm_create_from_table() was given, or that `split` made. */
 typedef struct tsr_comm_table {
