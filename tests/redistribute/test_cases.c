@@ -124,6 +124,15 @@ static const named pairs[] = {
     {"2x4", "6x5", "P,R", "R,R", NULL},
     {"2x4", "6x5", "P,R", "R,S(0)", NULL},
     {"2x3", "7x5", "P,S(1)", "S(0),R", NULL},
+    /* Around the sizes up to which sources are copied aside (4 KiB), and two terms reduced by every owner (32 KiB). */
+    {"2", "31x33", "P", "R", NULL},
+    {"2", "32x33", "P", "R", NULL},
+    {"3", "31x33", "P", "S(0)", NULL},
+    {"2", "32x33", "S(0)", "R", NULL},
+    {"2x2", "64x65", "P,R", "R,R", NULL},
+    {"2x2", "64x65", "P(avg),S(0)", "R,S(0)", NULL},
+    {"2x2", "64x65", "P(avg),P", "P,R", NULL},
+    {"2", "64x129", "P", "R", NULL},
     /* Cuts that do not come last: the short way to Partial would give a wrong sum. */
     {"2x2", "6x5", "S(0),S(0)", "P,S(0)", NULL},
     {"2x2", "6x5", "S(0),S(0)", "S(0),P", NULL},
