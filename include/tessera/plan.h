@@ -49,7 +49,7 @@ TSR_API void tsr_plan_destroy(tsr_plan *plan);
 TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< borrowed */
 TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< borrowed */
 
-/** Bytes of workspace that tsr_plan_execute() needs on this rank. */
+/** Bytes of workspace that tsr_plan_execute() needs on this rank, aligned to 64 as tsr_comm_alloc() gives them. */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 
 /** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and staging not counted twice. */

@@ -1,5 +1,6 @@
 #include "comm/call.h"
 
+#include "base/log.h"
 #include "comm/object.h"
 #include <string.h>
 
@@ -10,7 +11,10 @@ static tsr_slot *own_slot(const tsr_comm *comm)
 
 static tsr_status meet(tsr_comm *comm)
 {
-    return comm->table.meet(comm->self);
+    const tsr_status status = comm->table.meet(comm->self);
+    if (status != TSR_OK)
+        tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
+    return status;
 }
 
 static void publish_text(const tsr_comm *comm, const char *text)
@@ -74,8 +78,11 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     TSR_TRY(meet(comm));
     for (int r = 0; r < comm->size; r++) {
         const tsr_call *call = tsr_call_of(comm, r);
-        if (call->fingerprint != mine->fingerprint || call->status != TSR_OK)
-            return explain(comm, mine, describe, arg);
+        if (call->fingerprint == mine->fingerprint && call->status == TSR_OK)
+            continue;
+        const tsr_status status = explain(comm, mine, describe, arg);
+        tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
+        return status;
     }
     return TSR_OK;
 }

@@ -1,7 +1,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/execute.h"
@@ -93,6 +95,16 @@ tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status
     return status;
 }
 
+static void log_prepared(const tsr_plan *plan)
+{
+    char text[1024];
+    if (tsr_context_settings(plan->context)->log_level < TSR_LOG_INFO)
+        return;
+    tsr_plan_describe_call(plan, text, sizeof text);
+    tsr_log(plan->context, TSR_LOG_INFO, "rank %lld prepared: %s: receives %lld bytes, sends %lld, workspace %zu", (long long)plan->rank,
+            text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan), plan->workspace_bytes);
+}
+
 /* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
 tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group)
 {
@@ -112,6 +124,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     if (plan)
         tsr_release(plan->context, ranks);
     TSR_TRY(status);
+    log_prepared(plan);
     *group = found;
     return TSR_OK;
 }

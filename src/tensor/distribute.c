@@ -61,6 +61,16 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
+/* Only ranks whose `global` is read need its data. */
+static tsr_status check_data(const tsr_tensor *global, const tsr_comm *comm, int source_rank)
+{
+    int64_t count = 0;
+    TSR_TRY(tsr_tensor_count(global, &count));
+    if (global->data || count == 0 || (source_rank >= 0 && source_rank != tsr_comm_rank(comm)))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_tensor: global has no data on rank %d", tsr_comm_rank(comm));
+}
+
 /* A plan from a mesh of one rank. `local` is a failure with which this rank takes part: `dst` and `y` are then NULL. */
 static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
                           tsr_status local)
@@ -93,6 +103,8 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
     tsr_status status = tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, &layout);
     if (status == TSR_ERROR_ARGUMENT)
         return status;
+    if (status == TSR_OK)
+        status = check_data(global, tsr_mesh_comm(mesh), options.source_rank);
     if (status == TSR_OK)
         status = tsr_dtensor_create(layout, global->device, &y);
     if (options.source_rank >= 0)

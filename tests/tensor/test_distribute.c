@@ -136,6 +136,9 @@ static tsr_status refuse_bad_tensors(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, NULL, NULL, &x), TSR_ERROR_ARGUMENT, "placements");
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, NULL, NULL), TSR_ERROR_ARGUMENT, "out");
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &far, NULL, &x), TSR_ERROR_ARGUMENT, "S(2)");
+    tsr_tensor nothing = good;
+    nothing.data = NULL;
+    CHECK_ERROR(tsr_distribute_tensor(&nothing, mesh, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "global has no data");
     CHECK_ERROR(tsr_distribute_tensor(&good, abstract, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "abstract");
     bad.data = NULL;
     CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "data");
