@@ -69,7 +69,7 @@ typedef struct named {
     const char *to_mesh; /**< NULL: the same */
 } named;
 
-static const named pairs[] = {
+static const named on_one_mesh[] = {
     /* A fused gather of uneven nested shards corrupts rows elsewhere (pytorch#194457). */
     {"2x2", "5x3", "S(0),S(0)", "R,R", NULL},
     {"2x2x2", "8x8", "S(0),S(0),S(0)", "S(1),S(1),S(1)", NULL},
@@ -141,7 +141,10 @@ static const named pairs[] = {
     {"2", "24x5", "S(0;blocks=16,4,4)", "S(0)", NULL},
     {"3", "24x5", "S(0;blocks=16,4,4;unit=2)", "R", NULL},
     {"4", "24x5", "S(0;interleave=3)", "S(0;interleave=2;unit=3)", NULL},
-    /* Two meshes: grown, shrunk, apart, overlapping, permuted. */
+};
+
+/* Grown, shrunk, apart, overlapping, permuted. */
+static const named between_two_meshes[] = {
     {"6", "12x7", "S(0)", "S(0)", "8"},
     {"8", "12x7", "S(1)", "S(0)", "7"},
     {"4", "12x7", "S(0)", "S(1)", "4@4"},
@@ -153,7 +156,16 @@ static const named pairs[] = {
     {"3@5", "12x7", "R", "R", "5"},
 };
 
-enum { NUMBER_OF_PAIRS = sizeof(pairs) / sizeof(pairs[0]), FLAVOURS = 10 };
+/** Rows of one table, FLAVOURS cases each. */
+typedef struct named_table {
+    const named *rows;
+    int64_t count;
+} named_table;
+
+static const named_table one_mesh = {on_one_mesh, sizeof(on_one_mesh) / sizeof(on_one_mesh[0])};
+static const named_table two_meshes = {between_two_meshes, sizeof(between_two_meshes) / sizeof(between_two_meshes[0])};
+
+enum { FLAVOURS = 10 };
 
 static oracle_mesh model_of_mesh(const char *text)
 {
@@ -183,10 +195,8 @@ static void model_of_layout(const char *mesh, const char *placements, oracle_num
 
 static bool make_named(void *arg, int64_t number, sweep_case *out)
 {
-    const named *row = &pairs[number / FLAVOURS];
+    const named *row = &((const named_table *)arg)->rows[number / FLAVOURS];
     const int64_t flavour = number % FLAVOURS;
-    if (*(const bool *)arg != (row->to_mesh == NULL))
-        return false;
     out->src.ndim = shape_of(row->shape, out->src.shape);
     out->src.dtype = flavour < 5 ? TSR_F32 : strstr(row->from, "avg") || strstr(row->to, "avg") ? TSR_BF16 : TSR_C64;
     out->dst = out->src;
@@ -199,30 +209,30 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
     return true;
 }
 
+static void sweep_named(const named_table *table, int world, bool messages)
+{
+    move_sweep sweep = {
+        .world = world, .make = make_named, .arg = (void *)(uintptr_t)table, .count = table->count * FLAVOURS, .messages = messages};
+    assert_int_equal(sweep_run(&sweep), 0);
+}
+
 static void named_pairs_on_one_mesh(void **state)
 {
     (void)state;
-    bool one_mesh = true;
-    move_sweep sweep = {.world = 8, .make = make_named, .arg = &one_mesh, .count = (int64_t)NUMBER_OF_PAIRS * FLAVOURS};
-    assert_int_equal(sweep_run(&sweep), 0);
+    sweep_named(&one_mesh, 8, false);
 }
 
 static void named_pairs_between_two_meshes(void **state)
 {
     (void)state;
-    bool one_mesh = false;
-    move_sweep sweep = {.world = 9, .make = make_named, .arg = &one_mesh, .count = (int64_t)NUMBER_OF_PAIRS * FLAVOURS};
-    assert_int_equal(sweep_run(&sweep), 0);
+    sweep_named(&two_meshes, 9, false);
 }
 
 static void named_pairs_over_an_engine_that_only_has_messages(void **state)
 {
     (void)state;
-    for (int one_mesh = 0; one_mesh < 2; one_mesh++) {
-        bool arg = one_mesh;
-        move_sweep sweep = {.world = 9, .make = make_named, .arg = &arg, .count = (int64_t)NUMBER_OF_PAIRS * FLAVOURS, .messages = true};
-        assert_int_equal(sweep_run(&sweep), 0);
-    }
+    sweep_named(&one_mesh, 9, true);
+    sweep_named(&two_meshes, 9, true);
 }
 
 /** PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
