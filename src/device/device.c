@@ -65,3 +65,16 @@ void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
     if (tsr_dtype_bytes(dtype) > part)
         put_bits(value + part, op == TSR_PROD ? 0 : real, part);
 }
+
+tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op, tsr_stream stream)
+{
+    tsr_box_fill fill = {.dst = tensor->data, .element_bytes = tsr_dtype_bytes(tensor->dtype), .ndim = tensor->ndim};
+    tsr_dtype_identity(tensor->dtype, op, fill.value);
+    for (int dim = 0; dim < fill.ndim; dim++) {
+        if (tensor->shape[dim] == 0)
+            return TSR_OK;
+        fill.shape[dim] = tensor->shape[dim];
+        fill.dst_strides[dim] = tensor->strides[dim];
+    }
+    return ops->table->fill(ops->self, ops->index, &fill, stream);
+}

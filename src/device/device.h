@@ -28,4 +28,7 @@ static inline bool tsr_device_same(tsr_device a, tsr_device b)
  * 16 bytes. */
 void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);
 
+/** Writes tsr_dtype_identity() to every element of a tensor that is on the device of `ops`. */
+tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op, tsr_stream stream);
+
 #endif

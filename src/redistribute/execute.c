@@ -147,16 +147,7 @@ static tsr_status take_tensors(tsr_execution *e, const tsr_tensor *src, const ts
 
 static tsr_status fill(const tsr_execution *e)
 {
-    const tsr_plan *plan = e->plan;
-    tsr_box_fill fill = {.dst = e->dst.data, .element_bytes = plan->dst->element_bytes, .ndim = plan->dst_ndim};
-    tsr_dtype_identity(plan->dst->dtype, plan->problem.fill, fill.value);
-    for (int dim = 0; dim < fill.ndim; dim++) {
-        if (plan->dst_shape[dim] == 0)
-            return TSR_OK;
-        fill.shape[dim] = plan->dst_shape[dim];
-        fill.dst_strides[dim] = e->dst.strides[dim];
-    }
-    return e->ops.table->fill(e->ops.self, e->ops.index, &fill, e->stream);
+    return tsr_device_fill_identity(&e->ops, &e->dst, e->plan->problem.fill, e->stream);
 }
 
 /* Fills of new Partial terms come last: where source and destination are one memory, peers have read it by then. The shortcut's come first,

@@ -18,7 +18,8 @@ tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
     return TSR_OK;
 }
 
-tsr_tensor tsr_local_tensor(const tsr_layout *layout, tsr_device device)
+/* What the layout gives this rank, as a contiguous tensor without data; shape {0} outside the mesh. */
+static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
     const tsr_comm *comm = tsr_mesh_comm(layout->mesh);
@@ -70,7 +71,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_create: %s is NULL", !layout ? "layout" : "out");
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_create"));
     TSR_TRY(check_device(layout, device));
-    const tsr_tensor local = tsr_local_tensor(layout, device);
+    const tsr_tensor local = local_tensor(layout, device);
     tsr_dtensor *dtensor;
     TSR_TRY(wrap(layout, &local, &dtensor));
     const tsr_status status = allocate_local(dtensor);
@@ -84,7 +85,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
 
 static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
 {
-    const tsr_tensor expected = tsr_local_tensor(layout, local->device);
+    const tsr_tensor expected = local_tensor(layout, local->device);
     if (local->dtype != layout->dtype)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout of %s",
                               tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));

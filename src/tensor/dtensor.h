@@ -13,9 +13,6 @@ struct tsr_dtensor {
     size_t owned_bytes; /**< of local.data, if this dtensor allocated it; 0 where it is borrowed or empty */
 };
 
-/** What the layout gives this rank, as a contiguous tensor without data; shape {0} outside the mesh. */
-tsr_tensor tsr_local_tensor(const tsr_layout *layout, tsr_device device);
-
 /** TSR_ERROR_ARGUMENT if `mesh` is NULL or abstract; `call` is who asks. */
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call);
 

@@ -133,15 +133,6 @@ static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr
     return true;
 }
 
-static tsr_status fill(const reader *r, const tsr_tensor *local, tsr_reduce_op op)
-{
-    tsr_box_fill fill = {.dst = local->data, .element_bytes = r->layout->element_bytes, .ndim = local->ndim};
-    tsr_dtype_identity(r->layout->dtype, op, fill.value);
-    memcpy(fill.shape, local->shape, sizeof fill.shape);
-    memcpy(fill.dst_strides, local->strides, sizeof fill.dst_strides);
-    return r->ops.table->fill(r->ops.self, r->ops.index, &fill, NULL);
-}
-
 /* The whole tensor must be there, also where this rank reads little of it: so every rank that looks says the same. */
 static tsr_status check_size(const reader *r)
 {
@@ -163,7 +154,7 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
     TSR_TRY(check_size(r));
     tsr_reduce_op op;
     if (!holds_value(r->layout, r->coordinate, &op))
-        return fill(r, local, op);
+        return tsr_device_fill_identity(&r->ops, local, op, NULL);
     r->data = local->data;
     if (r->dtype == r->layout->dtype)
         return read_shard(r);

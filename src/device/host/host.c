@@ -22,7 +22,8 @@ static const struct {
 #endif
 };
 
-const tsr_device_table *tsr_host_table_find(const char *kernels)
+/* NULL if this build has no kernels of that name, which may be anything. */
+static const tsr_device_table *find_table(const char *kernels)
 {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         if (strcmp(tables[i].kernels, kernels) == 0)
@@ -32,7 +33,7 @@ const tsr_device_table *tsr_host_table_find(const char *kernels)
 
 const tsr_device_table *tsr_host_table_for(const char *kernels)
 {
-    const tsr_device_table *const table = tsr_host_table_find(kernels);
+    const tsr_device_table *const table = find_table(kernels);
     return table ? table : &tsr_host_table_portable;
 }
 
@@ -43,7 +44,7 @@ tsr_status tsr_device_host_table(const char *kernels, const tsr_device_table **o
     if (!tsr_processor_name(kernels))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_device_host_table: no kernels are named \"%s\"; there are portable, avx2 and avx512",
                               kernels);
-    const tsr_device_table *const table = tsr_host_table_find(kernels);
+    const tsr_device_table *const table = find_table(kernels);
     if (!table || !tsr_processor_runs(kernels))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "tsr_device_host_table: this %s has no %s; its best kernels are %s",
                               table ? "processor" : "build", kernels, tsr_processor_kernels());

@@ -7,10 +7,7 @@
 /** One table for each set of instructions that this build has kernels for (kernels.h). */
 extern const tsr_device_table tsr_host_table_portable, tsr_host_table_avx2, tsr_host_table_avx512;
 
-/** The table with kernels of that name, NULL if this build has none. The name may be anything. */
-const tsr_device_table *tsr_host_table_find(const char *kernels);
-
-/** The same with the portable ones standing in for NULL. */
+/** The table with kernels of that name, which may be anything; the portable ones stand in for those that this build lacks. */
 const tsr_device_table *tsr_host_table_for(const char *kernels);
 
 /** Entries that need no kernels. */
