@@ -16,7 +16,6 @@ typedef struct tsr_call {
     tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
     const void *src;
     void *dst;
-    void *workspace;
     int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements */
     const void *extra;                                            /**< the operation's own; lives until end */
 } tsr_call;

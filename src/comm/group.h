@@ -21,6 +21,12 @@ typedef struct tsr_group {
     size_t scratch_bytes;
 } tsr_group;
 
+/** The group's rank of a rank of the communicator that is in it. */
+static inline int tsr_group_position(const tsr_group *group, int64_t rank)
+{
+    return group->position ? group->position[rank] : (int)rank;
+}
+
 /**
  * Collective over `comm`. Each rank brings the set that it belongs to (sets of different ranks are equal or disjoint; an empty set takes
  * part and belongs to none), how much scratch it wants, and a fingerprint that must be equal within its set. Groups that all their members

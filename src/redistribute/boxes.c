@@ -16,12 +16,11 @@ int64_t tsr_execution_offset(const tsr_execution *e, size_t box, const int64_t *
     return elements * (int64_t)e->plan->src->element_bytes;
 }
 
-/* Row-major strides of a box's own shape; returns its elements. */
-static int64_t packed_strides(const tsr_plan *plan, size_t box, int64_t *strides)
+int64_t tsr_execution_packed(const tsr_execution *e, size_t box, int64_t *strides)
 {
-    const int64_t *shape = tsr_plan_box(plan, box);
+    const int64_t *shape = tsr_plan_box(e->plan, box);
     int64_t elements = 1;
-    for (int dim = plan->src->ndim - 1; dim >= 0; dim--) {
+    for (int dim = e->plan->src->ndim - 1; dim >= 0; dim--) {
         strides[dim] = elements;
         elements *= shape[dim];
     }
@@ -37,10 +36,23 @@ static void set_shape(const tsr_execution *e, tsr_box_copy *copy, size_t box)
         copy->shape[dim] = shape[dim];
 }
 
-static void set_strides(int64_t *to, const int64_t *from, int ndim)
+/* One side of a run of boxes: a place in which they stand at their positions, or memory in which they follow each other. */
+typedef struct end {
+    tsr_place place; /* strides NULL: packed, and base moves on */
+    bool at_source;
+} end;
+
+/* Where a box begins on this side, with the strides that it has there. */
+static char *locate(const tsr_execution *e, end *side, size_t box, int64_t *strides)
 {
-    for (int dim = 0; dim < ndim; dim++)
-        to[dim] = from[dim];
+    if (side->place.strides) {
+        for (int dim = 0; dim < e->plan->src->ndim; dim++)
+            strides[dim] = side->place.strides[dim];
+        return side->place.base + tsr_execution_offset(e, box, strides, side->at_source);
+    }
+    char *begin = side->place.base;
+    side->place.base += tsr_execution_packed(e, box, strides) * (int64_t)e->plan->src->element_bytes;
+    return begin;
 }
 
 static tsr_status flush(const tsr_execution *e, const tsr_box_copy *batch, size_t count)
@@ -48,56 +60,36 @@ static tsr_status flush(const tsr_execution *e, const tsr_box_copy *batch, size_
     return count == 0 ? TSR_OK : e->ops.table->copy_boxes(e->ops.self, e->ops.index, batch, count, e->stream);
 }
 
+static tsr_status copy(const tsr_execution *e, size_t first_box, size_t box_count, end dst, end src)
+{
+    tsr_box_copy batch[BATCH];
+    size_t filled = 0;
+    for (size_t box = first_box; box < first_box + box_count; box++) {
+        tsr_box_copy *next = &batch[filled++];
+        set_shape(e, next, box);
+        next->src = locate(e, &src, box, next->src_strides);
+        next->dst = locate(e, &dst, box, next->dst_strides);
+        if (filled == BATCH) {
+            TSR_TRY(flush(e, batch, filled));
+            filled = 0;
+        }
+    }
+    return flush(e, batch, filled);
+}
+
 tsr_status tsr_execution_copy(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place dst, tsr_place src)
 {
-    tsr_box_copy batch[BATCH];
-    size_t filled = 0;
-    for (size_t box = first_box; box < first_box + box_count; box++) {
-        tsr_box_copy *copy = &batch[filled++];
-        set_shape(e, copy, box);
-        copy->src = src.base + tsr_execution_offset(e, box, src.strides, true);
-        copy->dst = dst.base + tsr_execution_offset(e, box, dst.strides, false);
-        set_strides(copy->src_strides, src.strides, copy->ndim);
-        set_strides(copy->dst_strides, dst.strides, copy->ndim);
-        if (filled == BATCH) {
-            TSR_TRY(flush(e, batch, filled));
-            filled = 0;
-        }
-    }
-    return flush(e, batch, filled);
+    return copy(e, first_box, box_count, (end){dst, false}, (end){src, true});
 }
 
-/* One side of each box is contiguous memory from `packed` on, the other a place. */
-static tsr_status copy_packed(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place place, char *packed, bool packs,
-                              bool at_source)
+tsr_status tsr_execution_pack(const tsr_execution *e, size_t first_box, size_t box_count, void *packed, tsr_place place, bool at_source)
 {
-    tsr_box_copy batch[BATCH];
-    size_t filled = 0;
-    for (size_t box = first_box; box < first_box + box_count; box++) {
-        tsr_box_copy *copy = &batch[filled++];
-        set_shape(e, copy, box);
-        char *inside = place.base + tsr_execution_offset(e, box, place.strides, at_source);
-        copy->src = packs ? inside : packed;
-        copy->dst = packs ? packed : inside;
-        const int64_t elements = packed_strides(e->plan, box, packs ? copy->dst_strides : copy->src_strides);
-        set_strides(packs ? copy->src_strides : copy->dst_strides, place.strides, copy->ndim);
-        packed += elements * (int64_t)copy->element_bytes;
-        if (filled == BATCH) {
-            TSR_TRY(flush(e, batch, filled));
-            filled = 0;
-        }
-    }
-    return flush(e, batch, filled);
-}
-
-tsr_status tsr_execution_pack(const tsr_execution *e, size_t first_box, size_t box_count, void *packed, tsr_place src, bool at_source)
-{
-    return copy_packed(e, first_box, box_count, src, packed, true, at_source);
+    return copy(e, first_box, box_count, (end){{packed, NULL}, false}, (end){place, at_source});
 }
 
 tsr_status tsr_execution_unpack(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place dst, void *packed)
 {
-    return copy_packed(e, first_box, box_count, dst, packed, false, false);
+    return copy(e, first_box, box_count, (end){dst, false}, (end){{packed, NULL}, false});
 }
 
 void *tsr_execution_contiguous(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place place, bool at_source)

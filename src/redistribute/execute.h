@@ -51,6 +51,9 @@ tsr_reduce_arrays tsr_execution_arrays(const tsr_execution *e);
 /** A reduction as the device takes it, but for shape and pointers. */
 tsr_box_reduce tsr_execution_reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays, int dst_count);
 
+/** Row-major strides of a box's own shape, as it lies packed; returns its elements. */
+int64_t tsr_execution_packed(const tsr_execution *e, size_t box, int64_t *strides);
+
 /** Sets the shape of `reduce` to that of a box. */
 void tsr_execution_shape(const tsr_execution *e, tsr_box_reduce *reduce, size_t box);
 

@@ -2,16 +2,11 @@
 
 #include "redistribute/execute.h"
 
-static int position_of(const tsr_group *group, int64_t rank)
-{
-    return group->position ? group->position[rank] : (int)rank;
-}
-
 static tsr_place source_of(const tsr_execution *e, int64_t rank)
 {
     if (rank == e->plan->rank)
         return (tsr_place){e->src.data, e->src.strides};
-    const tsr_call *call = tsr_call_of(e->group->comm, position_of(e->group, rank));
+    const tsr_call *call = tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
     return (tsr_place){(char *)(uintptr_t)call->src, call->src_strides};
 }
 
@@ -19,7 +14,7 @@ static tsr_place destination_of(const tsr_execution *e, int64_t rank)
 {
     if (rank == e->plan->rank)
         return (tsr_place){e->result.data, e->result.strides};
-    const tsr_call *call = tsr_call_of(e->group->comm, position_of(e->group, rank));
+    const tsr_call *call = tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
     return (tsr_place){call->dst, call->dst_strides};
 }
 
@@ -97,8 +92,7 @@ static tsr_status begin(const tsr_execution *e, tsr_status local)
     tsr_tensor src = {0};
     if (local == TSR_OK)
         local = publish(e, &src);
-    tsr_call mine = {
-        .fingerprint = e->plan->hash + e->eager, .status = local, .src = src.data, .dst = e->dst.data, .workspace = e->workspace};
+    tsr_call mine = {.fingerprint = e->plan->hash + e->eager, .status = local, .src = src.data, .dst = e->dst.data};
     for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
         mine.src_strides[dim] = src.strides[dim];
         mine.dst_strides[dim] = e->dst.strides[dim];

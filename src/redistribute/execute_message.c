@@ -30,9 +30,8 @@ static char *take(exchange *x, int64_t elements)
 
 static void add_message(exchange *x, bool is_send, int64_t peer, void *data, int64_t elements)
 {
-    const tsr_group *group = x->e->group;
     tsr_message *message = &x->messages[x->send_count + x->receive_count];
-    message->peer = group->position ? group->position[peer] : (int)peer;
+    message->peer = tsr_group_position(x->e->group, peer);
     message->data = data;
     message->bytes = (size_t)elements * x->e->plan->src->element_bytes;
     *(is_send ? &x->send_count : &x->receive_count) += 1;
@@ -116,7 +115,6 @@ static void point(const tsr_execution *e, const tsr_reduction *r, const tsr_redu
 {
     const tsr_plan *plan = e->plan;
     const int ndim = plan->src->ndim;
-    const int64_t *shape = tsr_plan_box(plan, box);
     for (int64_t term = 0; term < plan->problem.terms; term++) {
         int64_t *strides = arrays->src_strides[term];
         if (plan->contributors[r->first_term + (size_t)term] == plan->rank) {
@@ -125,26 +123,13 @@ static void point(const tsr_execution *e, const tsr_reduction *r, const tsr_redu
             arrays->src[term] = (char *)e->src.data + tsr_execution_offset(e, box, strides, true);
             continue;
         }
-        int64_t stride = 1;
-        for (int dim = ndim - 1; dim >= 0; dim--) {
-            strides[dim] = stride;
-            stride *= shape[dim];
-        }
+        tsr_execution_packed(e, box, strides);
         arrays->src[term] = staging + before * (int64_t)plan->src->element_bytes;
         staging += tsr_staging_bytes(plan, r->elements);
     }
     arrays->dst[0] = (char *)e->dst.data + tsr_execution_offset(e, box, e->dst.strides, false);
     for (int dim = 0; dim < ndim; dim++)
         arrays->dst_strides[0][dim] = e->dst.strides[dim];
-}
-
-static int64_t box_elements(const tsr_plan *plan, size_t box)
-{
-    const int64_t *shape = tsr_plan_box(plan, box);
-    int64_t elements = 1;
-    for (int dim = 0; dim < plan->src->ndim; dim++)
-        elements *= shape[dim];
-    return elements;
 }
 
 static tsr_status reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays, const char *staging)
@@ -158,7 +143,8 @@ static tsr_status reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays
             point(e, r, arrays, box, staging, before);
             tsr_execution_shape(e, &reduce, box);
             TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
-            before += box_elements(plan, box);
+            int64_t strides[TSR_MAX_DIMS];
+            before += tsr_execution_packed(e, box, strides);
         }
         for (int64_t term = 0; term < plan->problem.terms; term++)
             if (plan->contributors[r->first_term + (size_t)term] != plan->rank)

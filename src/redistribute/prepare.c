@@ -1,5 +1,6 @@
 #include <tessera/sys/status.h>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -44,20 +45,19 @@ static int unique(int *ranks, int count)
     return kept;
 }
 
-/* All ranks of both meshes, ascending; the caller releases `*ranks`, also after an error. */
-static tsr_status list_ranks(const tsr_plan *plan, int comm_size, int **ranks, int *count)
+/* All ranks of one mesh or two (`b` NULL: one), ascending; the caller releases `*ranks`, also after an error. */
+static tsr_status list_ranks(const tsr_mesh *a, const tsr_mesh *b, int comm_size, int **ranks, int *count)
 {
-    const int64_t src = tsr_mesh_count(plan->src->mesh);
-    const int64_t dst = plan->problem.same_mesh ? 0 : tsr_mesh_count(plan->dst->mesh);
-    if (src > comm_size || dst > comm_size)
+    const int64_t first = tsr_mesh_count(a), second = b ? tsr_mesh_count(b) : 0;
+    if (first > comm_size || second > comm_size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
-                              (long long)(src > dst ? src : dst), comm_size);
+                              (long long)tsr_max_i64(first, second), comm_size);
     void *memory;
-    TSR_TRY(tsr_allocate_array(plan->context, (size_t)(src + dst), sizeof(int), &memory));
+    TSR_TRY(tsr_allocate_array(tsr_mesh_context(a), (size_t)(first + second), sizeof(int), &memory));
     *ranks = memory;
-    TSR_TRY(add_ranks(plan->src->mesh, comm_size, *ranks, count));
-    if (dst > 0)
-        TSR_TRY(add_ranks(plan->dst->mesh, comm_size, *ranks, count));
+    TSR_TRY(add_ranks(a, comm_size, *ranks, count));
+    if (b)
+        TSR_TRY(add_ranks(b, comm_size, *ranks, count));
     *count = unique(*ranks, *count);
     return TSR_OK;
 }
@@ -79,19 +79,16 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
 tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
     tsr_comm *comm = tsr_mesh_comm(mesh);
-    tsr_context *context = tsr_mesh_context(mesh);
     int64_t coordinate[TSR_MAX_DIMS];
     tsr_rank_set set = {NULL, 0};
-    void *memory = NULL;
-    if (local == TSR_OK && tsr_mesh_locate(mesh, tsr_comm_rank(comm), coordinate))
-        local = tsr_allocate_array(context, (size_t)tsr_mesh_count(mesh), sizeof(int), &memory);
-    if (local == TSR_OK && memory)
-        local = add_ranks(mesh, tsr_comm_size(comm), memory, &set.count);
-    if (local == TSR_OK && memory)
-        set = (tsr_rank_set){memory, unique(memory, set.count)};
+    int *ranks = NULL;
+    if (local == TSR_OK && tsr_mesh_locate(mesh, tsr_comm_rank(comm), coordinate)) {
+        local = list_ranks(mesh, NULL, tsr_comm_size(comm), &ranks, &set.count);
+        set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
+    }
     const tsr_group *group;
     const tsr_status status = tsr_group_prepare(comm, set, 0, fingerprint, local, describe, arg, &group);
-    tsr_release(context, memory);
+    tsr_release(tsr_mesh_context(mesh), ranks);
     return status;
 }
 
@@ -113,7 +110,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     if (local == TSR_OK)
         local = check_comm(plan, comm);
     if (local == TSR_OK && (plan->in_src || plan->in_dst)) {
-        local = list_ranks(plan, tsr_comm_size(comm), &ranks, &set.count);
+        local = list_ranks(plan->src->mesh, plan->problem.same_mesh ? NULL : plan->dst->mesh, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
     const tsr_group *found = NULL;
