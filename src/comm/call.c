@@ -12,6 +12,7 @@ static tsr_slot *own_slot(const tsr_comm *comm)
 static tsr_status meet(tsr_comm *comm)
 {
     const tsr_status status = comm->table.meet(comm->self);
+    comm->broken |= status != TSR_OK;
     if (status != TSR_OK)
         tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
     return status;
@@ -67,8 +68,17 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return explain_disagreement(comm, odd, describe, arg);
 }
 
+/* Nothing is published any more: a peer may still be reading what the last call that met brought. */
+static tsr_status say_broken(tsr_comm *comm)
+{
+    const tsr_status status = meet(comm);
+    return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
+}
+
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
+    if (comm->broken)
+        return say_broken(comm);
     comm->turn = !comm->turn;
     tsr_call *published = &own_slot(comm)->call[comm->turn];
     /* A call that is repeated leaves its lines in the peers' caches. */
@@ -94,6 +104,8 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 
 void *tsr_call_buffer(tsr_comm *comm)
 {
+    if (comm->broken)
+        return NULL;
     comm->buffer_turn = !comm->buffer_turn;
     return own_slot(comm)->buffer[comm->buffer_turn];
 }

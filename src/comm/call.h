@@ -39,8 +39,8 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 /**
  * Memory that peers can read, aligned to 64: for calls that are over without an end. Such a call copies what peers are to read here before
  * it begins, and writes nothing of theirs; then nobody reads this rank's own memory, and one rendezvous is enough. Two buffers take turns:
- * when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's handle. Direct
- * communicators only.
+ * when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's handle. NULL once the
+ * communicator is broken, for then no begin shows anything. Direct communicators only.
  */
 void *tsr_call_buffer(tsr_comm *comm);
 

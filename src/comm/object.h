@@ -56,6 +56,7 @@ struct tsr_comm {
     int turn;        /**< which `call` the call in flight uses */
     int buffer_turn; /**< which `buffer` was handed out last */
     int phase;       /**< which `done` the call in flight uses next */
+    bool broken;     /**< a meeting failed: nothing is written to the slot from then on */
 
     tsr_slot **slots; /**< one a rank; NULL for message engines */
 

@@ -81,9 +81,10 @@ static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, cons
 static tsr_status publish(const tsr_execution *e, tsr_tensor *published)
 {
     *published = e->src;
-    if (!e->eager || !e->src.data)
+    void *buffer = e->eager && e->src.data ? tsr_call_buffer(e->group->comm) : NULL;
+    if (!buffer)
         return TSR_OK;
-    *published = tsr_tensor_contiguous(tsr_call_buffer(e->group->comm), e->src.dtype, e->src.ndim, e->src.shape);
+    *published = tsr_tensor_contiguous(buffer, e->src.dtype, e->src.ndim, e->src.shape);
     return copy_whole(e, published, &e->src);
 }
 

@@ -149,6 +149,68 @@ static void a_lent_communicator_is_not_split(void **state)
     tsr_comm_destroy(comm);
 }
 
+/* A direct engine of one rank whose meetings can be made to fail. */
+typedef struct lonely {
+    _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
+    bool broken;
+} lonely;
+
+static void *only_slot(void *self, int rank)
+{
+    (void)rank;
+    return ((lonely *)self)->slot;
+}
+
+static tsr_status meet_unless_broken(void *self)
+{
+    return ((const lonely *)self)->broken ? tsr_status_set(TSR_ERROR_PEER, "it is broken") : TSR_OK;
+}
+
+static int rank_zero(void *self)
+{
+    (void)self;
+    return 0;
+}
+
+static int one_rank(void *self)
+{
+    (void)self;
+    return 1;
+}
+
+static void leave_alone(void *self)
+{
+    (void)self;
+}
+
+/* A peer that is slow may still read what the last call that met published, while this rank's calls fail one after the other. */
+static void a_broken_communicator_publishes_nothing(void **state)
+{
+    (void)state;
+    tsr_comm_table table = message_engine_table;
+    table.capabilities = TSR_COMM_DIRECT;
+    table.slot = only_slot;
+    table.meet = meet_unless_broken;
+    table.rank = rank_zero;
+    table.ranks = one_rank;
+    table.abort = table.destroy = leave_alone;
+    static lonely self;
+    static char before[TSR_COMM_SLOT_BYTES];
+    tsr_comm *comm;
+    float values[2] = {1.0f, 2.0f}, sums[2];
+    assert_int_equal(tsr_comm_create_from_table(NULL, &table, &self, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_all_reduce(comm, values, sums, 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_OK);
+    self.broken = true;
+    assert_int_equal(tsr_comm_barrier(comm), TSR_ERROR_PEER);
+    memcpy(before, self.slot, sizeof before);
+    for (int call = 0; call < 3; call++) {
+        assert_int_equal(tsr_comm_all_reduce(comm, values, sums, 1 + call % 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+        assert_string_equal(tsr_status_message(), "it is broken");
+        assert_memory_equal(self.slot, before, sizeof before);
+    }
+    tsr_comm_destroy(comm);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +220,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_smaller_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),
         cmocka_unit_test(a_lent_communicator_is_not_split),
+        cmocka_unit_test(a_broken_communicator_publishes_nothing),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
