@@ -7,6 +7,7 @@
 #ifndef TESSERA_PLAN_H
 #define TESSERA_PLAN_H
 
+#include <tessera/cost.h>
 #include <tessera/layout.h>
 
 #ifdef __cplusplus
@@ -24,15 +25,29 @@ typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
  */
 #define TSR_RANK_NONE (-1)
 
+/** What is made least. Bytes: those that cross ranks, ties broken by time. Time: seconds by the cost profile, also where that takes more
+ * bytes. */
+typedef enum tsr_objective { TSR_OBJECTIVE_BYTES = 0, TSR_OBJECTIVE_TIME } tsr_objective;
+
+/** Rank order: floating sums, averages and products are taken in ascending rank order, so that replicas and engines agree bit for bit. Any
+ * order: an engine's own reductions may be used for them too (for integers, min and max they always may). */
+typedef enum tsr_reduction_order { TSR_REDUCTION_RANK_ORDER = 0, TSR_REDUCTION_ANY_ORDER } tsr_reduction_order;
+
 typedef struct tsr_plan_options {
     size_t size;   /**< sizeof(tsr_plan_options) */
     int64_t rank;  /**< whose part the plan is */
     tsr_mode mode; /**< what its mesh's engine cannot read directly is planned as messages in any case */
+    tsr_objective objective;
+    size_t max_workspace;   /**< bytes that tsr_plan_execute() may ask for on any rank: moves that need more go in rounds; 0: no cap */
+    int64_t ranks_per_node; /**< ranks 0 to n-1 share the first node, the next n the second, ..; 0: one node holds all */
+    int no_split;           /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
+    tsr_reduction_order reduction;
+    const tsr_cost_profile *profile; /**< copied; NULL: the context's */
 } tsr_plan_options;
 
 #define TSR_PLAN_OPTIONS_INIT                                                                                                              \
     {                                                                                                                                      \
-        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT                                                                        \
+        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, 0, 0, TSR_REDUCTION_RANK_ORDER, 0             \
     }
 
 /**

@@ -23,6 +23,7 @@
 
 #include <tessera/comm.h>
 #include <tessera/context.h>
+#include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
 #include <tessera/layout.h>
