@@ -1,5 +1,6 @@
 #include "comm/group.h"
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/object.h"
@@ -84,16 +85,18 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
                           entry->group.count);
 }
 
-static tsr_group_record record_of(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint)
+static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
 {
-    const uint64_t hash = tsr_rank_set_hash(set);
-    const tsr_group_entry *entry = set.count > 0 ? find(comm, hash) : NULL;
+    const int count = request->set.count;
+    const uint64_t hash = tsr_rank_set_hash(request->set);
+    const tsr_group_entry *entry = count > 0 ? find(comm, hash) : NULL;
     return (tsr_group_record){
         .hash = hash,
-        .fingerprint = set.count > 0 ? fingerprint : 0,
-        .count = set.count,
-        .missing = set.count > 0 && set.count < comm->size && !entry,
-        .growing = set.count > 0 && scratch_bytes > (entry ? entry->group.scratch_bytes : 0),
+        .fingerprint = count > 0 ? request->fingerprint : 0,
+        .rounds = request->rounds,
+        .count = count,
+        .missing = count > 0 && count < comm->size && !entry,
+        .growing = count > 0 && request->scratch_bytes > (entry ? entry->group.scratch_bytes : 0),
         .odd = -1,
     };
 }
@@ -141,13 +144,13 @@ static mismatch first_mismatch(const tsr_comm *comm)
     return (mismatch){0, 0};
 }
 
-static tsr_status explain(tsr_comm *comm, tsr_rank_set set, tsr_group_record mine, tsr_call_describe *describe, const void *arg)
+static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
 {
     char words[2][WORDS] = {"", ""};
-    mine.odd = find_odd(comm, set, &mine);
+    mine.odd = find_odd(comm, request->set, &mine);
     TSR_TRY(share_records(comm, mine));
     const mismatch found = first_mismatch(comm);
-    describe(arg, words[comm->rank == found.odd], WORDS);
+    request->describe(request->arg, words[comm->rank == found.odd], WORDS);
     TSR_TRY(tsr_comm_broadcast(comm, words[0], WORDS, TSR_U8, found.base, tsr_device_host(), NULL));
     TSR_TRY(tsr_comm_broadcast(comm, words[1], WORDS, TSR_U8, found.odd, tsr_device_host(), NULL));
     return tsr_disagreement(found.base, words[0], found.odd, words[1]);
@@ -219,17 +222,17 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
 }
 
 /* Makes what is missing, on every rank or on none. */
-static tsr_status make_groups(tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine, size_t scratch_bytes,
-                              tsr_call_describe *describe, const void *arg)
+static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, const tsr_group_record *mine)
 {
+    const tsr_rank_set set = request->set;
     const bool make = set_is_missing(comm, set);
     tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;
     void *scratch = NULL;
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
     if (local == TSR_OK && mine->growing)
-        local = tsr_allocate(comm->context, scratch_bytes, &scratch);
-    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe, arg);
+        local = tsr_allocate(comm->context, request->scratch_bytes, &scratch);
+    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && anybody(comm, is_missing))
         status = tsr_comm_split(comm, make ? set.ranks[0] : -1, comm->rank, &made);
     if (status != TSR_OK) {
@@ -239,26 +242,37 @@ static tsr_status make_groups(tsr_comm *comm, tsr_rank_set set, const tsr_group_
     }
     if (entry)
         entry->group.comm = made;
-    install(comm, entry, held, scratch, scratch_bytes);
+    install(comm, entry, held, scratch, request->scratch_bytes);
     return TSR_OK;
 }
 
-tsr_status tsr_group_prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint, tsr_status local,
-                             tsr_call_describe *describe, const void *arg, const tsr_group **out)
+/* Of the set's records, or 0. */
+static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
 {
+    int64_t most = 0;
+    for (int i = 0; i < set.count; i++)
+        most = tsr_max_i64(most, comm->records[set.ranks[i]].rounds);
+    return most;
+}
+
+tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+{
+    const tsr_rank_set set = request->set;
+    tsr_status local = request->local;
     if (local == TSR_OK)
         local = check_set(comm, set);
     if (local == TSR_OK)
         local = check_hash(comm, set);
-    TSR_TRY(tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, describe, arg));
-    const tsr_group_record mine = record_of(comm, set, scratch_bytes, fingerprint);
+    TSR_TRY(tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg));
+    const tsr_group_record mine = record_of(comm, request);
     TSR_TRY(share_records(comm, mine));
     if (!is_consistent(comm))
-        return explain(comm, set, mine, describe, arg);
+        return explain(comm, request, mine);
+    const int64_t rounds = most_rounds(comm, set);
     if (anybody(comm, is_missing) || anybody(comm, is_growing))
-        TSR_TRY(make_groups(comm, set, &mine, scratch_bytes, describe, arg));
+        TSR_TRY(make_groups(comm, request, &mine));
     if (set.count == comm->size)
         comm->whole.hash = mine.hash;
-    *out = set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL;
+    *out = (tsr_group_answer){set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL, rounds};
     return TSR_OK;
 }

@@ -27,14 +27,26 @@ static inline int tsr_group_position(const tsr_group *group, int64_t rank)
     return group->position ? group->position[rank] : (int)rank;
 }
 
-/**
- * Collective over `comm`. Each rank brings the set that it belongs to (sets of different ranks are equal or disjoint; an empty set takes
- * part and belongs to none), how much scratch it wants, and a fingerprint that must be equal within its set. Groups that all their members
- * hold already are not made again. `*out` is borrowed from comm, NULL for an empty set. `local` is a failure with which this rank takes
- * part. Disagreement and failures: as tsr_call_begin(); ranks in error are those of `comm`.
- */
-tsr_status tsr_group_prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch_bytes, uint64_t fingerprint, tsr_status local,
-                             tsr_call_describe *describe, const void *arg, const tsr_group **out);
+/** What a rank brings to tsr_group_prepare(). */
+typedef struct tsr_group_request {
+    tsr_rank_set set;     /**< that it belongs to: sets of different ranks are equal or disjoint; an empty one takes part, in no group */
+    size_t scratch_bytes; /**< that this rank wants */
+    uint64_t fingerprint; /**< equal within the set */
+    int64_t rounds;       /**< 0 or more: all ranks of the set learn the largest */
+    tsr_status local;     /**< a failure with which this rank takes part, or TSR_OK */
+    tsr_call_describe *describe;
+    const void *arg; /**< of describe */
+} tsr_group_request;
+
+/** What it gets back. */
+typedef struct tsr_group_answer {
+    const tsr_group *group; /**< borrowed from the communicator; NULL for an empty set */
+    int64_t rounds;         /**< the largest in the set; 0 for an empty one */
+} tsr_group_answer;
+
+/** Collective over `comm`. Groups that all their members hold already are not made again. Disagreement and failures: as tsr_call_begin();
+ * ranks in error are those of `comm`. */
+tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out);
 
 /** The group whose set has this tsr_rank_set_hash() if it was prepared here, else NULL. Local; no allocation. Prepare refuses a second set
  * with the hash of another, so that the hash alone says which set is meant. */

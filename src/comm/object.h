@@ -37,6 +37,7 @@ typedef struct tsr_agreement {
 /** A record of tsr_group_prepare(), one a rank. */
 typedef struct tsr_group_record {
     uint64_t hash, fingerprint;
+    int64_t rounds;
     int32_t count;            /**< of the set */
     int32_t missing, growing; /**< this rank does not hold the group, or holds too little scratch */
     int32_t odd;              /**< the lowest rank of this rank's set that brought another one; -1: none */

@@ -86,8 +86,9 @@ tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status
         local = list_ranks(mesh, NULL, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
-    const tsr_group *group;
-    const tsr_status status = tsr_group_prepare(comm, set, 0, fingerprint, local, describe, arg, &group);
+    const tsr_group_request request = {.set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
+    tsr_group_answer answer;
+    const tsr_status status = tsr_group_prepare(comm, &request, &answer);
     tsr_release(tsr_mesh_context(mesh), ranks);
     return status;
 }
@@ -113,16 +114,23 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
         local = list_ranks(plan->src->mesh, plan->problem.same_mesh ? NULL : plan->dst->mesh, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
-    const tsr_group *found = NULL;
-    const tsr_status status =
-        tsr_group_prepare(comm, set, plan ? plan->scratch_bytes : 0, plan ? plan->hash : 0, local, tsr_plan_describe_call, plan, &found);
+    const tsr_group_request request = {
+        .set = set,
+        .scratch_bytes = plan ? plan->scratch_bytes : 0,
+        .fingerprint = plan ? plan->hash : 0,
+        .local = local,
+        .describe = tsr_plan_describe_call,
+        .arg = plan,
+    };
+    tsr_group_answer answer = {0};
+    const tsr_status status = tsr_group_prepare(comm, &request, &answer);
     if (status == TSR_OK && plan && set.count > 0)
         __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
     if (plan)
         tsr_release(plan->context, ranks);
     TSR_TRY(status);
     log_prepared(plan);
-    *group = found;
+    *group = answer.group;
     return TSR_OK;
 }
 

@@ -13,7 +13,12 @@ static void describe(const void *arg, char *text, size_t capacity)
 
 static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words, const tsr_group **out)
 {
-    return tsr_group_prepare(comm, set, scratch, fingerprint, TSR_OK, describe, words, out);
+    const tsr_group_request request = {
+        .set = set, .scratch_bytes = scratch, .fingerprint = fingerprint, .describe = describe, .arg = words};
+    tsr_group_answer answer;
+    TSR_TRY(tsr_group_prepare(comm, &request, &answer));
+    *out = answer.group;
+    return TSR_OK;
 }
 
 /* All ranks of the communicator that are `rank` modulo `step`. */
@@ -151,7 +156,9 @@ static tsr_status fail_one(tsr_comm *comm, void *arg)
     char words[64];
     snprintf(words, sizeof words, "rank %d failed: no plan", victim);
     const tsr_status local = rank == victim ? tsr_status_set(TSR_ERROR_MEMORY, "no plan") : TSR_OK;
-    CHECK_ERROR(tsr_group_prepare(comm, set, 0, 1, local, describe, "it", &group), rank == victim ? TSR_ERROR_MEMORY : TSR_ERROR_PEER,
+    const tsr_group_request request = {.set = set, .fingerprint = 1, .local = local, .describe = describe, .arg = "it"};
+    tsr_group_answer answer;
+    CHECK_ERROR(tsr_group_prepare(comm, &request, &answer), rank == victim ? TSR_ERROR_MEMORY : TSR_ERROR_PEER,
                 rank == victim ? "no plan" : words);
     CHECK(!group && !tsr_group_find(comm, tsr_rank_set_hash(set)));
     const tsr_status scratch = prepare(comm, set, rank == victim ? SIZE_MAX : 0, 1, "it", &group);
@@ -167,6 +174,33 @@ static void a_failure_of_one_rank_leaves_no_group_anywhere(void **state)
     for (int n = 2; n <= 4; n++)
         for (int victim = 0; victim < n; victim++)
             suite_run(n, fail_one, &victim);
+}
+
+/* Whatever the group already is: its own ranks' numbers count, in every prepare, and nobody else's. */
+static tsr_status ask_for_rounds(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    int ranks[MOST_RANKS];
+    const tsr_rank_set set = every(2, rank, size, ranks), none = {NULL, 0};
+    for (int64_t big = 0; big < 2 * size; big++) {
+        const bool left_out = big % 3 == 2 && rank % 2 == 1;
+        const tsr_group_request request = {
+            .set = left_out ? none : set, .rounds = rank == big % size ? 100 + big : rank, .describe = describe, .arg = "rounds"};
+        tsr_group_answer answer = {0};
+        TSR_TRY(tsr_group_prepare(comm, &request, &answer));
+        CHECK(left_out == !answer.group);
+        const int64_t most = rank % 2 == big % size % 2 ? 100 + big : set.ranks[set.count - 1];
+        CHECK(answer.rounds == (left_out ? 0 : most));
+    }
+    return TSR_OK;
+}
+
+static void all_ranks_of_a_set_learn_its_largest_number_of_rounds(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 5; n++)
+        suite_run(n, ask_for_rounds, NULL);
 }
 
 /* What a call publishes is there for all until its end, in as many phases as it likes, at whatever pace the ranks go. */
@@ -203,9 +237,13 @@ static void calls_of_several_phases_keep_in_step(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_is_made_once_and_found_by_its_ranks),        cmocka_unit_test(scratch_grows_and_an_empty_set_takes_part),
-        cmocka_unit_test(other_fingerprints_in_a_set_are_named_on_all_ranks), cmocka_unit_test(sets_that_overlap_are_refused),
-        cmocka_unit_test(a_failure_of_one_rank_leaves_no_group_anywhere),     cmocka_unit_test(calls_of_several_phases_keep_in_step),
+        cmocka_unit_test(a_group_is_made_once_and_found_by_its_ranks),
+        cmocka_unit_test(scratch_grows_and_an_empty_set_takes_part),
+        cmocka_unit_test(other_fingerprints_in_a_set_are_named_on_all_ranks),
+        cmocka_unit_test(sets_that_overlap_are_refused),
+        cmocka_unit_test(a_failure_of_one_rank_leaves_no_group_anywhere),
+        cmocka_unit_test(calls_of_several_phases_keep_in_step),
+        cmocka_unit_test(all_ranks_of_a_set_learn_its_largest_number_of_rounds),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);
