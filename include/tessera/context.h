@@ -8,7 +8,7 @@
 #define TESSERA_CONTEXT_H
 
 #include <stddef.h>
-#include <tessera/status.h>
+#include <tessera/cost.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,13 +37,14 @@ typedef struct tsr_context_options {
     tsr_log_level log_level;                                  /**< silent by default */
     const char *(*environment)(void *user, const char *name); /**< NULL: getenv(); return NULL from it for "not set" */
     void *environment_user;
-    size_t plan_cache_entries; /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
-    const char *kernels;       /**< "portable", "avx2", "avx512"; NULL: the best that this processor runs */
+    size_t plan_cache_entries;       /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
+    const char *kernels;             /**< "portable", "avx2", "avx512"; NULL: the best that this processor runs */
+    const tsr_cost_profile *profile; /**< what plans compare and time by; copied; NULL: tsr_cost_default() */
 } tsr_context_options;
 
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0                                                           \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0                                                        \
     }
 
 /**

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/processor.h"
+#include "base/profile.h"
 #include "base/settings.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -64,7 +65,9 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
         .timeout_ms = -1,
         .spin = -2,
+        .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
+    TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
     if (options.kernels)
         TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
     TSR_TRY(tsr_environment_apply(options.environment, options.environment_user, settings));

@@ -58,6 +58,12 @@ static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
     return TSR_OK;
 }
 
+static tsr_status apply_cost(const char *value, tsr_settings *settings)
+{
+    const tsr_status status = tsr_cost_parse(value, &settings->profile);
+    return status == TSR_OK ? status : tsr_status_set(status, "TSR_COST: %s", tsr_status_message());
+}
+
 static const struct {
     tsr_environment_variable row;
     tsr_status (*apply)(const char *value, tsr_settings *settings);
@@ -68,6 +74,7 @@ static const struct {
     {{"TSR_SPIN", "How often a waiting rank looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
      apply_spin},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
+    {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH."}, apply_cost},
 };
 
 const tsr_environment_variable *tsr_environment_get(size_t index)

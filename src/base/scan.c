@@ -51,8 +51,10 @@ tsr_status tsr_scan_number(tsr_scan *scan, int64_t least, int64_t most, const ch
 tsr_status tsr_scan_refuse(tsr_scan *scan, size_t at, const char *reason)
 {
     scan->at = at;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s \"%.*s%s\", character %zu: %s", scan->what, QUOTED, scan->text,
-                          strlen(scan->text) > QUOTED ? ".." : "", at + 1, reason);
+    const size_t line = strcspn(scan->text, "\n");
+    const bool cut = line > QUOTED;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s \"%.*s%s\", character %zu: %s", scan->what, cut ? QUOTED : (int)line, scan->text,
+                          cut ? ".." : "", at + 1, reason);
 }
 
 tsr_status tsr_scan_expected(tsr_scan *scan, size_t at, const char *expected)
@@ -61,6 +63,8 @@ tsr_status tsr_scan_expected(tsr_scan *scan, size_t at, const char *expected)
     char shown[16];
     if (!found)
         snprintf(shown, sizeof shown, "the end");
+    else if (found == '\n')
+        snprintf(shown, sizeof shown, "a line's end");
     else if (found < ' ' || found > '~')
         snprintf(shown, sizeof shown, "byte 0x%02x", found);
     else

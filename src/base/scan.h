@@ -1,4 +1,5 @@
-/** Reading a line of text from the left, with errors that quote it and point at the character that is wrong. Allocates nothing. */
+/** Reading a line of text from the left, with errors that quote it (up to a newline) and point at the character that is wrong. Allocates
+ * nothing. */
 #ifndef TSR_BASE_SCAN_H
 #define TSR_BASE_SCAN_H
 

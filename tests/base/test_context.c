@@ -48,6 +48,8 @@ static void options_that_are_left_out_have_defaults(void **state)
     assert_int_equal(settings->timeout_ms, -1);
     assert_int_equal(settings->spin, -2);
     assert_int_equal(settings->log_level, TSR_LOG_SILENT);
+    const tsr_cost_profile profile = tsr_cost_default();
+    assert_memory_equal(&settings->profile, &profile, sizeof profile);
     assert_string_equal(tsr_context_kernels(context), tsr_processor_kernels());
     tsr_context_destroy(context);
 }
@@ -70,6 +72,10 @@ static void each_variable_overrides_its_setting(void **state)
     context = with("TSR_PLAN_CACHE=3");
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 3);
     tsr_context_destroy(context);
+    context = with("TSR_COST=inside=1e-6,2e10");
+    assert_true(tsr_context_settings(context)->profile.inside.latency == 1e-6);
+    assert_true(tsr_context_settings(context)->profile.inside.bandwidth == 2e10);
+    tsr_context_destroy(context);
 }
 
 static void an_empty_variable_counts_as_not_set(void **state)
@@ -85,16 +91,21 @@ static void an_empty_variable_counts_as_not_set(void **state)
 static void the_environment_wins_over_the_options(void **state)
 {
     (void)state;
-    const char *pairs[] = {"TSR_LOG=error", "TSR_PLAN_CACHE=5", NULL};
+    const char *pairs[] = {"TSR_LOG=error", "TSR_PLAN_CACHE=5", "TSR_COST=between=1,1", NULL};
+    const tsr_cost_profile given = {{1, 2}, {3, 4}};
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     options.environment = listed_environment;
     options.environment_user = pairs;
     options.log_level = TSR_LOG_INFO;
     options.plan_cache_entries = 9;
+    options.profile = &given;
     tsr_context *context = NULL;
     assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
     assert_int_equal(tsr_context_settings(context)->log_level, TSR_LOG_ERROR);
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 5);
+    /* As a whole: what the variable leaves out is the default. */
+    assert_true(tsr_context_settings(context)->profile.inside.latency == tsr_cost_default().inside.latency);
+    assert_true(tsr_context_settings(context)->profile.between.latency == 1);
     tsr_context_destroy(context);
 }
 
@@ -111,7 +122,9 @@ static void a_bad_variable_is_refused_by_name_and_value(void **state)
                                "TSR_SPIN=-2",
                                "TSR_SPIN=x",
                                "TSR_PLAN_CACHE=0",
-                               "TSR_PLAN_CACHE=99999999"};
+                               "TSR_PLAN_CACHE=99999999",
+                               "TSR_COST=fast",
+                               "TSR_COST=inside=1,0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tsr_context *context = NULL;
         if (create_with(bad[i], &context) != TSR_ERROR_ARGUMENT || context)
@@ -134,7 +147,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 5);
+    assert_int_equal(rows, 6);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 
@@ -184,6 +197,7 @@ static void a_shorter_option_struct_leaves_the_rest_at_its_defaults(void **state
     options.size = offsetof(tsr_context_options, plan_cache_entries);
     options.plan_cache_entries = 7;
     options.kernels = "not read";
+    options.profile = (const tsr_cost_profile *)1;
     tsr_context *context = NULL;
     assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 64);
