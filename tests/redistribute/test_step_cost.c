@@ -1,0 +1,50 @@
+/* The model's seconds of one step. All numbers are sums of few powers of two, so that equality is exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "redistribute/cost.h"
+
+static const tsr_cost_profile profile = {.inside = {0.25, 64}, .between = {0.5, 16}};
+
+static void assert_seconds(int64_t inside, int64_t between, double wanted)
+{
+    const double found = tsr_cost_step(&profile, inside, between);
+    if (found != wanted)
+        fail_msg("%lld bytes inside and %lld between take %g seconds instead of %g", (long long)inside, (long long)between, found, wanted);
+}
+
+static void a_step_without_bytes_takes_no_time(void **state)
+{
+    (void)state;
+    assert_seconds(0, 0, 0);
+}
+
+static void one_kind_of_link_costs_latency_and_bytes_over_bandwidth(void **state)
+{
+    (void)state;
+    assert_seconds(32, 0, 0.25 + 0.5);
+    assert_seconds(0, 32, 0.5 + 2);
+}
+
+static void two_kinds_run_at_once_and_the_slower_one_counts(void **state)
+{
+    (void)state;
+    assert_seconds(64, 16, 0.5 + 1);
+    assert_seconds(256, 16, 0.25 + 4);
+    assert_seconds(80, 16, 1.5);
+    assert_seconds(1, INT64_C(1) << 62, 0.5 + 0x1p58);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_without_bytes_takes_no_time),
+        cmocka_unit_test(one_kind_of_link_costs_latency_and_bytes_over_bandwidth),
+        cmocka_unit_test(two_kinds_run_at_once_and_the_slower_one_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
