@@ -72,6 +72,29 @@ static tsr_status check_ranks(const tsr_mesh_description *description)
     return TSR_OK;
 }
 
+/* That ranks first + the sum of coordinate * stride are in range and all different. Nothing overflows: sizes multiply to less than 2^31, so
+ * coordinates add up to less, and strides are checked to be below 2^31. */
+static tsr_status check_strides(const tsr_mesh_description *description)
+{
+    tsr_grid grid = description->grid;
+    const int64_t limit = tsr_mesh_limit(description->comm);
+    int64_t lowest = grid.first, highest = grid.first;
+    bool inside = lowest >= 0 && highest < limit;
+    for (int d = 0; d < grid.ndim && inside; d++) {
+        const int64_t stride = grid.shape[d] > 1 ? grid.strides[d] : 0;
+        inside = stride > -limit && stride < limit;
+        if (inside)
+            *(stride < 0 ? &lowest : &highest) += stride * (grid.shape[d] - 1);
+    }
+    if (!inside || lowest < 0 || highest >= limit)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: from rank %lld on, the strides leave the ranks 0 to %lld", description->call,
+                              (long long)grid.first, (long long)limit - 1);
+    if (!tsr_grid_nest(&grid))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than what the smaller ones add up to: list the ranks",
+                              description->call);
+    return TSR_OK;
+}
+
 /* Completes the grid if it is regular, and says so. */
 static bool make_regular(const tsr_mesh_description *description, tsr_grid *grid)
 {
@@ -132,5 +155,7 @@ tsr_status tsr_mesh_build(tsr_mesh_description *description, tsr_mesh **out)
         TSR_TRY(check_name(description, d));
     if (description->ranks)
         TSR_TRY(check_ranks(description));
+    else if (!description->numbered)
+        TSR_TRY(check_strides(description));
     return make_mesh(description, &description->grid, out);
 }

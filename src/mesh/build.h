@@ -22,7 +22,7 @@ typedef struct tsr_mesh_description {
     const char *call;     /**< who asks, for errors */
     tsr_context *context; /**< not NULL */
     tsr_comm *comm;
-    tsr_grid grid; /**< ndim and shape; and, if `ranks` is NULL, first and strides that nest, unless `numbered` */
+    tsr_grid grid; /**< ndim and shape; and, if `ranks` is NULL, first and, unless `numbered`, strides */
     bool numbered; /**< ranks first, first + 1, .. */
     const int64_t *ranks;
     bool named;

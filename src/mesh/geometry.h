@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <tessera/mesh.h>
 
+#include "mesh/grid.h"
+
 /** The rank at a coordinate that is known to be in range. */
 int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate);
 
@@ -14,6 +16,17 @@ bool tsr_mesh_locate(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate);
 
 /** The ndim sizes; borrowed. */
 const int64_t *tsr_mesh_shape(const tsr_mesh *mesh);
+
+/** Which rank stands where; borrowed. */
+const tsr_grid *tsr_mesh_grid(const tsr_mesh *mesh);
+
+/**
+ * An abstract mesh with rank first + the sum of coordinate * stride at each coordinate, in memory that does not grow with the ranks.
+ * Strides of dims of size 1 are ignored. `call` names the asker in errors. TSR_ERROR_ARGUMENT: as tsr_mesh_create_abstract(), or the
+ * strides do not nest (grid.h), or a rank is out of range.
+ */
+tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
+                                   int64_t first, const int64_t *strides, tsr_mesh **out);
 
 /** A fingerprint of the geometry: equal meshes (tsr_mesh_equal()) have equal ones. */
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh);

@@ -38,7 +38,7 @@ static bool order_dims(tsr_grid *grid)
     return true;
 }
 
-void tsr_grid_nest(tsr_grid *grid)
+bool tsr_grid_nest(tsr_grid *grid)
 {
     grid->list = NULL;
     grid->sorted = NULL;
@@ -49,7 +49,7 @@ void tsr_grid_nest(tsr_grid *grid)
         if (grid->strides[d] < 0)
             grid->lowest += grid->strides[d] * (grid->shape[d] - 1);
     }
-    order_dims(grid);
+    return order_dims(grid);
 }
 
 /* Row-major positions of a grid's dims. */
@@ -102,10 +102,7 @@ bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks)
         if (regular_rank(grid, coordinate) != ranks[position++])
             return false;
     } while (tsr_grid_next(grid, coordinate));
-    if (!order_dims(grid))
-        return false;
-    tsr_grid_nest(grid);
-    return true;
+    return tsr_grid_nest(grid);
 }
 
 static int by_rank(const void *a, const void *b, const void *list)

@@ -29,8 +29,8 @@ typedef struct tsr_grid {
 /** Completes a grid whose ndim, shape and count are set with ranks first, first + 1, .. */
 void tsr_grid_number(tsr_grid *grid, int64_t first);
 
-/** Completes one whose first and strides are set as well, and nest. */
-void tsr_grid_nest(tsr_grid *grid);
+/** Completes one whose first and strides are set as well; false if the strides do not nest. */
+bool tsr_grid_nest(tsr_grid *grid);
 
 /** Completes one from its ranks, row-major, each from 0 to below TSR_GRID_RANKS; false, and `grid` needs tsr_grid_list(), if they are not
  * regular. */

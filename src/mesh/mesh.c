@@ -31,6 +31,20 @@ tsr_status tsr_mesh_create_abstract(tsr_context *context, int ndim, const int64_
     return status;
 }
 
+tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
+                                   int64_t first, const int64_t *strides, tsr_mesh **out)
+{
+    tsr_mesh_description description;
+    TSR_TRY(tsr_mesh_describe(call, NULL, NULL, ndim, shape, names, NULL, &description));
+    description.numbered = false;
+    description.grid.first = first;
+    memcpy(description.grid.strides, strides, (size_t)ndim * sizeof *strides);
+    TSR_TRY(tsr_context_resolve(context, &description.context));
+    const tsr_status status = tsr_mesh_build(&description, out);
+    tsr_context_destroy(description.context);
+    return status;
+}
+
 tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh)
 {
     if (mesh)
@@ -146,6 +160,11 @@ bool tsr_mesh_locate(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate)
 const int64_t *tsr_mesh_shape(const tsr_mesh *mesh)
 {
     return mesh->grid.shape;
+}
+
+const tsr_grid *tsr_mesh_grid(const tsr_mesh *mesh)
+{
+    return &mesh->grid;
 }
 
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh)

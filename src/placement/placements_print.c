@@ -7,8 +7,7 @@ static void print_numbers(tsr_text *text, const char *name, const int64_t *numbe
         tsr_text_append(text, "%s%lld", i == 0 ? name : ",", (long long)numbers[i]);
 }
 
-/* The cut's place among those of its tensor dim, or -1 where ascending mesh dims say it already. */
-static int printed_order(const tsr_placement *placements, int count, int mesh_dim)
+int tsr_placement_said_order(const tsr_placement *placements, int count, int mesh_dim)
 {
     int sorted[TSR_MAX_DIMS], place = -1;
     const int cuts = tsr_placements_order(placements, count, placements[mesh_dim].dim, sorted, NULL);
@@ -17,7 +16,7 @@ static int printed_order(const tsr_placement *placements, int count, int mesh_di
         ascending = ascending && (i == 0 || sorted[i - 1] < sorted[i]);
         place = sorted[i] == mesh_dim ? i : place;
     }
-    return ascending ? -1 : place;
+    return ascending ? TSR_ORDER_DEFAULT : place;
 }
 
 static void print_shard(tsr_text *text, const tsr_placement *placements, int count, int mesh_dim)
@@ -33,7 +32,7 @@ static void print_shard(tsr_text *text, const tsr_placement *placements, int cou
     if (p->unit > 1)
         tsr_text_append(text, ";unit=%lld", (long long)p->unit);
     tsr_text_append(text, ")");
-    const int order = printed_order(placements, count, mesh_dim);
+    const int order = tsr_placement_said_order(placements, count, mesh_dim);
     if (order >= 0)
         tsr_text_append(text, "[%d]", order);
 }
