@@ -132,6 +132,19 @@ typedef struct tsr_message {
 TSR_API tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                      size_t receive_count, tsr_device device, tsr_stream stream);
 
+/**
+ * The first half of tsr_comm_exchange(), which does not wait for peers; to them the two halves are the same call as the whole. If it
+ * returns TSR_OK the exchange is in flight: lists and buffers stay as they are until tsr_comm_exchange_finish() has returned, on a rank
+ * that gives up too, and every other call that communicates over this handle is refused until then (TSR_ERROR_STATE). Anything else leaves
+ * nothing in flight. What only comes out among ranks, and where ranks are compared a fault of this rank's own lists, comes from finish.
+ */
+TSR_API tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                           size_t receive_count, tsr_device device, tsr_stream stream);
+
+/** The second half: waits until what was sent here has come, and what was sent from here is not read any more. Afterwards nothing is in
+ * flight, whatever it returns. TSR_ERROR_STATE: no exchange was started. */
+TSR_API tsr_status tsr_comm_exchange_finish(tsr_comm *comm);
+
 #ifdef __cplusplus
 }
 #endif

@@ -87,6 +87,7 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
 {
     const tsr_agreement mine = {fingerprint, local};
     verdict found = {AGREED, 0};
+    TSR_TRY(tsr_comm_check_idle(comm));
     TSR_TRY(to_root(comm, &mine, comm->agreements, sizeof mine));
     if (comm->rank == 0)
         found = judge(comm);

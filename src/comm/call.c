@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "comm/object.h"
+#include <stdio.h>
 #include <string.h>
 
 static tsr_slot *own_slot(const tsr_comm *comm)
@@ -9,13 +10,18 @@ static tsr_slot *own_slot(const tsr_comm *comm)
     return comm->slots[comm->rank];
 }
 
-static tsr_status meet(tsr_comm *comm)
+/* How a meeting went, or a half of one. */
+static tsr_status note(tsr_comm *comm, tsr_status status)
 {
-    const tsr_status status = comm->table.meet(comm->self);
     comm->broken |= status != TSR_OK;
     if (status != TSR_OK)
         tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
     return status;
+}
+
+static tsr_status meet(tsr_comm *comm)
+{
+    return note(comm, comm->table.meet(comm->self));
 }
 
 static void publish_text(const tsr_comm *comm, const char *text)
@@ -75,17 +81,27 @@ static tsr_status say_broken(tsr_comm *comm)
     return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
 }
 
-tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+tsr_status tsr_comm_check_idle(const tsr_comm *comm)
 {
-    if (comm->broken)
-        return say_broken(comm);
+    if (!comm->started)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started a call on this communicator: it is to be finished before the next",
+                          comm->rank, comm->size);
+}
+
+static void publish(tsr_comm *comm, const tsr_call *mine)
+{
     comm->turn = !comm->turn;
     tsr_call *published = &own_slot(comm)->call[comm->turn];
     /* A call that is repeated leaves its lines in the peers' caches. */
     if (memcmp(published, mine, sizeof *mine) != 0)
         memcpy(published, mine, sizeof *mine);
     comm->phase = 0;
-    TSR_TRY(meet(comm));
+}
+
+/* What all have brought, once all have met. */
+static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+{
     for (int r = 0; r < comm->size; r++) {
         const tsr_call *call = tsr_call_of(comm, r);
         if (call->fingerprint == mine->fingerprint && call->status == TSR_OK)
@@ -97,6 +113,44 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return TSR_OK;
 }
 
+tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+{
+    TSR_TRY(tsr_comm_check_idle(comm));
+    if (comm->broken)
+        return say_broken(comm);
+    publish(comm, mine);
+    TSR_TRY(meet(comm));
+    return compare(comm, mine, describe, arg);
+}
+
+/* An arrival that fails has broken the communicator, which is for the join to say. */
+tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
+{
+    TSR_TRY(tsr_comm_check_idle(comm));
+    comm->started = true;
+    if (mine->status != TSR_OK)
+        snprintf(comm->sentence, sizeof comm->sentence, "%s", tsr_status_message());
+    if (comm->broken)
+        return TSR_OK;
+    publish(comm, mine);
+    if (comm->table.arrive)
+        note(comm, comm->table.arrive(comm->self));
+    return TSR_OK;
+}
+
+tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+{
+    if (!comm->started)
+        return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started no call on this communicator", comm->rank, comm->size);
+    comm->started = false;
+    if (comm->broken)
+        return say_broken(comm);
+    TSR_TRY(comm->table.await ? note(comm, comm->table.await(comm->self)) : meet(comm));
+    if (mine->status != TSR_OK)
+        tsr_status_set(mine->status, "%s", comm->sentence);
+    return compare(comm, mine, describe, arg);
+}
+
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 {
     return &comm->slots[rank]->call[comm->turn];
@@ -104,7 +158,7 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 
 void *tsr_call_buffer(tsr_comm *comm)
 {
-    if (comm->broken)
+    if (comm->broken || comm->started)
         return NULL;
     comm->buffer_turn = !comm->buffer_turn;
     return own_slot(comm)->buffer[comm->buffer_turn];

@@ -30,6 +30,16 @@ typedef void tsr_call_describe(const void *arg, char *text, size_t capacity);
  */
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
 
+/**
+ * The two halves of tsr_call_begin(), for calls in which a rank does something else meanwhile: start publishes what this rank brings, and
+ * arrives where the engine can, without waiting; join waits and compares. To its peers it is the same call as one that began at once.
+ * Direct communicators only. Between the two, everything else that communicates over this handle is refused, a second start too
+ * (TSR_ERROR_STATE, nothing is changed). All other faults come from join: `mine->status`, whose sentence is kept, and what
+ * tsr_call_begin() returns. Join gets what start got.
+ */
+tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine);
+tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
+
 /** What rank `rank` brought; valid between begin and end. */
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 
@@ -38,9 +48,10 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 
 /**
  * Memory that peers can read, aligned to 64: for calls that are over without an end. Such a call copies what peers are to read here before
- * it begins, and writes nothing of theirs; then nobody reads this rank's own memory, and one rendezvous is enough. Two buffers take turns:
- * when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's handle. NULL once the
- * communicator is broken, for then no begin shows anything. Direct communicators only.
+ * it begins or is started, and writes nothing of theirs; then nobody reads this rank's own memory, and one rendezvous is enough. Two
+ * buffers take turns: when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's
+ * handle. NULL once the communicator is broken, for then no begin shows anything, and while a call is started, for then the last has not
+ * shown it yet. Direct communicators only.
  */
 void *tsr_call_buffer(tsr_comm *comm);
 

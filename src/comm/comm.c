@@ -33,6 +33,10 @@ static const char *missing_entry(const tsr_comm_table *table)
         {"meet", !direct || table->meet != NULL},
         {"alloc", !table->free || table->alloc != NULL},
         {"free", !table->alloc || table->free != NULL},
+        {"exchange_start", !table->exchange_finish || table->exchange_start != NULL},
+        {"exchange_finish", !table->exchange_start || table->exchange_finish != NULL},
+        {"arrive", !table->await || table->arrive != NULL},
+        {"await", !table->arrive || table->await != NULL},
     };
     return first_missing(entries, sizeof entries / sizeof *entries);
 }
@@ -213,7 +217,10 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
 tsr_status tsr_comm_barrier(tsr_comm *comm)
 {
     TSR_TRY(check(comm, comm, "tsr_comm_barrier"));
-    return tsr_comm_is_direct(comm) ? agree(comm, "barrier", TSR_OK) : comm->table.barrier(comm->self);
+    if (tsr_comm_is_direct(comm))
+        return agree(comm, "barrier", TSR_OK);
+    TSR_TRY(tsr_comm_check_idle(comm));
+    return comm->table.barrier(comm->self);
 }
 
 void tsr_comm_abort(tsr_comm *comm)

@@ -2,31 +2,24 @@
 #include "comm/collective.h"
 #include <string.h>
 
-/* What a rank brings to an exchange. */
-typedef struct lists {
-    const tsr_message *sends, *receives;
-    size_t send_count, receive_count;
-} lists;
-
-static tsr_status check_list(const tsr_comm *comm, const char *name, const tsr_message *list, size_t count)
+static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list, size_t count)
 {
     if (count > 0 && !list)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: %ss is NULL, but %s_count is %zu", name, name, count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss is NULL, but %s_count is %zu", caller, name, name, count);
     for (size_t i = 0; i < count; i++) {
         if (list[i].peer < 0 || list[i].peer >= comm->size || list[i].peer == comm->rank)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: %ss[%zu].peer is %d; it must be a rank of 0 to %d other than %d",
-                                  name, i, list[i].peer, comm->size - 1, comm->rank);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss[%zu].peer is %d; it must be a rank of 0 to %d other than %d", caller, name,
+                                  i, list[i].peer, comm->size - 1, comm->rank);
         if (list[i].bytes > 0 && !list[i].data)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: %ss[%zu].data is NULL, but it has %zu bytes", name, i,
-                                  list[i].bytes);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss[%zu].data is NULL, but it has %zu bytes", caller, name, i, list[i].bytes);
     }
     return TSR_OK;
 }
 
-static tsr_status check_lists(const tsr_comm *comm, const lists *mine)
+static tsr_status check_lists(const tsr_comm *comm, const tsr_exchange *mine)
 {
-    TSR_TRY(check_list(comm, "send", mine->sends, mine->send_count));
-    return check_list(comm, "receive", mine->receives, mine->receive_count);
+    TSR_TRY(check_list(comm, mine->caller, "send", mine->sends, mine->send_count));
+    return check_list(comm, mine->caller, "receive", mine->receives, mine->receive_count);
 }
 
 static void describe(const void *arg, char *text, size_t capacity)
@@ -37,18 +30,15 @@ static void describe(const void *arg, char *text, size_t capacity)
         memcpy(text, words, sizeof words);
 }
 
-static const lists *lists_of(const tsr_comm *comm, int rank)
-{
-    return tsr_call_of(comm, rank)->extra;
-}
-
 /* The next message of `peer` to this rank, or NULL; the cursor of `peer` passes it. */
 static const tsr_message *next_from(tsr_comm *comm, int peer)
 {
-    const lists *theirs = lists_of(comm, peer);
+    const tsr_call *theirs = tsr_call_of(comm, peer);
+    const tsr_message *sends = theirs->extra;
+    const size_t count = (size_t)theirs->src_strides[0];
     size_t *cursor = &comm->cursors[peer];
-    while (*cursor < theirs->send_count) {
-        const tsr_message *message = &theirs->sends[(*cursor)++];
+    while (*cursor < count) {
+        const tsr_message *message = &sends[(*cursor)++];
         if (message->peer == comm->rank)
             return message;
     }
@@ -61,7 +51,7 @@ static void rewind_cursors(tsr_comm *comm)
 }
 
 /* Every receive meets a send of its size, and no send to this rank is left over. */
-static tsr_status match(tsr_comm *comm, const lists *mine)
+static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
 {
     rewind_cursors(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
@@ -82,14 +72,21 @@ static tsr_status match(tsr_comm *comm, const lists *mine)
     return TSR_OK;
 }
 
-static tsr_status pull(tsr_comm *comm, const lists *mine, const tsr_collective *bytes)
+/* Bytes on the exchange's device. */
+static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
 {
+    return (tsr_collective){.ops = tsr_device_resolve(comm->context, mine->device), .bytes = 1, .stream = mine->stream};
+}
+
+static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
+{
+    const tsr_collective bytes = bytes_of(comm, mine);
     rewind_cursors(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
-        TSR_TRY(tsr_collective_copy(bytes, receive->data, send->data, (int64_t)receive->bytes));
+        TSR_TRY(tsr_collective_copy(&bytes, receive->data, send->data, (int64_t)receive->bytes));
     }
-    return tsr_collective_settle(bytes);
+    return tsr_collective_settle(&bytes);
 }
 
 static uint64_t fingerprint(const tsr_collective *bytes)
@@ -97,16 +94,31 @@ static uint64_t fingerprint(const tsr_collective *bytes)
     return tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "exchange"), bytes->ops.table->name);
 }
 
-static tsr_status exchange_directly(tsr_comm *comm, const lists *mine, tsr_status local, const tsr_collective *bytes)
+/* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle. */
+static void word_call(const tsr_comm *comm, tsr_exchange *mine)
 {
+    const tsr_collective bytes = bytes_of(comm, mine);
+    tsr_status local = check_lists(comm, mine);
     if (local == TSR_OK)
-        local = tsr_collective_settle(bytes);
-    const tsr_call call = {.fingerprint = fingerprint(bytes), .status = local, .extra = mine};
-    TSR_TRY(tsr_call_begin(comm, &call, describe, NULL));
+        local = tsr_collective_settle(&bytes);
+    mine->call = (tsr_call){
+        .fingerprint = fingerprint(&bytes),
+        .status = local,
+        .src_strides = {(int64_t)mine->send_count},
+        .extra = mine->sends,
+    };
+}
+
+/* After all have met. */
+static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
+{
     const tsr_status matched = match(comm, mine);
-    if (matched != TSR_OK)
-        return tsr_call_end_shared(comm, matched);
-    return tsr_call_end(comm, pull(comm, mine, bytes));
+    return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
+}
+
+static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange *mine)
+{
+    return comm->table.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device, mine->stream);
 }
 
 tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
@@ -114,12 +126,57 @@ tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t se
 {
     if (!comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: comm is NULL");
-    const lists mine = {sends, receives, send_count, receive_count};
-    const tsr_status local = check_lists(comm, &mine);
+    tsr_exchange mine = {"tsr_comm_exchange", sends, receives, send_count, receive_count, device, stream, {0}};
     if (tsr_comm_is_direct(comm)) {
-        const tsr_collective bytes = {.ops = tsr_device_resolve(comm->context, device), .bytes = 1, .stream = stream};
-        return exchange_directly(comm, &mine, local, &bytes);
+        word_call(comm, &mine);
+        TSR_TRY(tsr_call_begin(comm, &mine.call, describe, NULL));
+        return deliver(comm, &mine);
     }
-    TSR_TRY(local);
-    return comm->table.exchange(comm->self, sends, send_count, receives, receive_count, device, stream);
+    TSR_TRY(tsr_comm_check_idle(comm));
+    TSR_TRY(check_lists(comm, &mine));
+    return exchange_by_messages(comm, &mine);
+}
+
+static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
+{
+    TSR_TRY(check_lists(comm, mine));
+    if (comm->table.exchange_start)
+        TSR_TRY(comm->table.exchange_start(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
+                                           mine->stream));
+    comm->started = true;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                   size_t receive_count, tsr_device device, tsr_stream stream)
+{
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange_start: comm is NULL");
+    TSR_TRY(tsr_comm_check_idle(comm));
+    comm->exchange = (tsr_exchange){"tsr_comm_exchange_start", sends, receives, send_count, receive_count, device, stream, {0}};
+    if (tsr_comm_is_direct(comm)) {
+        word_call(comm, &comm->exchange);
+        TSR_TRY(tsr_call_start(comm, &comm->exchange.call));
+    } else {
+        TSR_TRY(start_by_messages(comm, &comm->exchange));
+    }
+    comm->exchanging = true;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
+{
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange_finish: comm is NULL");
+    if (!comm->exchanging)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
+                              comm->rank, comm->size);
+    const tsr_exchange *mine = &comm->exchange;
+    comm->exchanging = false;
+    if (tsr_comm_is_direct(comm)) {
+        TSR_TRY(tsr_call_join(comm, &mine->call, describe, NULL));
+        return deliver(comm, mine);
+    }
+    comm->started = false;
+    return comm->table.exchange_finish ? comm->table.exchange_finish(comm->self) : exchange_by_messages(comm, mine);
 }

@@ -28,6 +28,19 @@ _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table 
 /** In `done`: the fault is not this rank's own; every rank returns the status, with the words of the lowest rank that has it. */
 #define TSR_DONE_SHARED 0x100
 
+/** Bytes of this thread's last sentence: see tsr_status_set(). */
+#define TSR_SENTENCE_BYTES 1024
+
+/** What a rank brings to an exchange, and keeps until its end. */
+typedef struct tsr_exchange {
+    const char *caller; /**< "tsr_comm_exchange" */
+    const tsr_message *sends, *receives;
+    size_t send_count, receive_count;
+    tsr_device device;
+    tsr_stream stream;
+    tsr_call call; /**< as a direct engine's rank publishes it */
+} tsr_exchange;
+
 /** What a rank of a message engine brings to tsr_comm_agree(). */
 typedef struct tsr_agreement {
     uint64_t fingerprint;
@@ -58,6 +71,10 @@ struct tsr_comm {
     int buffer_turn; /**< which `buffer` was handed out last */
     int phase;       /**< which `done` the call in flight uses next */
     bool broken;     /**< a meeting failed: nothing is written to the slot from then on */
+    bool started;    /**< a call is in flight, whose second half is all that may be called */
+    bool exchanging; /**< it is `exchange` */
+    tsr_exchange exchange;
+    char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has started a call */
 
     tsr_slot **slots; /**< one a rank; NULL for message engines */
 
@@ -81,6 +98,9 @@ void tsr_groups_destroy(tsr_comm *comm);
 /** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
  * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
+
+/** TSR_ERROR_STATE while a call is started. */
+tsr_status tsr_comm_check_idle(const tsr_comm *comm);
 
 /** "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
 tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);

@@ -73,6 +73,19 @@ typedef struct tsr_comm_table {
 
     /** Optional; nothing stands in: without it tsr_comm_wait() returns at once. */
     tsr_status (*wait)(void *self, tsr_stream stream, int64_t timeout_ms);
+
+    /** Optional, both or neither, of message engines; without them finish does the whole exchange. Start does not wait for peers, and an
+     * exchange that it fails to start is not in flight; lists and buffers stay as they are until finish, which ends it in any case. One is
+     * in flight at a time, and nothing else is called meanwhile but `abort` and `destroy`, which drops it. */
+    tsr_status (*exchange_start)(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                                 tsr_device device, tsr_stream stream);
+    tsr_status (*exchange_finish)(void *self);
+
+    /** Optional, both or neither, of engines with TSR_COMM_DIRECT: a meet in two halves, the first of which does not wait; without them a
+     * call that was started meets when it is finished. Every arrive is followed by its await before the next arrive or meet, and some
+     * ranks may meet where others arrive and await. One that fails breaks the communicator as a meet does, and is the last of the two. */
+    tsr_status (*arrive)(void *self);
+    tsr_status (*await)(void *self);
 } tsr_comm_table;
 
 /**

@@ -33,6 +33,19 @@ static tsr_status meet(void *self)
     return tsr_rendezvous_meet(&mine->team->rendezvous, mine->member);
 }
 
+static tsr_status arrive(void *self)
+{
+    const seat *mine = self;
+    tsr_rendezvous_arrive(&mine->team->rendezvous, mine->member);
+    return TSR_OK;
+}
+
+static tsr_status await(void *self)
+{
+    const seat *mine = self;
+    return tsr_rendezvous_await(&mine->team->rendezvous, mine->member);
+}
+
 static void abort_world(void *self)
 {
     const seat *mine = self;
@@ -158,6 +171,8 @@ static const tsr_comm_table threads_table = {
     .destroy = leave,
     .slot = slot_of,
     .meet = meet,
+    .arrive = arrive,
+    .await = await,
 };
 
 static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, tsr_comm **out)

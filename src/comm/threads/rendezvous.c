@@ -242,14 +242,39 @@ static void wake(tsr_rendezvous *rendezvous)
     pthread_mutex_unlock(&rendezvous->mutex);
 }
 
-tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member)
+/* True if `member` came last; its arrival is counted. */
+static bool arrive(tsr_rendezvous *rendezvous, int member, uint64_t *arrival)
 {
     tsr_arrivals *mine = &rendezvous->arrivals[member];
-    const uint64_t arrival = atomic_load_explicit(&mine->count, memory_order_relaxed) + 1;
-    atomic_store(&mine->count, arrival);
-    if (is_complete(rendezvous, arrival))
-        wake(rendezvous);
-    else if (!look(rendezvous, arrival))
+    *arrival = atomic_load_explicit(&mine->count, memory_order_relaxed) + 1;
+    atomic_store(&mine->count, *arrival);
+    if (!is_complete(rendezvous, *arrival))
+        return false;
+    wake(rendezvous);
+    return true;
+}
+
+static tsr_status wait_for_all(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
+{
+    if (!look(rendezvous, arrival))
         sleep_until_met(rendezvous, member, arrival);
     return settle(rendezvous, arrival);
+}
+
+tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member)
+{
+    uint64_t arrival;
+    const bool last = arrive(rendezvous, member, &arrival);
+    return last ? settle(rendezvous, arrival) : wait_for_all(rendezvous, member, arrival);
+}
+
+void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member)
+{
+    uint64_t arrival;
+    arrive(rendezvous, member, &arrival);
+}
+
+tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member)
+{
+    return wait_for_all(rendezvous, member, atomic_load_explicit(&rendezvous->arrivals[member].count, memory_order_relaxed));
 }

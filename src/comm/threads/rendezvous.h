@@ -69,6 +69,10 @@ void tsr_rendezvous_finish(tsr_rendezvous *rendezvous);
 /** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. */
 tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member);
 
+/** The two halves of that: to arrive is not to wait. */
+void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member);
+tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member);
+
 /** Breaks it for good; the first reason stays. */
 void tsr_rendezvous_break(tsr_rendezvous *rendezvous, const char *reason);
 
