@@ -201,7 +201,27 @@ static tsr_status check_sum(const chain *c, int level, int64_t length)
         sizes ? "sizes" : "blocks", c->mesh_dim[level], (long long)sum, c->dim, (long long)length);
 }
 
-/* Visits one piece of each length that occurs; equal neighbours are skipped, and part lengths seldom have more than three values. */
+/* The first part after `part` that has another size. Parts never get longer but where sizes are listed, so that they can be skipped without
+ * looking at each; a mesh dim may have 2^31. */
+static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
+{
+    const int64_t size = tsr_cut_size(cut, length, part);
+    int64_t low = part + 1, high = cut->parts;
+    while (cut->size_starts && low < high && tsr_cut_size(cut, length, low) == size)
+        low++;
+    if (cut->size_starts)
+        return low;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (tsr_cut_size(cut, length, middle) == size)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Visits one piece of each length that occurs; part lengths seldom have more than three values. */
 static tsr_status check_level(const chain *c, int level, int64_t length)
 {
     if (is_explicit(c, level))
@@ -212,13 +232,8 @@ static tsr_status check_level(const chain *c, int level, int64_t length)
     if (!more)
         return TSR_OK;
     const tsr_cut *cut = &c->layout->cuts[c->mesh_dim[level]];
-    int64_t last = -1;
-    for (int64_t part = 0; part < cut->parts; part++) {
-        const int64_t size = tsr_cut_size(cut, length, part);
-        if (size != last)
-            TSR_TRY(check_level(c, level + 1, size));
-        last = size;
-    }
+    for (int64_t part = 0; part < cut->parts; part = next_size(cut, length, part))
+        TSR_TRY(check_level(c, level + 1, tsr_cut_size(cut, length, part)));
     return TSR_OK;
 }
 

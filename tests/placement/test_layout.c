@@ -60,6 +60,22 @@ static void what_cannot_be_laid_out_is_refused_by_a_sentence(void **state)
     }
 }
 
+/* Looking at each of 2^30 parts takes far longer than the watchdog waits. */
+static void pieces_of_a_billion_parts_are_checked_without_looking_at_each(void **state)
+{
+    (void)state;
+    test_watchdog(5);
+    expect_ok(layout_status("1073741823x2", "2147483646", "S(0),S(0;sizes=1,1)", TSR_F32));
+    expect_ok(layout_status("1073741823x2", "2147483646", "S(0;balanced),S(0;blocks=1,1)", TSR_F32));
+    expect_ok(layout_status("2x1073741823", "2147483646", "S(0;sizes=1,1)[1],S(0;unit=2)[0]", TSR_F32));
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
+    expect_error(layout_status("1073741823x2", "2147483644", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 0");
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0;interleave=2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
+    expect_error(layout_status("4x2", "10", "S(0;sizes=2,3,3,2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 3");
+    expect_error(layout_status("4x2", "10", "S(0;blocks=5,5),S(0;sizes=1,3)", TSR_F32), TSR_ERROR_ARGUMENT, "length 2");
+    test_watchdog(60);
+}
+
 static void sum_goes_with_avg_and_every_dtype_with_its_ops(void **state)
 {
     (void)state;
@@ -251,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_laid_out_is_refused_by_a_sentence),
+        cmocka_unit_test(pieces_of_a_billion_parts_are_checked_without_looking_at_each),
         cmocka_unit_test(sum_goes_with_avg_and_every_dtype_with_its_ops),
         cmocka_unit_test(bad_arguments_are_refused_before_anything_is_made),
         cmocka_unit_test(coordinates_and_dims_out_of_range_are_refused),
