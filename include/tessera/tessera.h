@@ -31,6 +31,7 @@
 #include <tessera/mesh.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
+#include <tessera/relabel.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/version.h>
