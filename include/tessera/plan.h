@@ -57,12 +57,27 @@ typedef struct tsr_plan_options {
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 
+/**
+ * Plans `count` moves that are made together, as a model's parameters are: src[i] -> dst[i]. Between two ranks they share one message, and
+ * one pair of meetings serves all. Shapes and dtypes may differ from move to move, and so may meshes; rank and engine are those of the
+ * first's. What takes a tensor of a plan takes an array of `count` then. The arrays are read during the call, the layouts retained.
+ * Otherwise as tsr_plan_create(); the bytes of all moves together may be at most 2^62.
+ */
+TSR_API tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                                         const tsr_plan_options *options, tsr_plan **out);
+
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
 TSR_API void tsr_plan_destroy(tsr_plan *plan);
 
-TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< borrowed */
-TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< borrowed */
+/** How many moves the plan makes: 1, or what tsr_plan_create_batch() was given. */
+TSR_API size_t tsr_plan_count(const tsr_plan *plan);
+
+/** The layouts of move `item`; borrowed. TSR_ERROR_ARGUMENT: there is no such move. */
+TSR_API tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout **src, const tsr_layout **dst);
+
+TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< of the first move; borrowed */
+TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< likewise */
 
 /** Bytes of workspace that tsr_plan_execute() needs on this rank, aligned to 64 as tsr_comm_alloc() gives them. */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
@@ -72,7 +87,7 @@ TSR_API int64_t tsr_plan_bytes_received(const tsr_plan *plan);
 TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan);
 
 /** 1 exactly where source and destination may be one pointer: equal meshes, the same cuts on every mesh dim of size > 1, a difference at
- * most in Replicate and Partial. */
+ * most in Replicate and Partial; for a batch, in every move. */
 TSR_API int tsr_plan_in_place(const tsr_plan *plan);
 
 /**
@@ -91,6 +106,17 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
  */
 TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                                     size_t bytes, tsr_stream stream);
+
+/**
+ * tsr_plan_execute() in two halves, so that a rank can do something else while the others come and, where the engine can, while bytes
+ * travel. Between them `src` is not written, `dst` and `workspace` are not touched, and `comm` serves no other call. Start waits for nobody
+ * in direct mode; by messages ranks agree first, and the first round is packed and sent. One execution is started at a time; the tensors'
+ * descriptors are copied. What fails on one rank is told to all by whichever half finds it: after an error of start there is nothing to
+ * finish. TSR_ERROR_STATE: not prepared, already started, or (finish) not started.
+ */
+TSR_API tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                                  size_t bytes, tsr_stream stream);
+TSR_API tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,7 @@ typedef struct tsr_group {
     int count;
     void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
     size_t scratch_bytes;
+    const void *pending; /**< what was started over this group and is not finished; its owner's to set */
 } tsr_group;
 
 /** The group's rank of a rank of the communicator that is in it. */

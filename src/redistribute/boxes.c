@@ -6,142 +6,134 @@
 /* Handed to the device together, from the stack. */
 #define BATCH 8
 
-int64_t tsr_execution_offset(const tsr_execution *e, size_t box, const int64_t *strides, bool at_source)
+typedef struct batch {
+    const tsr_execution *e;
+    tsr_box_copy copies[BATCH];
+    size_t count;
+} batch;
+
+static tsr_status flush(batch *b)
 {
-    const int ndim = e->plan->src->ndim;
-    const int64_t *position = tsr_plan_box(e->plan, box) + (at_source ? ndim : 2 * ndim);
-    int64_t elements = 0;
-    for (int dim = 0; dim < ndim; dim++)
-        elements += position[dim] * strides[dim];
-    return elements * (int64_t)e->plan->src->element_bytes;
+    const size_t count = b->count;
+    b->count = 0;
+    return count == 0 ? TSR_OK : b->e->ops.table->copy_boxes(b->e->ops.self, b->e->ops.index, b->copies, count, b->e->stream);
 }
 
-int64_t tsr_execution_packed(const tsr_execution *e, size_t box, int64_t *strides)
+/* The next copy to fill in; the batch is flushed by whoever finds it full. */
+static tsr_box_copy *next_copy(batch *b, const tsr_item *item, const int64_t *shape)
 {
-    const int64_t *shape = tsr_plan_box(e->plan, box);
-    int64_t elements = 1;
-    for (int dim = e->plan->src->ndim - 1; dim >= 0; dim--) {
-        strides[dim] = elements;
-        elements *= shape[dim];
-    }
-    return elements;
-}
-
-static void set_shape(const tsr_execution *e, tsr_box_copy *copy, size_t box)
-{
-    const int64_t *shape = tsr_plan_box(e->plan, box);
-    copy->element_bytes = e->plan->src->element_bytes;
-    copy->ndim = e->plan->src->ndim;
+    tsr_box_copy *copy = &b->copies[b->count++];
+    copy->element_bytes = item->src->element_bytes;
+    copy->ndim = item->src->ndim;
     for (int dim = 0; dim < copy->ndim; dim++)
         copy->shape[dim] = shape[dim];
+    return copy;
 }
 
-/* One side of a run of boxes: a place in which they stand at their positions, or memory in which they follow each other. */
-typedef struct end {
-    tsr_place place; /* strides NULL: packed, and base moves on */
-    bool at_source;
-} end;
-
-/* Where a box begins on this side, with the strides that it has there. */
-static char *locate(const tsr_execution *e, end *side, size_t box, int64_t *strides)
+static const int64_t *position(const tsr_item *item, size_t box, bool at_source)
 {
-    if (side->place.strides) {
-        for (int dim = 0; dim < e->plan->src->ndim; dim++)
-            strides[dim] = side->place.strides[dim];
-        return side->place.base + tsr_execution_offset(e, box, strides, side->at_source);
+    return tsr_item_box(item, box) + (at_source ? item->src->ndim : 2 * item->src->ndim);
+}
+
+int64_t tsr_execution_offset(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
+{
+    const int64_t *at = position(item, box, at_source);
+    int64_t elements = 0;
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        elements += at[dim] * strides[dim];
+    return elements * (int64_t)item->src->element_bytes;
+}
+
+static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_source, int64_t *strides)
+{
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        strides[dim] = place.strides[dim];
+    return place.base + tsr_execution_offset(item, box, place.strides, at_source);
+}
+
+tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src)
+{
+    batch b = {.e = e};
+    for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
+        tsr_box_copy *copy = next_copy(&b, item, tsr_item_box(item, box));
+        copy->src = locate(item, box, src, true, copy->src_strides);
+        copy->dst = locate(item, box, dst, false, copy->dst_strides);
+        if (b.count == BATCH)
+            TSR_TRY(flush(&b));
     }
-    char *begin = side->place.base;
-    side->place.base += tsr_execution_packed(e, box, strides) * (int64_t)e->plan->src->element_bytes;
-    return begin;
+    return flush(&b);
 }
 
-static tsr_status flush(const tsr_execution *e, const tsr_box_copy *batch, size_t count)
+char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)
 {
-    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(e->ops.self, e->ops.index, batch, count, e->stream);
+    char *at = locate(item, f->box, place, at_source, strides);
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        at += f->offset[dim] * place.strides[dim] * (int64_t)item->src->element_bytes;
+    return at;
 }
 
-static tsr_status copy(const tsr_execution *e, size_t first_box, size_t box_count, end dst, end src)
+typedef struct passage {
+    tsr_place place;
+    bool at_source, pack; /* pack: out of the place, else into it */
+} passage;
+
+static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, char *packed, passage way)
 {
-    tsr_box_copy batch[BATCH];
-    size_t filled = 0;
-    for (size_t box = first_box; box < first_box + box_count; box++) {
-        tsr_box_copy *next = &batch[filled++];
-        set_shape(e, next, box);
-        next->src = locate(e, &src, box, next->src_strides);
-        next->dst = locate(e, &dst, box, next->dst_strides);
-        if (filled == BATCH) {
-            TSR_TRY(flush(e, batch, filled));
-            filled = 0;
-        }
+    const tsr_item *item = &e->plan->items[parcel->item];
+    tsr_fragments fragments = tsr_fragments_begin(item, parcel->first_box, range.begin, range.end);
+    tsr_fragment f;
+    batch b = {.e = e};
+    for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
+        tsr_box_copy *copy = next_copy(&b, item, f.shape);
+        char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
+        tsr_fragment_strides(&f, copy->ndim, way.pack ? copy->dst_strides : copy->src_strides);
+        copy->src = way.pack ? placed : packed;
+        copy->dst = way.pack ? packed : placed;
+        if (b.count == BATCH)
+            TSR_TRY(flush(&b));
     }
-    return flush(e, batch, filled);
+    return flush(&b);
 }
 
-tsr_status tsr_execution_copy(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place dst, tsr_place src)
+tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, void *packed, tsr_place place,
+                              bool at_source)
 {
-    return copy(e, first_box, box_count, (end){dst, false}, (end){src, true});
+    return pass(e, parcel, range, packed, (passage){place, at_source, true});
 }
 
-tsr_status tsr_execution_pack(const tsr_execution *e, size_t first_box, size_t box_count, void *packed, tsr_place place, bool at_source)
+tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, void *packed)
 {
-    return copy(e, first_box, box_count, (end){{packed, NULL}, false}, (end){place, at_source});
+    return pass(e, parcel, range, packed, (passage){place, false, false});
 }
 
-tsr_status tsr_execution_unpack(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place dst, void *packed)
+void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, bool at_source)
 {
-    return copy(e, first_box, box_count, (end){dst, false}, (end){{packed, NULL}, false});
-}
-
-void *tsr_execution_contiguous(const tsr_execution *e, size_t first_box, size_t box_count, tsr_place place, bool at_source)
-{
-    if (box_count != 1)
+    const tsr_item *item = &e->plan->items[parcel->item];
+    if (parcel->box_count != 1)
         return NULL;
-    const int64_t *shape = tsr_plan_box(e->plan, first_box);
+    const int64_t *shape = tsr_item_box(item, parcel->first_box);
     int64_t expected = 1;
-    for (int dim = e->plan->src->ndim - 1; dim >= 0; dim--) {
+    for (int dim = item->src->ndim - 1; dim >= 0; dim--) {
         if (shape[dim] > 1 && place.strides[dim] != expected)
             return NULL;
         expected *= shape[dim];
     }
-    return place.base + tsr_execution_offset(e, first_box, place.strides, at_source);
+    return place.base + tsr_execution_offset(item, parcel->first_box, place.strides, at_source) +
+           range.begin * (int64_t)item->src->element_bytes;
 }
 
-tsr_reduce_arrays tsr_execution_arrays(const tsr_execution *e)
-{
-    const size_t terms = (size_t)e->plan->problem.terms, owners = e->plan->owner_count;
-    tsr_reduce_arrays arrays;
-    char *at = e->group->scratch;
-    arrays.src_strides = (int64_t(*)[TSR_MAX_DIMS])(void *)at;
-    at += terms * sizeof *arrays.src_strides;
-    arrays.dst_strides = (int64_t(*)[TSR_MAX_DIMS])(void *)at;
-    at += owners * sizeof *arrays.dst_strides;
-    arrays.src = (const void **)(void *)at;
-    at += terms * sizeof *arrays.src;
-    arrays.dst = (void **)(void *)at;
-    at += owners * sizeof *arrays.dst;
-    arrays.messages = (tsr_message *)(void *)at;
-    return arrays;
-}
-
-tsr_box_reduce tsr_execution_reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays, int dst_count)
+tsr_box_reduce tsr_execution_reduce(const tsr_item *item, const tsr_reduce_arrays *arrays, int dst_count)
 {
     return (tsr_box_reduce){
-        .dtype = e->plan->src->dtype,
-        .op = e->plan->problem.op,
-        .divisor = e->plan->problem.divisor,
-        .ndim = e->plan->src->ndim,
-        .src_count = (int)e->plan->problem.terms,
+        .dtype = item->src->dtype,
+        .op = item->problem.op,
+        .divisor = item->problem.divisor,
+        .ndim = item->src->ndim,
+        .src_count = (int)item->problem.terms,
         .dst_count = dst_count,
         .src = arrays->src,
         .src_strides = (const int64_t(*)[TSR_MAX_DIMS])arrays->src_strides,
         .dst = arrays->dst,
         .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])arrays->dst_strides,
     };
-}
-
-void tsr_execution_shape(const tsr_execution *e, tsr_box_reduce *reduce, size_t box)
-{
-    const int64_t *shape = tsr_plan_box(e->plan, box);
-    for (int dim = 0; dim < reduce->ndim; dim++)
-        reduce->shape[dim] = shape[dim];
 }

@@ -28,20 +28,20 @@ tsr_part tsr_regions_part(const tsr_regions *regions, const tsr_problem *problem
 /** Writes the far coordinates of the mesh dims that cut tensor dims; leaves the others alone. */
 void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate);
 
-/** Appends the current region's boxes, or those of one part of it, to the plan. `*elements` may come out 0. */
-tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const tsr_part *part, size_t *first, size_t *count,
+/** Appends the current region's boxes, or those of one part of it, to the item. `*elements` may come out 0. */
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first, size_t *count,
                               int64_t *elements);
 
 /** Adds `times` * `elements` to a total of what crosses ranks. TSR_ERROR_ARGUMENT: more than 2^61 bytes, so that sums of two totals,
  * rounded up for staging, do not overflow. */
-tsr_status tsr_plan_add(const tsr_plan *plan, int64_t *total, int64_t elements, int64_t times);
+tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, int64_t times);
 
-tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer);
+tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const tsr_transfer *transfer);
 
 /** What this rank's destination needs: moves, reductions, results. */
-tsr_status tsr_build_receives(tsr_plan *plan);
+tsr_status tsr_build_receives(tsr_item *item);
 
 /** What others need of this rank's source: sends. */
-tsr_status tsr_build_sends(tsr_plan *plan);
+tsr_status tsr_build_sends(tsr_item *item);
 
 #endif

@@ -57,8 +57,9 @@ static tsr_cached_plan *lookup(cache *c, const tsr_layout *src, const tsr_layout
 {
     for (size_t i = 0; i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
-        if (entry->plan->src->hash == src->hash && entry->plan->dst->hash == dst->hash && tsr_device_same(entry->device, device) &&
-            tsr_layout_equal(entry->plan->src, src) && tsr_layout_equal(entry->plan->dst, dst))
+        const tsr_item *item = &entry->plan->items[0];
+        if (item->src->hash == src->hash && item->dst->hash == dst->hash && tsr_device_same(entry->device, device) &&
+            tsr_layout_equal(item->src, src) && tsr_layout_equal(item->dst, dst))
             return entry;
     }
     return NULL;

@@ -2,63 +2,82 @@
 
 #include "redistribute/execute.h"
 
-static tsr_place source_of(const tsr_execution *e, int64_t rank)
+static const tsr_call *call_of(const tsr_execution *e, int64_t rank)
 {
-    if (rank == e->plan->rank)
-        return (tsr_place){e->src.data, e->src.strides};
-    const tsr_call *call = tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
-    return (tsr_place){(char *)(uintptr_t)call->src, call->src_strides};
+    return tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
 }
 
-static tsr_place destination_of(const tsr_execution *e, int64_t rank)
+static size_t index_of(const tsr_execution *e, const tsr_bound *b)
 {
-    if (rank == e->plan->rank)
-        return (tsr_place){e->result.data, e->result.strides};
-    const tsr_call *call = tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
-    return (tsr_place){call->dst, call->dst_strides};
+    return (size_t)(b - e->bound);
 }
 
-static tsr_status pull(const tsr_execution *e)
+static tsr_place source_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
 {
-    const tsr_transfers *moves = &e->plan->moves;
-    const tsr_place dst = {e->dst.data, e->dst.strides};
+    if (rank == e->plan->rank)
+        return (tsr_place){b->src.data, b->src.strides};
+    const tsr_call *call = call_of(e, rank);
+    if (e->plan->count == 1)
+        return (tsr_place){(char *)(uintptr_t)call->src, call->src_strides};
+    const tsr_view *view = (const tsr_view *)call->extra + index_of(e, b);
+    return (tsr_place){(char *)(uintptr_t)view->src, view->src_strides};
+}
+
+static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
+{
+    if (rank == e->plan->rank)
+        return (tsr_place){b->result.data, b->result.strides};
+    const tsr_call *call = call_of(e, rank);
+    if (e->plan->count == 1)
+        return (tsr_place){call->dst, call->dst_strides};
+    const tsr_view *view = (const tsr_view *)call->extra + index_of(e, b);
+    return (tsr_place){view->dst, view->dst_strides};
+}
+
+static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
+{
+    const tsr_transfers *moves = &b->item->moves;
+    const tsr_place dst = {b->dst.data, b->dst.strides};
     for (size_t i = 0; i < moves->count; i++) {
-        const tsr_place src = source_of(e, moves->at[i].peer);
+        const tsr_place src = source_of(e, b, moves->at[i].peer);
         const bool in_place = moves->at[i].peer == e->plan->rank && src.base == dst.base;
         if (!in_place)
-            TSR_TRY(tsr_execution_copy(e, moves->at[i].first_box, moves->at[i].box_count, dst, src));
+            TSR_TRY(tsr_execution_copy(e, b->item, &moves->at[i], dst, src));
     }
     return TSR_OK;
 }
 
-static void point(const tsr_execution *e, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
+static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
 {
-    const int64_t *contributors = e->plan->contributors + r->first_term;
-    for (int64_t term = 0; term < e->plan->problem.terms; term++) {
-        const tsr_place place = source_of(e, contributors[term]);
-        arrays->src[term] = place.base + tsr_execution_offset(e, box, place.strides, true);
-        for (int dim = 0; dim < e->plan->src->ndim; dim++)
+    const tsr_item *item = b->item;
+    const int64_t *contributors = item->contributors + r->first_term;
+    for (int64_t term = 0; term < item->problem.terms; term++) {
+        const tsr_place place = source_of(e, b, contributors[term]);
+        arrays->src[term] = place.base + tsr_execution_offset(item, box, place.strides, true);
+        for (int dim = 0; dim < item->src->ndim; dim++)
             arrays->src_strides[term][dim] = place.strides[dim];
     }
-    for (size_t i = 0; i < e->plan->owner_count; i++) {
-        const tsr_place place = destination_of(e, e->plan->owners[i]);
-        arrays->dst[i] = place.base + tsr_execution_offset(e, box, place.strides, false);
-        for (int dim = 0; dim < e->plan->src->ndim; dim++)
+    for (size_t i = 0; i < item->owner_count; i++) {
+        const tsr_place place = destination_of(e, b, item->owners[i]);
+        arrays->dst[i] = place.base + tsr_execution_offset(item, box, place.strides, false);
+        for (int dim = 0; dim < item->src->ndim; dim++)
             arrays->dst_strides[i][dim] = place.strides[dim];
     }
 }
 
 /* Nobody else reads or writes what this rank is the home of, so results go straight to all owners, also where their source is the same
  * memory. */
-static tsr_status reduce(const tsr_execution *e)
+static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
 {
-    const tsr_reduce_arrays arrays = tsr_execution_arrays(e);
-    tsr_box_reduce reduce = tsr_execution_reduce(e, &arrays, (int)e->plan->owner_count);
-    for (size_t i = 0; i < e->plan->reduction_count; i++) {
-        const tsr_reduction *r = &e->plan->reductions[i];
+    const tsr_item *item = b->item;
+    const tsr_scratch scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    tsr_box_reduce reduce = tsr_execution_reduce(item, &scratch.reduce, (int)item->owner_count);
+    for (size_t i = 0; i < item->reduction_count; i++) {
+        const tsr_reduction *r = &item->reductions[i];
         for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
-            point(e, r, &arrays, box);
-            tsr_execution_shape(e, &reduce, box);
+            point(e, b, r, &scratch.reduce, box);
+            for (int dim = 0; dim < reduce.ndim; dim++)
+                reduce.shape[dim] = tsr_item_box(item, box)[dim];
             TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
         }
     }
@@ -66,9 +85,9 @@ static tsr_status reduce(const tsr_execution *e)
 }
 
 /* Between two places of the shard's shape. */
-static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src)
+static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes)
 {
-    tsr_box_copy copy = {.dst = dst->data, .src = src->data, .element_bytes = e->plan->dst->element_bytes, .ndim = dst->ndim};
+    tsr_box_copy copy = {.dst = dst->data, .src = src->data, .element_bytes = element_bytes, .ndim = dst->ndim};
     for (int dim = 0; dim < copy.ndim; dim++) {
         copy.shape[dim] = dst->shape[dim];
         copy.dst_strides[dim] = dst->strides[dim];
@@ -77,41 +96,81 @@ static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, cons
     return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
 }
 
-/* What peers read of this rank's source: it, or a copy that stays when the call is over. */
-static tsr_status publish(const tsr_execution *e, tsr_tensor *published)
+/* Shows what peers read of this rank's source: it, or a copy that stays when the call is over. */
+static tsr_status show(tsr_execution *e)
 {
-    *published = e->src;
-    void *buffer = e->eager && e->src.data ? tsr_call_buffer(e->group->comm) : NULL;
-    if (!buffer)
-        return TSR_OK;
-    *published = tsr_tensor_contiguous(buffer, e->src.dtype, e->src.ndim, e->src.shape);
-    return copy_whole(e, published, &e->src);
-}
-
-static tsr_status begin(const tsr_execution *e, tsr_status local)
-{
-    tsr_tensor src = {0};
-    if (local == TSR_OK)
-        local = publish(e, &src);
-    tsr_call mine = {.fingerprint = e->plan->hash + e->eager, .status = local, .src = src.data, .dst = e->dst.data};
-    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
-        mine.src_strides[dim] = src.strides[dim];
-        mine.dst_strides[dim] = e->dst.strides[dim];
+    const tsr_bound *b = e->bound;
+    tsr_tensor src = b->src;
+    void *buffer = e->eager && src.data ? tsr_call_buffer(e->group->comm) : NULL;
+    if (buffer) {
+        src = tsr_tensor_contiguous(buffer, src.dtype, src.ndim, src.shape);
+        TSR_TRY(copy_whole(e, &src, &b->src, b->item->src->element_bytes));
     }
-    return tsr_call_begin(e->group->comm, &mine, tsr_plan_describe_call, e->plan);
+    e->call.src = src.data;
+    e->call.dst = b->dst.data;
+    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+        e->call.src_strides[dim] = src.strides[dim];
+        e->call.dst_strides[dim] = b->dst.strides[dim];
+    }
+    return TSR_OK;
 }
 
-tsr_status tsr_execute_direct(const tsr_execution *e, tsr_status local)
+static void show_all(tsr_execution *e)
+{
+    tsr_view *views = tsr_scratch_divide(e->plan, e->group->scratch).views;
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        views[i].src = b->src.data;
+        views[i].dst = b->dst.data;
+        for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+            views[i].src_strides[dim] = b->src.strides[dim];
+            views[i].dst_strides[dim] = b->dst.strides[dim];
+        }
+    }
+    e->call.extra = views;
+}
+
+tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
 {
     if (!e->group)
-        return local != TSR_OK ? local : pull(e);
-    TSR_TRY(begin(e, local));
-    tsr_status status = pull(e);
-    if (status == TSR_OK && e->plan->reduction_count > 0)
-        status = reduce(e);
+        return local;
+    e->call = (tsr_call){.fingerprint = e->plan->hash + e->eager};
+    if (local == TSR_OK && e->plan->count == 1)
+        local = show(e);
+    else if (local == TSR_OK)
+        show_all(e);
+    e->call.status = local;
+    return tsr_call_start(e->group->comm, &e->call);
+}
+
+static tsr_status read_peers(const tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        TSR_TRY(pull(e, &e->bound[i]));
+        if (e->bound[i].item->reduction_count > 0)
+            TSR_TRY(reduce(e, &e->bound[i]));
+    }
+    return TSR_OK;
+}
+
+/* From the workspace to where results belong, when nobody reads there any more. */
+static tsr_status unstage(const tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        if (b->item->reduction_count > 0 && b->result.data != b->dst.data)
+            TSR_TRY(copy_whole(e, &b->dst, &b->result, b->item->dst->element_bytes));
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_direct_finish(tsr_execution *e)
+{
+    if (!e->group)
+        return read_peers(e);
+    TSR_TRY(tsr_call_join(e->group->comm, &e->call, tsr_plan_describe_call, e->plan));
+    tsr_status status = read_peers(e);
     if (!e->eager)
         status = tsr_call_end(e->group->comm, status);
-    /* From the workspace to where they belong, when nobody reads there any more. */
-    const bool staged = e->plan->reduction_count > 0 && e->result.data != e->dst.data;
-    return status == TSR_OK && staged ? copy_whole(e, &e->dst, &e->result) : status;
+    return status == TSR_OK ? unstage(e) : status;
 }

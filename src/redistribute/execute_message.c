@@ -1,46 +1,236 @@
 #include <tessera/sys/status.h>
 
 #include "redistribute/execute.h"
-#include "redistribute/staging.h"
+#include "redistribute/fragments.h"
 
-/* What an exchange in the making has used so far of workspace and message list. */
-typedef struct exchange {
+/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
+#define NOT_STAGED SIZE_MAX
+
+/* One round of one phase, in its half of the staging and of the lists. */
+typedef struct round {
     const tsr_execution *e;
-    char *staging;
-    tsr_message *messages; /* sends first, then receives */
+    int phase, half;
+    int64_t at;
+    char *staging; /* what is left of the half */
+    tsr_message *messages;
     size_t send_count, receive_count;
-} exchange;
+} round;
 
-static tsr_place source(const tsr_execution *e)
+static const tsr_bound *bound_of(const tsr_execution *e, const tsr_parcel *parcel)
 {
-    return (tsr_place){e->src.data, e->src.strides};
+    return &e->bound[parcel->item];
 }
 
-static tsr_place destination(const tsr_execution *e)
+static tsr_range range_of(const round *r, const tsr_parcel *parcel)
 {
-    return (tsr_place){e->dst.data, e->dst.strides};
+    return tsr_mail_range(parcel->elements, r->at, r->e->rounds);
 }
 
-static char *take(exchange *x, int64_t elements)
+static size_t bytes_of(const round *r, const tsr_parcel *parcel)
 {
-    char *staging = x->staging;
-    x->staging += tsr_staging_bytes(x->e->plan, elements);
-    return staging;
+    const tsr_range range = range_of(r, parcel);
+    return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
 }
 
-static void add_message(exchange *x, bool is_send, int64_t peer, void *data, int64_t elements)
+/* What is sent in the first phase lies in the source, in the second in the destination. */
+static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
 {
-    tsr_message *message = &x->messages[x->send_count + x->receive_count];
-    message->peer = tsr_group_position(x->e->group, peer);
+    const tsr_bound *b = bound_of(r->e, parcel);
+    return r->phase == 0 ? (tsr_place){b->src.data, b->src.strides} : (tsr_place){b->dst.data, b->dst.strides};
+}
+
+static tsr_place target_of(const tsr_execution *e, const tsr_parcel *parcel)
+{
+    const tsr_bound *b = bound_of(e, parcel);
+    return (tsr_place){b->dst.data, b->dst.strides};
+}
+
+static round begin_round(const tsr_execution *e, int phase, int64_t at)
+{
+    const int half = (int)(at & 1);
+    const size_t half_bytes = e->plan->workspace_bytes / 2 & ~(size_t)63;
+    return (round){.e = e,
+                   .phase = phase,
+                   .half = half,
+                   .at = at,
+                   .staging = half ? e->workspace + half_bytes : e->workspace,
+                   .messages = e->scratch.messages[half]};
+}
+
+/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round. */
+typedef struct bundle {
+    size_t first, count, bytes;
+    int64_t peer;
+} bundle;
+
+static bool next_bundle(const round *r, const tsr_mail *mail, bundle *b)
+{
+    b->first += b->count;
+    b->count = b->bytes = 0;
+    if (b->first == mail->count)
+        return false;
+    b->peer = mail->at[b->first].peer;
+    for (size_t i = b->first; i < mail->count && mail->at[i].peer == b->peer; i++) {
+        b->bytes += bytes_of(r, &mail->at[i]);
+        b->count++;
+    }
+    return true;
+}
+
+/* A message of one parcel has no gap before the next, so it ends with its last element. */
+static size_t message_bytes(const round *r, const bundle *b, const tsr_mail *mail)
+{
+    if (b->count > 1)
+        return b->bytes;
+    const tsr_range range = range_of(r, &mail->at[b->first]);
+    return (size_t)(range.end - range.begin) * r->e->plan->items[mail->at[b->first].item].src->element_bytes;
+}
+
+static void add_message(round *r, int64_t peer, void *data, size_t bytes, size_t *count)
+{
+    tsr_message *message = &r->messages[r->send_count + r->receive_count];
+    message->peer = tsr_group_position(r->e->group, peer);
     message->data = data;
-    message->bytes = (size_t)elements * x->e->plan->src->element_bytes;
-    *(is_send ? &x->send_count : &x->receive_count) += 1;
+    message->bytes = bytes;
+    *count += 1;
 }
 
-static tsr_status run(const exchange *x)
+static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
 {
-    const tsr_message *receives = x->messages + x->send_count;
-    return tsr_comm_exchange(x->e->group->comm, x->messages, x->send_count, receives, x->receive_count, x->e->device, x->e->stream);
+    char *at = r->staging;
+    for (size_t i = b->first; i < b->first + b->count; i++) {
+        const tsr_parcel *parcel = &mail->at[i];
+        TSR_TRY(tsr_execution_pack(r->e, parcel, range_of(r, parcel), at, origin_of(r, parcel), r->phase == 0));
+        at += bytes_of(r, parcel);
+    }
+    return TSR_OK;
+}
+
+static tsr_status pack(round *r)
+{
+    const tsr_mail *mail = &r->e->plan->out[r->phase];
+    for (bundle b = {0}; next_bundle(r, mail, &b);) {
+        if (b.bytes == 0)
+            continue;
+        const tsr_parcel *first = &mail->at[b.first];
+        void *data = b.count > 1 ? NULL : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
+        if (!data) {
+            data = r->staging;
+            TSR_TRY(pack_bundle(r, mail, &b));
+            r->staging += tsr_mail_line(b.bytes);
+        }
+        add_message(r, b.peer, data, message_bytes(r, &b, mail), &r->send_count);
+    }
+    return TSR_OK;
+}
+
+static void stage_bundle(round *r, const tsr_mail *mail, const bundle *b)
+{
+    size_t at = (size_t)(r->staging - r->e->workspace);
+    for (size_t i = b->first; i < b->first + b->count; i++) {
+        r->e->scratch.offsets[r->half][i] = at;
+        at += bytes_of(r, &mail->at[i]);
+    }
+}
+
+static void expect(round *r)
+{
+    const tsr_mail *mail = &r->e->plan->in[r->phase];
+    for (bundle b = {0}; next_bundle(r, mail, &b);) {
+        const tsr_parcel *first = &mail->at[b.first];
+        const bool lands = b.count == 1 && first->term == TSR_NO_TERM;
+        void *data = lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
+        if (data) {
+            r->e->scratch.offsets[r->half][b.first] = NOT_STAGED;
+        } else {
+            data = r->staging;
+            stage_bundle(r, mail, &b);
+            r->staging += tsr_mail_line(b.bytes);
+        }
+        if (b.bytes > 0)
+            add_message(r, b.peer, data, message_bytes(r, &b, mail), &r->receive_count);
+    }
+}
+
+static tsr_status post(round *r)
+{
+    expect(r);
+    return tsr_comm_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count, r->receive_count,
+                                   r->e->device, r->e->stream);
+}
+
+static tsr_status unpack(const round *r)
+{
+    const tsr_mail *mail = &r->e->plan->in[r->phase];
+    for (size_t i = 0; i < mail->count; i++) {
+        const tsr_parcel *parcel = &mail->at[i];
+        const size_t offset = r->e->scratch.offsets[r->half][i];
+        if (parcel->term == TSR_NO_TERM && offset != NOT_STAGED)
+            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel), r->e->workspace + offset));
+    }
+    return TSR_OK;
+}
+
+/* Own terms are read in place, those of others where their parcels lie packed, `before` elements into the round's range. */
+static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
+{
+    const tsr_item *item = b->item;
+    const tsr_reduce_arrays *arrays = &r->e->scratch.reduce;
+    for (int64_t term = 0; term < item->problem.terms; term++) {
+        const size_t parcel = item->term_parcels[reduction->first_term + (size_t)term];
+        int64_t *strides = arrays->src_strides[term];
+        if (parcel == TSR_NO_TERM) {
+            arrays->src[term] = tsr_execution_find(item, f, (tsr_place){b->src.data, b->src.strides}, true, strides);
+            continue;
+        }
+        tsr_fragment_strides(f, item->src->ndim, strides);
+        arrays->src[term] = r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
+    }
+    arrays->dst[0] = tsr_execution_find(item, f, (tsr_place){b->dst.data, b->dst.strides}, false, arrays->dst_strides[0]);
+}
+
+static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_reduction *reduction)
+{
+    const tsr_range range = tsr_mail_range(reduction->elements, r->at, r->e->rounds);
+    tsr_box_reduce reduce = tsr_execution_reduce(b->item, &r->e->scratch.reduce, 1);
+    tsr_fragments fragments = tsr_fragments_begin(b->item, reduction->first_box, range.begin, range.end);
+    tsr_fragment f;
+    for (int64_t before = 0; tsr_fragments_next(&fragments, &f); before += f.elements) {
+        point(r, b, reduction, &f, before);
+        for (int dim = 0; dim < reduce.ndim; dim++)
+            reduce.shape[dim] = f.shape[dim];
+        TSR_TRY(r->e->ops.table->reduce(r->e->ops.self, r->e->ops.index, &reduce, r->e->stream));
+    }
+    return TSR_OK;
+}
+
+static tsr_status reduce(const round *r)
+{
+    for (size_t i = 0; i < r->e->plan->count; i++) {
+        const tsr_bound *b = &r->e->bound[i];
+        for (size_t k = 0; k < b->item->reduction_count; k++)
+            TSR_TRY(reduce_part(r, b, &b->item->reductions[k]));
+    }
+    return TSR_OK;
+}
+
+static tsr_status settle(const round *r)
+{
+    TSR_TRY(unpack(r));
+    return r->phase == 0 ? reduce(r) : TSR_OK;
+}
+
+/* What stays on this rank, while the first messages travel. */
+static tsr_status keep(const tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        const tsr_place src = {b->src.data, b->src.strides}, dst = {b->dst.data, b->dst.strides};
+        for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->rank; k++)
+            if (src.base != dst.base)
+                TSR_TRY(tsr_execution_copy(e, b->item, &b->item->moves.at[k], dst, src));
+    }
+    return TSR_OK;
 }
 
 static tsr_status agree(const tsr_execution *e, tsr_status local)
@@ -48,163 +238,55 @@ static tsr_status agree(const tsr_execution *e, tsr_status local)
     return tsr_comm_agree(e->group->comm, e->plan->hash, local, tsr_plan_describe_call, e->plan);
 }
 
-static tsr_status post_sends(exchange *x)
+/* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */
+static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
 {
-    const tsr_transfers *sends = &x->e->plan->sends;
-    for (size_t i = 0; i < sends->count; i++) {
-        const tsr_transfer *send = &sends->at[i];
-        void *data = tsr_execution_contiguous(x->e, send->first_box, send->box_count, source(x->e), true);
-        if (!data) {
-            data = take(x, send->elements);
-            TSR_TRY(tsr_execution_pack(x->e, send->first_box, send->box_count, data, source(x->e), true));
-        }
-        add_message(x, true, send->peer, data, send->elements);
-    }
-    return TSR_OK;
-}
-
-/* Where a transfer is received: its place in the destination if that has no gaps, else the staging. */
-static void *landing(const exchange *x, const tsr_transfer *t, char *staging)
-{
-    void *data = tsr_execution_contiguous(x->e, t->first_box, t->box_count, destination(x->e), false);
-    return data ? data : staging;
-}
-
-static void post_receives(exchange *x, const tsr_transfers *transfers)
-{
-    for (size_t i = 0; i < transfers->count; i++) {
-        const tsr_transfer *t = &transfers->at[i];
-        if (t->peer != x->e->plan->rank)
-            add_message(x, false, t->peer, landing(x, t, take(x, t->elements)), t->elements);
-    }
-}
-
-/* `staging` is what post_receives() began with. */
-static tsr_status land(const exchange *x, const tsr_transfers *transfers, char *staging)
-{
-    for (size_t i = 0; i < transfers->count; i++) {
-        const tsr_transfer *t = &transfers->at[i];
-        if (t->peer == x->e->plan->rank) {
-            if (x->e->src.data != x->e->dst.data)
-                TSR_TRY(tsr_execution_copy(x->e, t->first_box, t->box_count, destination(x->e), source(x->e)));
-            continue;
-        }
-        if (landing(x, t, staging) == staging)
-            TSR_TRY(tsr_execution_unpack(x->e, t->first_box, t->box_count, destination(x->e), staging));
-        staging += tsr_staging_bytes(x->e->plan, t->elements);
-    }
-    return TSR_OK;
-}
-
-static void post_terms(exchange *x)
-{
-    const tsr_plan *plan = x->e->plan;
-    for (size_t i = 0; i < plan->reduction_count; i++) {
-        const tsr_reduction *r = &plan->reductions[i];
-        for (size_t term = 0; term < (size_t)plan->problem.terms; term++) {
-            const int64_t peer = plan->contributors[r->first_term + term];
-            if (peer != plan->rank)
-                add_message(x, false, peer, take(x, r->elements), r->elements);
-        }
-    }
-}
-
-/* Own terms are read in place, others packed one box after the other from each term's staging on. */
-static void point(const tsr_execution *e, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box, const char *staging,
-                  int64_t before)
-{
-    const tsr_plan *plan = e->plan;
-    const int ndim = plan->src->ndim;
-    for (int64_t term = 0; term < plan->problem.terms; term++) {
-        int64_t *strides = arrays->src_strides[term];
-        if (plan->contributors[r->first_term + (size_t)term] == plan->rank) {
-            for (int dim = 0; dim < ndim; dim++)
-                strides[dim] = e->src.strides[dim];
-            arrays->src[term] = (char *)e->src.data + tsr_execution_offset(e, box, strides, true);
-            continue;
-        }
-        tsr_execution_packed(e, box, strides);
-        arrays->src[term] = staging + before * (int64_t)plan->src->element_bytes;
-        staging += tsr_staging_bytes(plan, r->elements);
-    }
-    arrays->dst[0] = (char *)e->dst.data + tsr_execution_offset(e, box, e->dst.strides, false);
-    for (int dim = 0; dim < ndim; dim++)
-        arrays->dst_strides[0][dim] = e->dst.strides[dim];
-}
-
-static tsr_status reduce(const tsr_execution *e, const tsr_reduce_arrays *arrays, const char *staging)
-{
-    const tsr_plan *plan = e->plan;
-    tsr_box_reduce reduce = tsr_execution_reduce(e, arrays, 1);
-    for (size_t i = 0; i < plan->reduction_count; i++) {
-        const tsr_reduction *r = &plan->reductions[i];
-        int64_t before = 0;
-        for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
-            point(e, r, arrays, box, staging, before);
-            tsr_execution_shape(e, &reduce, box);
-            TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
-            int64_t strides[TSR_MAX_DIMS];
-            before += tsr_execution_packed(e, box, strides);
-        }
-        for (int64_t term = 0; term < plan->problem.terms; term++)
-            if (plan->contributors[r->first_term + (size_t)term] != plan->rank)
-                staging += tsr_staging_bytes(plan, r->elements);
-    }
-    return TSR_OK;
-}
-
-/* This rank's own part of what was received, after the first exchange. */
-static tsr_status take_sources(const exchange *x, const tsr_reduce_arrays *arrays, char *received)
-{
-    TSR_TRY(land(x, &x->e->plan->moves, received));
-    return reduce(x->e, arrays, received);
-}
-
-/* Every home gives each part that it reduced to the other owners, one message a region. */
-static tsr_status post_results(exchange *x)
-{
-    const tsr_execution *e = x->e;
-    const tsr_plan *plan = e->plan;
-    for (size_t i = 0; i < plan->reduction_count; i++) {
-        const tsr_reduction *r = &plan->reductions[i];
-        void *data = tsr_execution_contiguous(e, r->first_box, r->box_count, destination(e), false);
-        if (!data) {
-            data = take(x, r->elements);
-            TSR_TRY(tsr_execution_pack(e, r->first_box, r->box_count, data, destination(e), false));
-        }
-        for (size_t owner = 0; owner < plan->owner_count; owner++)
-            if (plan->owners[owner] != plan->rank)
-                add_message(x, true, plan->owners[owner], data, r->elements);
-    }
-    return TSR_OK;
-}
-
-/* The second exchange. `local`: how the first ended on this rank. */
-static tsr_status exchange_results(const tsr_execution *e, const tsr_reduce_arrays *arrays, tsr_status local)
-{
-    exchange x = {e, e->workspace, arrays->messages, 0, 0};
+    round r = begin_round(e, phase, 0);
     if (local == TSR_OK)
-        local = post_results(&x);
+        local = pack(&r);
     TSR_TRY(agree(e, local));
-    char *received = x.staging;
-    post_receives(&x, &e->plan->results);
-    TSR_TRY(run(&x));
-    return land(&x, &e->plan->results, received);
+    return post(&r);
 }
 
-/* The first exchange carries what is moved, and what is to be reduced here. Before each, ranks agree that all have packed theirs: nobody
- * waits for the messages of a rank that failed by itself. */
-tsr_status tsr_execute_message(const tsr_execution *e, tsr_status local)
+static void note(tsr_execution *e, tsr_status status)
 {
-    const tsr_reduce_arrays arrays = tsr_execution_arrays(e);
-    exchange x = {e, e->workspace, arrays.messages, 0, 0};
-    if (local == TSR_OK)
-        local = post_sends(&x);
-    TSR_TRY(agree(e, local));
-    char *received = x.staging;
-    post_receives(&x, &e->plan->moves);
-    post_terms(&x);
-    TSR_TRY(run(&x));
-    local = take_sources(&x, &arrays, received);
-    return tsr_plan_has_results(e->plan) ? exchange_results(e, &arrays, local) : local;
+    if (e->local == TSR_OK)
+        e->local = status;
+}
+
+/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last. */
+static tsr_status run_phase(tsr_execution *e, int phase)
+{
+    round current = begin_round(e, phase, 0);
+    for (int64_t at = 0; at < e->rounds; at++) {
+        round next = begin_round(e, phase, at + 1);
+        const bool more = at + 1 < e->rounds;
+        if (more)
+            note(e, pack(&next));
+        TSR_TRY(tsr_comm_exchange_finish(e->group->comm));
+        if (more)
+            TSR_TRY(post(&next));
+        note(e, settle(&current));
+        current = next;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
+{
+    e->scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    e->rounds = __atomic_load_n(&e->plan->agreed_rounds, __ATOMIC_RELAXED);
+    e->local = TSR_OK;
+    return begin_phase(e, 0, local);
+}
+
+tsr_status tsr_message_finish(tsr_execution *e)
+{
+    note(e, keep(e));
+    TSR_TRY(run_phase(e, 0));
+    if (e->plan->results) {
+        TSR_TRY(begin_phase(e, 1, e->local));
+        TSR_TRY(run_phase(e, 1));
+    }
+    return e->rounds > 1 ? agree(e, e->local) : e->local;
 }

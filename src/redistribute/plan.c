@@ -5,23 +5,21 @@
 
 #include <tessera/sys/status.h>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/sort.h"
+#include "base/profile.h"
+#include "base/settings.h"
 #include "base/text.h"
 #include "comm/call.h"
-#include "mesh/geometry.h"
-#include "redistribute/build.h"
-#include "redistribute/staging.h"
+#include "redistribute/execute.h"
+#include "redistribute/item.h"
 
-/* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */
-#define EACH_BYTES ((size_t)32 * 1024)
-
-static tsr_status check_layouts(const tsr_layout *src, const tsr_layout *dst, bool has_out)
+static tsr_status check_layouts(const char *call, const tsr_layout *src, const tsr_layout *dst)
 {
-    if (!src || !dst || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
+    if (!src || !dst)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !src ? "src" : "dst");
     if (src->dtype == dst->dtype && src->ndim == dst->ndim && memcmp(src->shape, dst->shape, sizeof src->shape) == 0)
         return TSR_OK;
     char a[512], b[512];
@@ -29,14 +27,26 @@ static tsr_status check_layouts(const tsr_layout *src, const tsr_layout *dst, bo
                           tsr_layout_describe(src, a, sizeof a), tsr_layout_describe(dst, b, sizeof b));
 }
 
+static tsr_status check_choice(const char *name, int value, int last, const char *choices)
+{
+    if (value >= 0 && value <= last)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.%s is %d: %s is needed", name, value, choices);
+}
+
 static tsr_status check_options(const tsr_plan_options *options)
 {
     if (options->rank < TSR_RANK_DEFAULT || options->rank > INT_MAX)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
                               (long long)options->rank);
-    if (options->mode != TSR_MODE_DIRECT && options->mode != TSR_MODE_MESSAGE)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.mode is %d: TSR_MODE_DIRECT or TSR_MODE_MESSAGE is needed",
-                              (int)options->mode);
+    TSR_TRY(check_choice("mode", (int)options->mode, TSR_MODE_MESSAGE, "TSR_MODE_DIRECT or TSR_MODE_MESSAGE"));
+    TSR_TRY(check_choice("objective", (int)options->objective, TSR_OBJECTIVE_TIME, "TSR_OBJECTIVE_BYTES or TSR_OBJECTIVE_TIME"));
+    TSR_TRY(check_choice("no_split", options->no_split, 1, "0 or 1"));
+    TSR_TRY(
+        check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER, "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
+    if (options->ranks_per_node < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.ranks_per_node is %lld: how many ranks share a node, or 0 for one node",
+                              (long long)options->ranks_per_node);
     return TSR_OK;
 }
 
@@ -62,106 +72,136 @@ static tsr_mode pick_mode(const tsr_layout *src, const tsr_layout *dst, const ts
     return options->mode;
 }
 
-static void locate(tsr_plan *plan)
+/* What the figures of an execution come to must be countable for all items together. */
+static tsr_status check_total(const tsr_plan *plan)
 {
-    if (plan->rank < 0)
-        return;
-    plan->in_src = tsr_mesh_locate(plan->src->mesh, plan->rank, plan->src_coordinate);
-    plan->in_dst = tsr_mesh_locate(plan->dst->mesh, plan->rank, plan->dst_coordinate);
-    plan->src_ndim = tsr_layout_local_shape(plan->src, plan->in_src ? plan->src_coordinate : NULL, plan->src_shape);
-    plan->dst_ndim = tsr_layout_local_shape(plan->dst, plan->in_dst ? plan->dst_coordinate : NULL, plan->dst_shape);
-}
-
-/* Transfers of one peer stay in the order in which both sides found them. */
-static int by_peer(const void *a, const void *b, const void *unused)
-{
-    (void)unused;
-    const tsr_transfer *x = a, *y = b;
-    if (x->peer != y->peer)
-        return x->peer < y->peer ? -1 : 1;
-    return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
-}
-
-static void reverse(tsr_transfer *at, size_t count)
-{
-    for (size_t i = 0; i < count / 2; i++) {
-        const tsr_transfer moved = at[i];
-        at[i] = at[count - 1 - i];
-        at[count - 1 - i] = moved;
+    int64_t total = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const tsr_item *item = &plan->items[i];
+        const int64_t element = (int64_t)item->src->element_bytes;
+        const int64_t crossing[] = {item->moves.elements, item->sends.elements, item->given.elements, item->gives.elements,
+                                    item->term_elements};
+        for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
+            if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: rank %lld would receive and send more than 2^62 bytes",
+                                      (long long)plan->rank);
     }
-}
-
-/* This rank itself first, then the ranks after it, so that no peer is everybody's first. */
-static void rotate(tsr_transfers *transfers, int64_t rank)
-{
-    if (transfers->count == 0)
-        return;
-    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, NULL);
-    size_t before = 0;
-    while (before < transfers->count && transfers->at[before].peer < rank)
-        before++;
-    reverse(transfers->at, before);
-    reverse(transfers->at + before, transfers->count - before);
-    reverse(transfers->at, transfers->count);
-}
-
-/* A second step costs more than reading the other term twice while that is small, or comes as a message. The same on every rank. */
-static bool each_is_faster(const tsr_plan *plan)
-{
-    const int64_t first[TSR_MAX_DIMS] = {0};
-    size_t bytes;
-    return plan->mode == TSR_MODE_MESSAGE || (tsr_layout_local_bytes(plan->dst, first, &bytes) == TSR_OK && bytes <= EACH_BYTES);
-}
-
-/* The same on every rank: the whole tensor fits, so every shard does. */
-static bool is_eager(const tsr_plan *plan)
-{
-    int64_t bytes = (int64_t)plan->src->element_bytes;
-    for (int dim = 0; dim < plan->src->ndim; dim++)
-        bytes *= plan->src->shape[dim];
-    return plan->mode == TSR_MODE_DIRECT && !plan->problem.local && !tsr_plan_has_results(plan) && bytes <= TSR_CALL_BUFFER_BYTES;
-}
-
-static tsr_status build(tsr_plan *plan)
-{
-    tsr_problem_init(&plan->problem, plan->src, plan->dst);
-    plan->problem.each = tsr_problem_each_is_free(&plan->problem) && each_is_faster(plan);
-    plan->eager = is_eager(plan);
-    locate(plan);
-    plan->hash = tsr_hash_word(tsr_hash_word(tsr_hash_word(TSR_HASH_SEED, plan->src->hash), plan->dst->hash), (uint64_t)plan->mode);
-    if (plan->rank < 0)
-        return TSR_OK;
-    TSR_TRY(tsr_build_receives(plan));
-    TSR_TRY(tsr_build_sends(plan));
-    rotate(&plan->moves, plan->rank);
-    rotate(&plan->sends, plan->rank);
-    rotate(&plan->results, plan->rank);
-    tsr_staging_measure(plan);
     return TSR_OK;
 }
 
-tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *given, tsr_plan **out)
+/* Only what is rank-free. */
+static uint64_t hash_plan(const tsr_plan *plan)
 {
-    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    TSR_TRY(check_layouts(src, dst, out != NULL));
-    TSR_TRY(tsr_options_read("tsr_plan_create", given, &options, sizeof options));
-    TSR_TRY(check_options(&options));
-    void *memory;
-    TSR_TRY(tsr_allocate_zeroed(src->context, sizeof(tsr_plan), &memory));
+    const tsr_plan_options *o = &plan->options;
+    const uint64_t words[] = {(uint64_t)plan->mode,        (uint64_t)o->objective, o->max_workspace,
+                              (uint64_t)o->ranks_per_node, (uint64_t)o->no_split,  (uint64_t)o->reduction};
+    uint64_t hash = TSR_HASH_SEED;
+    for (size_t i = 0; i < plan->count; i++)
+        hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].src->hash), plan->items[i].dst->hash);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = tsr_hash_word(hash, words[i]);
+    const double costs[] = {plan->profile.inside.latency, plan->profile.inside.bandwidth, plan->profile.between.latency,
+                            plan->profile.between.bandwidth};
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        uint64_t bits;
+        memcpy(&bits, &costs[i], sizeof bits);
+        hash = tsr_hash_word(hash, bits);
+    }
+    return hash;
+}
+
+static void sum_up(tsr_plan *plan)
+{
+    plan->local = true;
+    for (size_t i = 0; i < plan->count; i++) {
+        const tsr_item *item = &plan->items[i];
+        plan->inside |= item->in_src || item->in_dst;
+        plan->local &= item->problem.local;
+        plan->results |= item->results;
+        plan->workspace_bytes += tsr_item_staged_bytes(item);
+    }
+    plan->eager = plan->count == 1 && tsr_item_is_eager(&plan->items[0], plan->mode);
+    plan->hash = hash_plan(plan);
+}
+
+static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        TSR_TRY(tsr_item_build(&plan->items[i], plan, src[i], dst[i]));
+    TSR_TRY(check_total(plan));
+    sum_up(plan);
+    if (plan->mode == TSR_MODE_MESSAGE && !plan->local && plan->rank >= 0)
+        TSR_TRY(tsr_mail_build(plan));
+    plan->scratch_bytes = tsr_scratch_divide(plan, NULL).bytes;
+    return TSR_OK;
+}
+
+/* What the options say, with rank, mode and profile picked. */
+static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+{
+    plan->options = *options;
+    plan->mode = plan->options.mode = pick_mode(src, dst, options);
+    plan->rank = plan->options.rank = pick_rank(src, dst, options);
+    plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
+    plan->options.profile = NULL;
+    return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
+}
+
+static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
+                       tsr_plan **out)
+{
+    void *memory, *items;
+    tsr_context *context = src[0]->context;
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan), &memory));
     tsr_plan *plan = memory;
     plan->references = 1;
-    plan->context = tsr_context_retain(src->context);
-    plan->src = tsr_layout_retain((tsr_layout *)src);
-    plan->dst = tsr_layout_retain((tsr_layout *)dst);
-    plan->mode = pick_mode(src, dst, &options);
-    plan->rank = pick_rank(src, dst, &options);
-    const tsr_status status = build(plan);
+    plan->context = tsr_context_retain(context);
+    tsr_status status = tsr_allocate_array(context, count, sizeof(tsr_item), &items);
+    if (status == TSR_OK) {
+        plan->items = items;
+        plan->count = count;
+        for (size_t i = 0; i < count; i++)
+            plan->items[i].context = context;
+        status = take_options(plan, src[0], dst[0], options);
+    }
+    if (status == TSR_OK)
+        status = build(plan, src, dst);
     if (status != TSR_OK) {
         tsr_plan_destroy(plan);
         return status;
     }
     *out = plan;
     return TSR_OK;
+}
+
+static tsr_status create(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                         const tsr_plan_options *given, tsr_plan **out)
+{
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    for (size_t i = 0; i < count; i++)
+        TSR_TRY(check_layouts(call, src[i], dst[i]));
+    TSR_TRY(tsr_options_read(call, given, &options, sizeof options));
+    TSR_TRY(check_options(&options));
+    return make(count, src, dst, &options, out);
+}
+
+tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
+{
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: out is NULL");
+    return create("tsr_plan_create", 1, &src, &dst, options, out);
+}
+
+tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
+                                 tsr_plan **out)
+{
+    if (count == 0 || !src || !dst || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: %s",
+                              count == 0 ? "count is 0; a batch has at least one tensor"
+                              : !src     ? "src is NULL"
+                              : !dst     ? "dst is NULL"
+                                         : "out is NULL");
+    return create("tsr_plan_create_batch", count, src, dst, options, out);
 }
 
 tsr_plan *tsr_plan_retain(tsr_plan *plan)
@@ -176,27 +216,38 @@ void tsr_plan_destroy(tsr_plan *plan)
     if (!plan || __atomic_fetch_sub(&plan->references, 1, __ATOMIC_ACQ_REL) != 1)
         return;
     tsr_context *context = plan->context;
-    tsr_release(context, plan->boxes);
-    tsr_release(context, plan->moves.at);
-    tsr_release(context, plan->sends.at);
-    tsr_release(context, plan->results.at);
-    tsr_release(context, plan->reductions);
-    tsr_release(context, plan->contributors);
-    tsr_release(context, plan->owners);
-    tsr_layout_destroy(plan->src);
-    tsr_layout_destroy(plan->dst);
+    for (size_t i = 0; i < plan->count; i++)
+        tsr_item_free(&plan->items[i]);
+    tsr_mail_free(plan);
+    tsr_release(context, plan->items);
     tsr_release(context, plan);
     tsr_context_destroy(context);
 }
 
+size_t tsr_plan_count(const tsr_plan *plan)
+{
+    return plan->count;
+}
+
+tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout **src, const tsr_layout **dst)
+{
+    if (!plan || !src || !dst)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL", !plan ? "plan" : !src ? "src" : "dst");
+    if (item >= plan->count)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item, plan->count);
+    *src = plan->items[item].src;
+    *dst = plan->items[item].dst;
+    return TSR_OK;
+}
+
 const tsr_layout *tsr_plan_source(const tsr_plan *plan)
 {
-    return plan->src;
+    return plan->items[0].src;
 }
 
 const tsr_layout *tsr_plan_destination(const tsr_plan *plan)
 {
-    return plan->dst;
+    return plan->items[0].dst;
 }
 
 size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
@@ -206,17 +257,28 @@ size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
 
 int64_t tsr_plan_bytes_received(const tsr_plan *plan)
 {
-    return (plan->moves.elements + plan->results.elements + plan->term_elements) * (int64_t)plan->src->element_bytes;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const tsr_item *item = &plan->items[i];
+        bytes += (item->moves.elements + item->given.elements + item->term_elements) * (int64_t)item->src->element_bytes;
+    }
+    return bytes;
 }
 
 int64_t tsr_plan_bytes_sent(const tsr_plan *plan)
 {
-    return (plan->sends.elements + plan->result_elements) * (int64_t)plan->src->element_bytes;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < plan->count; i++)
+        bytes += (plan->items[i].sends.elements + plan->items[i].gives.elements) * (int64_t)plan->items[i].src->element_bytes;
+    return bytes;
 }
 
 int tsr_plan_in_place(const tsr_plan *plan)
 {
-    return plan->problem.in_place;
+    for (size_t i = 0; i < plan->count; i++)
+        if (!plan->items[i].problem.in_place)
+            return 0;
+    return 1;
 }
 
 void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
@@ -224,6 +286,8 @@ void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
     const tsr_plan *plan = arg;
     char src[512], dst[512];
     tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->src, src, sizeof src),
-                    tsr_layout_describe(plan->dst, dst, sizeof dst), plan->mode == TSR_MODE_DIRECT ? "direct" : "by messages");
+    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].src, src, sizeof src),
+                    tsr_layout_describe(plan->items[0].dst, dst, sizeof dst), plan->mode == TSR_MODE_DIRECT ? "direct" : "by messages");
+    if (plan->count > 1)
+        tsr_text_append(&text, " (the first of %zu tensors)", plan->count);
 }

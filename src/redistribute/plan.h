@@ -1,4 +1,5 @@
-/** What a plan holds: one rank's transfers, as boxes in local positions of its own and its peers' shards. */
+/** What a plan holds: one rank's part of the moves of one tensor or several, as boxes in local positions of its own and its peers' shards.
+ */
 #ifndef TSR_REDISTRIBUTE_PLAN_H
 #define TSR_REDISTRIBUTE_PLAN_H
 
@@ -27,46 +28,95 @@ typedef struct tsr_reduction {
     size_t first_term;
 } tsr_reduction;
 
-struct tsr_plan {
-    int references; /**< atomic */
-    tsr_context *context;
+/** In tsr_parcel.term: the parcel is moved, not reduced. */
+#define TSR_NO_TERM SIZE_MAX
+
+/** What an item sends to a peer, or receives from it, as messages. */
+typedef struct tsr_parcel {
+    int64_t peer;
+    size_t item;
+    size_t first_box, box_count;
+    int64_t elements;
+    size_t term; /**< received to be reduced: which of the item's contributors sends it */
+} tsr_parcel;
+
+/** All that goes one way in one phase, a peer's parcels together. */
+typedef struct tsr_mail {
+    tsr_parcel *at;
+    size_t count, capacity;
+    size_t messages; /**< peers */
+} tsr_mail;
+
+/** One tensor's move, as far as one rank has to do with it. */
+typedef struct tsr_item {
+    tsr_context *context; /**< the plan's */
     tsr_layout *src, *dst;
     tsr_problem problem;
-    tsr_mode mode;
     int64_t rank;
     bool in_src, in_dst;
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
-    bool eager; /**< small, and peers write nothing here: on the host, sources are copied to where peers read them, and one meeting is
-                   enough */
-    bool fills; /**< the whole local destination is filled with the identity of problem.fill */
-    uint64_t hash;
+    bool fills;   /**< the whole local destination is filled with the identity of problem.fill */
+    bool results; /**< some rank is given something in the second phase; the same on every rank */
+    bool staged;  /**< reductions of direct mode go to the workspace where source and destination are one memory */
 
     /** Boxes: 3 * ndim numbers each: shape, position in the source shard, position in the destination shard. */
     int64_t *boxes;
     size_t box_count, box_capacity;
 
-    tsr_transfers moves;   /**< what is copied into this rank's destination, peers in rotated order */
-    tsr_transfers sends;   /**< what of this rank's source goes to other ranks: moved, or to be reduced there */
-    tsr_transfers results; /**< what other ranks reduce for this rank's destination */
+    /** The first phase: what is copied into this rank's destination; what of its source goes to other ranks, to be moved or reduced there.
+     * Peers in rotated order. */
+    tsr_transfers moves, sends;
+    /** The second: what other ranks, who hold it by then, give to this rank's destination, and what it gives to theirs. All hold the same
+     * piece, so that positions are those of the destination on both sides. */
+    tsr_transfers given, gives;
+
     tsr_reduction *reductions;
     size_t reduction_count, reduction_capacity;
     int64_t *contributors; /**< ranks: problem.terms for each reduction */
     size_t contributor_count, contributor_capacity;
-    int64_t term_elements;   /**< that other ranks contribute to the reductions */
-    int64_t result_elements; /**< of the reductions that are given to other owners */
-    int64_t *owners;         /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
+    size_t *term_parcels;  /**< by messages: where in the plan's incoming mail of the first phase each contributor's parcel is; TSR_NO_TERM:
+                              its own */
+    int64_t term_elements; /**< that other ranks contribute to the reductions */
+    int64_t *owners;       /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
     size_t owner_count;
+} tsr_item;
+
+struct tsr_plan {
+    int references; /**< atomic */
+    tsr_context *context;
+    tsr_plan_options options; /**< with rank and mode as they were picked; profile NULL */
+    tsr_cost_profile profile;
+    tsr_mode mode;
+    int64_t rank;
+    bool inside;  /**< this rank is in one of the meshes */
+    bool results; /**< some item's second phase is not empty; the same on every rank */
+    bool local;   /**< nothing crosses ranks, on any of them */
+    bool eager;   /**< one item, small, and peers write nothing here: on the host, sources are copied to where peers read them, and one
+                     meeting is enough */
+    uint64_t hash;
+    size_t count;
+    tsr_item *items;
+
+    tsr_mail out[2], in[2]; /**< by phase; message mode only */
+    int64_t rounds;         /**< that this rank's mail needs */
+    int64_t agreed_rounds;  /**< atomic; 0 until the first prepare: then the most that any rank needs */
 
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */
     uint64_t group_key;     /**< atomic; 0 until the first prepare: then that of the plan's rank set */
 };
 
-static inline const int64_t *tsr_plan_box(const tsr_plan *plan, size_t box)
+static inline const int64_t *tsr_item_box(const tsr_item *item, size_t box)
 {
-    return plan->boxes + box * 3 * (size_t)plan->src->ndim;
+    return item->boxes + box * 3 * (size_t)item->src->ndim;
+}
+
+/** True if this rank executes: it is in one of the meshes, or nobody may stay away. */
+static inline bool tsr_plan_takes_part(const tsr_plan *plan)
+{
+    return plan->inside || plan->options.no_split;
 }
 
 /** "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2, direct": what ranks compare. */

@@ -45,21 +45,80 @@ static int unique(int *ranks, int count)
     return kept;
 }
 
-/* All ranks of one mesh or two (`b` NULL: one), ascending; the caller releases `*ranks`, also after an error. */
-static tsr_status list_ranks(const tsr_mesh *a, const tsr_mesh *b, int comm_size, int **ranks, int *count)
+/* All ranks of so many meshes, ascending; the caller releases `*ranks`, also after an error. */
+static tsr_status list_ranks(const tsr_mesh *const *meshes, size_t mesh_count, int comm_size, int **ranks, int *count)
 {
-    const int64_t first = tsr_mesh_count(a), second = b ? tsr_mesh_count(b) : 0;
-    if (first > comm_size || second > comm_size)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
-                              (long long)tsr_max_i64(first, second), comm_size);
+    int64_t total = 0;
+    for (size_t i = 0; i < mesh_count; i++) {
+        if (tsr_mesh_count(meshes[i]) > comm_size)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
+                                  (long long)tsr_mesh_count(meshes[i]), comm_size);
+        total += tsr_mesh_count(meshes[i]);
+    }
     void *memory;
-    TSR_TRY(tsr_allocate_array(tsr_mesh_context(a), (size_t)(first + second), sizeof(int), &memory));
+    TSR_TRY(tsr_allocate_array(tsr_mesh_context(meshes[0]), (size_t)total, sizeof(int), &memory));
     *ranks = memory;
-    TSR_TRY(add_ranks(a, comm_size, *ranks, count));
-    if (b)
-        TSR_TRY(add_ranks(b, comm_size, *ranks, count));
+    for (size_t i = 0; i < mesh_count; i++)
+        TSR_TRY(add_ranks(meshes[i], comm_size, *ranks, count));
     *count = unique(*ranks, *count);
     return TSR_OK;
+}
+
+static bool is_listed(const tsr_mesh *const *meshes, size_t count, const tsr_mesh *mesh)
+{
+    for (size_t i = 0; i < count; i++)
+        if (meshes[i] == mesh || tsr_mesh_equal(meshes[i], mesh))
+            return true;
+    return false;
+}
+
+/* The meshes of all items, each once: batches are mostly over one or two. `meshes` has room for two an item. */
+static size_t list_meshes(const tsr_plan *plan, const tsr_mesh **meshes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        const tsr_mesh *const both[] = {plan->items[i].src->mesh, plan->items[i].dst->mesh};
+        for (int side = 0; side < 2; side++)
+            if (!is_listed(meshes, count, both[side]))
+                meshes[count++] = both[side];
+    }
+    return count;
+}
+
+static tsr_status list_everybody(const tsr_plan *plan, int comm_size, int **ranks, int *count)
+{
+    void *memory;
+    TSR_TRY(tsr_allocate_array(plan->context, (size_t)comm_size, sizeof(int), &memory));
+    *ranks = memory;
+    for (*count = 0; *count < comm_size; ++*count)
+        (*ranks)[*count] = *count;
+    return TSR_OK;
+}
+
+/* Where the communicator may not be split, all its ranks are the plan's. */
+static tsr_status list_plan_ranks(const tsr_plan *plan, int comm_size, int **ranks, int *count)
+{
+    void *memory;
+    TSR_TRY(tsr_allocate_array(plan->context, 2 * plan->count, sizeof(tsr_mesh *), &memory));
+    const tsr_mesh **meshes = memory;
+    tsr_status status = list_ranks(meshes, list_meshes(plan, meshes), comm_size, ranks, count);
+    tsr_release(plan->context, meshes);
+    if (status == TSR_OK && plan->options.no_split) {
+        tsr_release(plan->context, *ranks);
+        *ranks = NULL;
+        status = list_everybody(plan, comm_size, ranks, count);
+    }
+    return status;
+}
+
+tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm)
+{
+    if (plan->rank == tsr_comm_rank(comm))
+        return TSR_OK;
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
+        (long long)plan->rank, tsr_comm_rank(comm));
 }
 
 static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
@@ -68,12 +127,7 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
                               tsr_comm_engine(comm));
-    if (plan->rank == tsr_comm_rank(comm))
-        return TSR_OK;
-    return tsr_status_set(
-        TSR_ERROR_STATE,
-        "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
-        (long long)plan->rank, tsr_comm_rank(comm));
+    return tsr_plan_check_rank(plan, comm);
 }
 
 tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
@@ -83,7 +137,7 @@ tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status
     tsr_rank_set set = {NULL, 0};
     int *ranks = NULL;
     if (local == TSR_OK && tsr_mesh_locate(mesh, tsr_comm_rank(comm), coordinate)) {
-        local = list_ranks(mesh, NULL, tsr_comm_size(comm), &ranks, &set.count);
+        local = list_ranks(&mesh, 1, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
     const tsr_group_request request = {.set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
@@ -110,22 +164,25 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     tsr_rank_set set = {NULL, 0};
     if (local == TSR_OK)
         local = check_comm(plan, comm);
-    if (local == TSR_OK && (plan->in_src || plan->in_dst)) {
-        local = list_ranks(plan->src->mesh, plan->problem.same_mesh ? NULL : plan->dst->mesh, tsr_comm_size(comm), &ranks, &set.count);
+    if (local == TSR_OK && tsr_plan_takes_part(plan)) {
+        local = list_plan_ranks(plan, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
     const tsr_group_request request = {
         .set = set,
         .scratch_bytes = plan ? plan->scratch_bytes : 0,
         .fingerprint = plan ? plan->hash : 0,
+        .rounds = plan ? plan->rounds : 0,
         .local = local,
         .describe = tsr_plan_describe_call,
         .arg = plan,
     };
     tsr_group_answer answer = {0};
     const tsr_status status = tsr_group_prepare(comm, &request, &answer);
-    if (status == TSR_OK && plan && set.count > 0)
+    if (status == TSR_OK && plan && set.count > 0) {
+        __atomic_store_n(&((tsr_plan *)plan)->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
         __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
+    }
     if (plan)
         tsr_release(plan->context, ranks);
     TSR_TRY(status);

@@ -14,7 +14,7 @@ typedef struct needs {
 } needs;
 
 typedef struct receiver {
-    tsr_plan *plan;
+    tsr_item *item;
     const tsr_problem *problem;
     tsr_regions regions;
     tsr_homes homes;
@@ -24,12 +24,12 @@ typedef struct receiver {
 
 static tsr_status prepare_needs(receiver *r)
 {
-    for (int dim = 0; dim < r->plan->dst->ndim; dim++) {
+    for (int dim = 0; dim < r->item->dst->ndim; dim++) {
         const size_t count = r->regions.dims[dim].group_count;
         void *memory;
-        TSR_TRY(tsr_allocate_array(r->plan->context, count, sizeof(tsr_overlap), &memory));
+        TSR_TRY(tsr_allocate_array(r->item->context, count, sizeof(tsr_overlap), &memory));
         r->needs.groups[dim] = memory;
-        TSR_TRY(tsr_allocate_array(r->plan->context, count, sizeof(bool), &memory));
+        TSR_TRY(tsr_allocate_array(r->item->context, count, sizeof(bool), &memory));
         r->needs.built[dim] = memory;
     }
     return TSR_OK;
@@ -39,18 +39,18 @@ static void free_needs(receiver *r)
 {
     for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
         for (size_t g = 0; r->needs.built[dim] && g < r->regions.dims[dim].group_count; g++)
-            tsr_overlap_free(&r->needs.groups[dim][g], r->plan->context);
-        tsr_release(r->plan->context, r->needs.groups[dim]);
-        tsr_release(r->plan->context, r->needs.built[dim]);
+            tsr_overlap_free(&r->needs.groups[dim][g], r->item->context);
+        tsr_release(r->item->context, r->needs.groups[dim]);
+        tsr_release(r->item->context, r->needs.built[dim]);
     }
 }
 
 static tsr_status find_needs(receiver *r, const tsr_overlap **dims)
 {
-    for (int dim = 0; dim < r->plan->dst->ndim; dim++) {
+    for (int dim = 0; dim < r->item->dst->ndim; dim++) {
         const size_t g = r->regions.group[dim];
         if (!r->needs.built[dim][g])
-            TSR_TRY(tsr_overlap_build(&r->needs.groups[dim][g], r->plan->src, r->src, r->plan->dst, dim));
+            TSR_TRY(tsr_overlap_build(&r->needs.groups[dim][g], r->item->src, r->src, r->item->dst, dim));
         r->needs.built[dim][g] = true;
         tsr_turn_prepare(r->problem, r->src, dim, &r->needs.groups[dim][g]);
         dims[dim] = &r->needs.groups[dim][g];
@@ -60,15 +60,15 @@ static tsr_status find_needs(receiver *r, const tsr_overlap **dims)
 
 static bool has_own(const receiver *r)
 {
-    return r->plan->in_src && tsr_problem_holds(r->problem, r->plan->src_coordinate, r->src);
+    return r->item->in_src && tsr_problem_holds(r->problem, r->item->src_coordinate, r->src);
 }
 
 /* The replica that serves this rank: its own copy, else the one whose turn it is. */
 static tsr_status pick_source(receiver *r, int64_t *peer)
 {
-    const tsr_plan *plan = r->plan;
+    const tsr_item *item = r->item;
     if (has_own(r)) {
-        *peer = plan->rank;
+        *peer = item->rank;
         return TSR_OK;
     }
     int64_t replica = 0;
@@ -76,10 +76,10 @@ static tsr_status pick_source(receiver *r, int64_t *peer)
         const tsr_overlap *dims[TSR_MAX_DIMS];
         TSR_TRY(find_needs(r, dims));
         const tsr_piece piece = {r->src, dims};
-        replica = tsr_turn(r->problem, &piece, plan->dst_coordinate) % r->problem->replicas;
+        replica = tsr_turn(r->problem, &piece, item->dst_coordinate) % r->problem->replicas;
     }
     tsr_side_decode(&r->problem->src, TSR_ROLE_FREE, replica, r->src);
-    *peer = tsr_mesh_rank(plan->src->mesh, r->src);
+    *peer = tsr_mesh_rank(item->src->mesh, r->src);
     return TSR_OK;
 }
 
@@ -89,25 +89,25 @@ static tsr_status add_move(receiver *r)
         return TSR_OK;
     tsr_transfer move = {0};
     TSR_TRY(pick_source(r, &move.peer));
-    TSR_TRY(tsr_regions_append(&r->regions, r->plan, NULL, &move.first_box, &move.box_count, &move.elements));
-    return tsr_transfers_append(&r->plan->moves, r->plan, &move);
+    TSR_TRY(tsr_regions_append(&r->regions, r->item, NULL, &move.first_box, &move.box_count, &move.elements));
+    return tsr_transfers_append(&r->item->moves, r->item, &move);
 }
 
 /* `remote`: how many of them are other ranks. */
 static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
-    tsr_plan *plan = r->plan;
-    void *memory = plan->contributors;
-    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->contributor_capacity,
-                                          plan->contributor_count + (size_t)r->problem->terms, sizeof(int64_t));
-    plan->contributors = memory;
+    tsr_item *item = r->item;
+    void *memory = item->contributors;
+    const tsr_status status = tsr_reserve(item->context, &memory, &item->contributor_capacity,
+                                          item->contributor_count + (size_t)r->problem->terms, sizeof(int64_t));
+    item->contributors = memory;
     TSR_TRY(status);
     for (int64_t term = 0; term < r->problem->terms; term++) {
         int64_t contributor[TSR_MAX_DIMS];
         tsr_homes_contributor(&r->homes, r->problem, r->src, home, term, contributor);
-        const int64_t rank = tsr_mesh_rank(plan->src->mesh, contributor);
-        plan->contributors[plan->contributor_count++] = rank;
-        *remote += rank != plan->rank;
+        const int64_t rank = tsr_mesh_rank(item->src->mesh, contributor);
+        item->contributors[item->contributor_count++] = rank;
+        *remote += rank != item->rank;
     }
     return TSR_OK;
 }
@@ -115,71 +115,82 @@ static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 /* To whom results go. All owners hold the same destination piece, whatever region they share. */
 static tsr_status note_owners(receiver *r)
 {
-    tsr_plan *plan = r->plan;
+    tsr_item *item = r->item;
     const int64_t count = r->problem->each ? 1 : tsr_side_count(&r->problem->dst, TSR_ROLE_FREE);
     void *memory;
-    TSR_TRY(tsr_allocate_array(plan->context, (size_t)count, sizeof(int64_t), &memory));
-    plan->owners = memory;
+    TSR_TRY(tsr_allocate_array(item->context, (size_t)count, sizeof(int64_t), &memory));
+    item->owners = memory;
     int64_t coordinate[TSR_MAX_DIMS];
-    memcpy(coordinate, plan->dst_coordinate, sizeof coordinate);
+    memcpy(coordinate, item->dst_coordinate, sizeof coordinate);
     for (int64_t i = 0; i < count; i++) {
         if (!r->problem->each)
             tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
-        plan->owners[i] = tsr_mesh_rank(plan->dst->mesh, coordinate);
+        item->owners[i] = tsr_mesh_rank(item->dst->mesh, coordinate);
     }
-    plan->owner_count = (size_t)count;
+    item->owner_count = (size_t)count;
+    return TSR_OK;
+}
+
+/* One transfer an owner: what it is given in the second phase. */
+static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
+{
+    for (size_t i = 0; i < item->owner_count; i++) {
+        const tsr_transfer gift = {item->owners[i], reduction->first_box, reduction->box_count, reduction->elements};
+        if (gift.peer != item->rank)
+            TSR_TRY(tsr_transfers_append(&item->gives, item, &gift));
+    }
     return TSR_OK;
 }
 
 static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
 {
-    tsr_plan *plan = r->plan;
-    tsr_reduction reduction = {.first_term = plan->contributor_count};
-    TSR_TRY(tsr_regions_append(&r->regions, plan, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
+    tsr_item *item = r->item;
+    tsr_reduction reduction = {.first_term = item->contributor_count};
+    TSR_TRY(tsr_regions_append(&r->regions, item, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
     if (reduction.elements == 0)
         return TSR_OK;
-    if (!plan->owners)
+    if (!item->owners)
         TSR_TRY(note_owners(r));
-    void *memory = plan->reductions;
-    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->reduction_capacity, plan->reduction_count + 1, sizeof reduction);
-    plan->reductions = memory;
+    void *memory = item->reductions;
+    const tsr_status status = tsr_reserve(item->context, &memory, &item->reduction_capacity, item->reduction_count + 1, sizeof reduction);
+    item->reductions = memory;
     TSR_TRY(status);
     int64_t remote = 0;
     TSR_TRY(add_contributors(r, home, &remote));
-    plan->reductions[plan->reduction_count++] = reduction;
-    TSR_TRY(tsr_plan_add(plan, &plan->term_elements, reduction.elements, remote));
-    return tsr_plan_add(plan, &plan->result_elements, reduction.elements, (int64_t)plan->owner_count - 1);
+    item->reductions[item->reduction_count++] = reduction;
+    TSR_TRY(tsr_item_add(item, &item->term_elements, reduction.elements, remote));
+    return give(item, &reduction);
 }
 
 static tsr_status add_shared(receiver *r)
 {
-    tsr_plan *plan = r->plan;
-    TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, plan->dst_coordinate));
+    tsr_item *item = r->item;
+    TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, item->dst_coordinate));
     for (int64_t home = 0; home < r->homes.count; home++) {
         const int64_t rank = tsr_homes_rank(&r->homes, r->problem, home);
-        if (r->problem->each && rank != plan->rank)
+        if (r->problem->each && rank != item->rank)
             continue;
         const tsr_part part = tsr_regions_part(&r->regions, r->problem, home, r->homes.count);
-        if (rank == plan->rank) {
+        if (rank == item->rank) {
             TSR_TRY(add_reduction(r, home, &part));
             continue;
         }
-        tsr_transfer result = {.peer = rank};
-        TSR_TRY(tsr_regions_append(&r->regions, plan, &part, &result.first_box, &result.box_count, &result.elements));
-        TSR_TRY(tsr_transfers_append(&plan->results, plan, &result));
+        tsr_transfer gift = {.peer = rank};
+        TSR_TRY(tsr_regions_append(&r->regions, item, &part, &gift.first_box, &gift.box_count, &gift.elements));
+        TSR_TRY(tsr_transfers_append(&item->given, item, &gift));
     }
     return TSR_OK;
 }
 
 static tsr_status walk(receiver *r)
 {
-    tsr_plan *plan = r->plan;
-    TSR_TRY(tsr_regions_begin(&r->regions, plan->dst, plan->dst_coordinate, plan->src, false));
+    tsr_item *item = r->item;
+    TSR_TRY(tsr_regions_begin(&r->regions, item->dst, item->dst_coordinate, item->src, false));
     if (r->problem->replicas > 1 && !r->problem->reduces)
         TSR_TRY(prepare_needs(r));
     for (int i = 0; i < r->problem->src.ndim; i++)
         if (r->problem->src.roles[i] == TSR_ROLE_KEPT)
-            r->src[i] = plan->dst_coordinate[r->problem->src.twin[i]];
+            r->src[i] = item->dst_coordinate[r->problem->src.twin[i]];
     for (; !r->regions.done; tsr_regions_next(&r->regions)) {
         tsr_regions_far(&r->regions, r->src);
         TSR_TRY(r->problem->reduces ? add_shared(r) : add_move(r));
@@ -187,18 +198,18 @@ static tsr_status walk(receiver *r)
     return TSR_OK;
 }
 
-tsr_status tsr_build_receives(tsr_plan *plan)
+tsr_status tsr_build_receives(tsr_item *item)
 {
-    if (!plan->in_dst)
+    if (!item->in_dst)
         return TSR_OK;
-    plan->fills = plan->problem.shortcut || !tsr_problem_has_value(&plan->problem, plan->dst_coordinate);
-    if (plan->fills && !plan->problem.shortcut)
+    item->fills = item->problem.shortcut || !tsr_problem_has_value(&item->problem, item->dst_coordinate);
+    if (item->fills && !item->problem.shortcut)
         return TSR_OK;
-    receiver r = {.plan = plan, .problem = &plan->problem};
-    r.regions.far = plan->src;
+    receiver r = {.item = item, .problem = &item->problem};
+    r.regions.far = item->src;
     const tsr_status status = walk(&r);
     free_needs(&r);
-    tsr_homes_free(&r.homes, plan->context);
+    tsr_homes_free(&r.homes, item->context);
     tsr_regions_free(&r.regions);
     return status;
 }

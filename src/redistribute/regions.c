@@ -86,7 +86,7 @@ static tsr_segment axis_segment(const axis *a)
     return s;
 }
 
-static tsr_status append_box(const tsr_regions *regions, tsr_plan *plan, const axis *axes, int64_t *elements)
+static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const axis *axes, int64_t *elements)
 {
     const int ndim = regions->far->ndim;
     tsr_segment segments[TSR_MAX_DIMS];
@@ -98,11 +98,11 @@ static tsr_status append_box(const tsr_regions *regions, tsr_plan *plan, const a
     if (product == 0)
         return TSR_OK;
     const size_t numbers = 3 * (size_t)ndim;
-    void *memory = plan->boxes;
-    const tsr_status status = tsr_reserve(plan->context, &memory, &plan->box_capacity, (plan->box_count + 1) * numbers, sizeof(int64_t));
-    plan->boxes = memory;
+    void *memory = item->boxes;
+    const tsr_status status = tsr_reserve(item->context, &memory, &item->box_capacity, (item->box_count + 1) * numbers, sizeof(int64_t));
+    item->boxes = memory;
     TSR_TRY(status);
-    int64_t *box = plan->boxes + plan->box_count++ * numbers;
+    int64_t *box = item->boxes + item->box_count++ * numbers;
     for (int dim = 0; dim < ndim; dim++) {
         box[dim] = segments[dim].length;
         box[ndim + dim] = regions->near_is_source ? segments[dim].near : segments[dim].far;
@@ -124,43 +124,43 @@ static bool advance(axis *axes, int ndim)
     return false;
 }
 
-tsr_status tsr_regions_append(const tsr_regions *regions, tsr_plan *plan, const tsr_part *part, size_t *first, size_t *count,
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first, size_t *count,
                               int64_t *elements)
 {
     axis axes[TSR_MAX_DIMS];
     for (int dim = 0; dim < regions->far->ndim; dim++)
         axes[dim] = axis_of(regions, dim, part);
-    *first = plan->box_count;
+    *first = item->box_count;
     *elements = 0;
     const bool nothing = part && part->begin >= part->end;
     if (!nothing) {
         do {
-            TSR_TRY(append_box(regions, plan, axes, elements));
+            TSR_TRY(append_box(regions, item, axes, elements));
         } while (advance(axes, regions->far->ndim));
     }
-    *count = plan->box_count - *first;
+    *count = item->box_count - *first;
     return TSR_OK;
 }
 
-tsr_status tsr_plan_add(const tsr_plan *plan, int64_t *total, int64_t elements, int64_t times)
+tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, int64_t times)
 {
-    const int64_t most = (INT64_C(1) << 61) / (int64_t)plan->src->element_bytes;
+    const int64_t most = (INT64_C(1) << 61) / (int64_t)item->src->element_bytes;
     int64_t sum;
     if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: rank %lld would receive or send more than 2^61 bytes",
-                              (long long)plan->rank);
+                              (long long)item->rank);
     *total = sum;
     return TSR_OK;
 }
 
-tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_plan *plan, const tsr_transfer *transfer)
+tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const tsr_transfer *transfer)
 {
     if (transfer->elements == 0)
         return TSR_OK;
     void *memory = transfers->at;
-    const tsr_status status = tsr_reserve(plan->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
+    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
     transfers->at = memory;
     TSR_TRY(status);
     transfers->at[transfers->count++] = *transfer;
-    return tsr_plan_add(plan, &transfers->elements, transfer->elements, transfer->peer != plan->rank);
+    return tsr_item_add(item, &transfers->elements, transfer->elements, transfer->peer != item->rank);
 }

@@ -1,0 +1,184 @@
+/* What an execution is given, checked against its plan. */
+#include <stdio.h>
+
+#include <tessera/sys/status.h>
+
+#include "base/checked.h"
+#include "redistribute/execute.h"
+
+/* What a tensor must be: the shard that a layout gives this rank. */
+typedef struct expectation {
+    const char *name;
+    const tsr_layout *layout;
+    bool inside;
+    int ndim;
+    const int64_t *shape;
+} expectation;
+
+static bool shape_fits(const expectation *x, const tsr_tensor *t)
+{
+    if (t->ndim != x->ndim)
+        return false;
+    for (int dim = 0; dim < x->ndim; dim++)
+        if (t->shape[dim] != x->shape[dim])
+            return false;
+    return true;
+}
+
+static bool is_empty(const expectation *x)
+{
+    for (int dim = 0; dim < x->ndim; dim++)
+        if (x->shape[dim] == 0)
+            return true;
+    return false;
+}
+
+/* The last element's distance from the first grows by that along `dim`. False if bytes up to its end would overflow. */
+static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *last)
+{
+    int64_t step = 0, end;
+    if (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim] - 1, &step))
+        return false;
+    return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) && tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
+}
+
+static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written)
+{
+    int64_t last = 0;
+    for (int dim = 0; dim < x->ndim; dim++) {
+        if (t->strides[dim] < 0 || !reach(x, t, dim, &last))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride %lld of dim %d is negative or overflows", x->name,
+                                  (long long)t->strides[dim], dim);
+        if (written && t->shape[dim] > 1 && t->strides[dim] == 0)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride 0 of dim %d makes %lld elements share memory that is to be written",
+                                  x->name, dim, (long long)t->shape[dim]);
+    }
+    return TSR_OK;
+}
+
+/* A rank outside the mesh, or with an empty shard, may bring nothing. */
+static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_tensor *taken)
+{
+    *taken = (tsr_tensor){.dtype = x->layout->dtype, .ndim = x->ndim};
+    if (given)
+        *taken = *given;
+    if (!given && x->inside)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL, but this rank has a shard of it", x->name);
+    if (!x->inside)
+        return TSR_OK;
+    if (given->dtype != x->layout->dtype)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s, but the layout of %s", x->name, tsr_dtype_name(given->dtype),
+                              tsr_dtype_name(x->layout->dtype));
+    if (!shape_fits(x, given)) {
+        char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], layout[512];
+        const bool sane = given->ndim >= 0 && given->ndim <= TSR_MAX_DIMS;
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has local shape %s, but %s gives this rank %s", x->name,
+                              sane ? tsr_shape_print(given->ndim, given->shape, have) : "of an impossible ndim",
+                              tsr_layout_describe(x->layout, layout, sizeof layout), tsr_shape_print(x->ndim, x->shape, want));
+    }
+    if (is_empty(x))
+        return TSR_OK;
+    if (!given->data)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but this rank's shard is not empty", x->name);
+    return check_strides(x, given, written);
+}
+
+typedef struct span {
+    uintptr_t begin, end;
+} span;
+
+static span span_of(const expectation *x, const tsr_tensor *t)
+{
+    if (!x->inside || is_empty(x) || !t->data)
+        return (span){0, 0};
+    int64_t last = 0;
+    for (int dim = 0; dim < x->ndim; dim++)
+        last += (t->shape[dim] - 1) * t->strides[dim];
+    const uintptr_t begin = (uintptr_t)t->data;
+    return (span){begin, begin + ((uintptr_t)last + 1) * x->layout->element_bytes};
+}
+
+static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tensor *b)
+{
+    bool same = a->data == b->data;
+    for (int dim = 0; dim < x->ndim; dim++)
+        same &= a->strides[dim] == b->strides[dim] || x->shape[dim] <= 1;
+    return same;
+}
+
+static tsr_status check_overlap(const tsr_item *item, const expectation *src, const tsr_tensor *s, const expectation *dst,
+                                const tsr_tensor *d)
+{
+    const span a = span_of(src, s), b = span_of(dst, d);
+    if (a.begin >= b.end || b.begin >= a.end || (item->problem.in_place && same_place(src, s, d)))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "src and dst overlap: %s",
+                          item->problem.in_place ? "this plan works in place, but only with the same pointer and strides for both"
+                                                 : "this plan does not work in place, because its cuts differ");
+}
+
+static tsr_status check_workspace(const tsr_plan *plan, const void *workspace, size_t bytes)
+{
+    if (plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the workspace has %zu bytes%s, but the plan needs %zu", bytes, workspace ? "" : " at NULL",
+                          plan->workspace_bytes);
+}
+
+static tsr_status check_devices(const tsr_execution *e, const tsr_tensor *t, const char *name)
+{
+    if (tsr_device_same(t->device, e->device))
+        return TSR_OK;
+    char a[64], b[64];
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is on device %s, but src is on %s: all tensors of an execution must be on one", name,
+                          tsr_device_print(t->device, a), tsr_device_print(e->device, b));
+}
+
+/* The first tensor that this rank has says where all must be. */
+static tsr_status agree_on_device(tsr_execution *e)
+{
+    const tsr_tensor *first = NULL;
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        const tsr_tensor *const own[] = {b->item->in_src ? &b->src : NULL, b->item->in_dst ? &b->dst : NULL};
+        for (int side = 0; side < 2; side++) {
+            if (!own[side])
+                continue;
+            if (!first)
+                e->device = own[side]->device;
+            first = first ? first : own[side];
+            TSR_TRY(check_devices(e, own[side], side == 0 ? "src" : "dst"));
+        }
+    }
+    return TSR_OK;
+}
+
+static tsr_status take_pair(tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst)
+{
+    const tsr_item *item = b->item;
+    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape};
+    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
+    TSR_TRY(check_tensor(&from, src, false, &b->src));
+    TSR_TRY(check_tensor(&to, dst, true, &b->dst));
+    return check_overlap(item, &from, &b->src, &to, &b->dst);
+}
+
+static tsr_status name_item(const tsr_execution *e, size_t i, tsr_status status)
+{
+    char sentence[1024];
+    if (e->plan->count == 1)
+        return status;
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    return tsr_status_set(status, "tensor %zu of %zu: %s", i, e->plan->count, sentence);
+}
+
+tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_status status = take_pair(&e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL);
+        if (status != TSR_OK)
+            return name_item(e, i, status);
+    }
+    TSR_TRY(agree_on_device(e));
+    return check_workspace(e->plan, e->workspace, bytes);
+}

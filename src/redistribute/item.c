@@ -1,0 +1,109 @@
+#include "redistribute/item.h"
+
+#include <tessera/sys/status.h>
+
+#include "base/memory.h"
+#include "base/sort.h"
+#include "comm/call.h"
+#include "mesh/geometry.h"
+#include "redistribute/build.h"
+#include "redistribute/variant.h"
+
+static void locate(tsr_item *item)
+{
+    if (item->rank < 0)
+        return;
+    item->in_src = tsr_mesh_locate(item->src->mesh, item->rank, item->src_coordinate);
+    item->in_dst = tsr_mesh_locate(item->dst->mesh, item->rank, item->dst_coordinate);
+    item->src_ndim = tsr_layout_local_shape(item->src, item->in_src ? item->src_coordinate : NULL, item->src_shape);
+    item->dst_ndim = tsr_layout_local_shape(item->dst, item->in_dst ? item->dst_coordinate : NULL, item->dst_shape);
+}
+
+/* Transfers of one peer stay in the order in which both sides found them. */
+static int by_peer(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    const tsr_transfer *x = a, *y = b;
+    if (x->peer != y->peer)
+        return x->peer < y->peer ? -1 : 1;
+    return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
+}
+
+static void reverse(tsr_transfer *at, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        const tsr_transfer moved = at[i];
+        at[i] = at[count - 1 - i];
+        at[count - 1 - i] = moved;
+    }
+}
+
+/* This rank itself first, then the ranks after it, so that no peer is everybody's first. */
+static void rotate(tsr_transfers *transfers, int64_t rank)
+{
+    if (transfers->count == 0)
+        return;
+    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, NULL);
+    size_t before = 0;
+    while (before < transfers->count && transfers->at[before].peer < rank)
+        before++;
+    reverse(transfers->at, before);
+    reverse(transfers->at + before, transfers->count - before);
+    reverse(transfers->at, transfers->count);
+}
+
+/* Where each owner reduces the whole, a reduction has no results to give. */
+static bool has_results(const tsr_problem *problem)
+{
+    return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
+}
+
+size_t tsr_item_shard_bytes(const tsr_item *item)
+{
+    const int64_t first[TSR_MAX_DIMS] = {0};
+    size_t bytes;
+    return tsr_layout_local_bytes(item->dst, first, &bytes) == TSR_OK ? bytes : SIZE_MAX;
+}
+
+bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
+{
+    int64_t bytes = (int64_t)item->src->element_bytes;
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        bytes *= item->src->shape[dim];
+    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && bytes <= TSR_CALL_BUFFER_BYTES;
+}
+
+tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst)
+{
+    item->src = tsr_layout_retain((tsr_layout *)src);
+    item->dst = tsr_layout_retain((tsr_layout *)dst);
+    item->rank = plan->rank;
+    tsr_problem_init(&item->problem, src, dst);
+    tsr_variant_choose(item, plan);
+    item->results = has_results(&item->problem);
+    locate(item);
+    if (plan->rank < 0)
+        return TSR_OK;
+    TSR_TRY(tsr_build_receives(item));
+    TSR_TRY(tsr_build_sends(item));
+    rotate(&item->moves, item->rank);
+    rotate(&item->sends, item->rank);
+    rotate(&item->given, item->rank);
+    rotate(&item->gives, item->rank);
+    return TSR_OK;
+}
+
+void tsr_item_free(tsr_item *item)
+{
+    tsr_release(item->context, item->boxes);
+    tsr_release(item->context, item->moves.at);
+    tsr_release(item->context, item->sends.at);
+    tsr_release(item->context, item->given.at);
+    tsr_release(item->context, item->gives.at);
+    tsr_release(item->context, item->reductions);
+    tsr_release(item->context, item->contributors);
+    tsr_release(item->context, item->term_parcels);
+    tsr_release(item->context, item->owners);
+    tsr_layout_destroy(item->src);
+    tsr_layout_destroy(item->dst);
+}

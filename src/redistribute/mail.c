@@ -1,0 +1,198 @@
+#include "redistribute/mail.h"
+
+#include <tessera/sys/status.h>
+
+#include "base/memory.h"
+#include "base/sort.h"
+
+/* A round that stays in the caches is packed, sent and unpacked there. */
+#define ROUND_BYTES ((size_t)2 * 1024 * 1024)
+/* Without a cap no message becomes smaller than this for it. */
+#define MESSAGE_BYTES ((size_t)64 * 1024)
+
+static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
+{
+    if (parcel->peer == plan->rank)
+        return TSR_OK;
+    void *memory = mail->at;
+    const tsr_status status = tsr_reserve(plan->context, &memory, &mail->capacity, mail->count + 1, sizeof *parcel);
+    mail->at = memory;
+    TSR_TRY(status);
+    mail->at[mail->count++] = *parcel;
+    return TSR_OK;
+}
+
+static tsr_status add_transfers(const tsr_plan *plan, tsr_mail *mail, size_t item, const tsr_transfers *transfers)
+{
+    for (size_t i = 0; i < transfers->count; i++) {
+        const tsr_transfer *t = &transfers->at[i];
+        const tsr_parcel parcel = {t->peer, item, t->first_box, t->box_count, t->elements, TSR_NO_TERM};
+        TSR_TRY(append(plan, mail, &parcel));
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_terms(const tsr_plan *plan, tsr_mail *mail, size_t at)
+{
+    const tsr_item *item = &plan->items[at];
+    for (size_t i = 0; i < item->reduction_count; i++) {
+        const tsr_reduction *r = &item->reductions[i];
+        for (size_t term = r->first_term; term < r->first_term + (size_t)item->problem.terms; term++) {
+            const tsr_parcel parcel = {item->contributors[term], at, r->first_box, r->box_count, r->elements, term};
+            TSR_TRY(append(plan, mail, &parcel));
+        }
+    }
+    return TSR_OK;
+}
+
+/* The ranks after this one first, so that no peer is everybody's first; within a message by item, then as both sides found them. */
+static int by_peer(const void *a, const void *b, const void *arg)
+{
+    const int64_t rank = *(const int64_t *)arg;
+    const tsr_parcel *x = a, *y = b;
+    if (x->peer != y->peer)
+        return (x->peer < rank) != (y->peer < rank) ? (x->peer < rank ? 1 : -1) : x->peer < y->peer ? -1 : 1;
+    if (x->item != y->item)
+        return x->item < y->item ? -1 : 1;
+    return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
+}
+
+static void count_messages(const tsr_plan *plan, tsr_mail *mail)
+{
+    tsr_sort(mail->at, mail->count, sizeof *mail->at, by_peer, &plan->rank);
+    for (size_t i = 0; i < mail->count; i++)
+        mail->messages += i == 0 || mail->at[i].peer != mail->at[i - 1].peer;
+}
+
+static tsr_status find_terms(tsr_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        void *memory;
+        TSR_TRY(tsr_allocate_array(plan->context, plan->items[i].contributor_count, sizeof(size_t), &memory));
+        size_t *parcels = plan->items[i].term_parcels = memory;
+        for (size_t term = 0; term < plan->items[i].contributor_count; term++)
+            parcels[term] = TSR_NO_TERM;
+    }
+    const tsr_mail *mail = &plan->in[0];
+    for (size_t i = 0; i < mail->count; i++)
+        if (mail->at[i].term != TSR_NO_TERM)
+            plan->items[mail->at[i].item].term_parcels[mail->at[i].term] = i;
+    return TSR_OK;
+}
+
+static tsr_status list(tsr_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        TSR_TRY(add_transfers(plan, &plan->out[0], i, &plan->items[i].sends));
+        TSR_TRY(add_transfers(plan, &plan->out[1], i, &plan->items[i].gives));
+        TSR_TRY(add_transfers(plan, &plan->in[0], i, &plan->items[i].moves));
+        TSR_TRY(add_terms(plan, &plan->in[0], i));
+        TSR_TRY(add_transfers(plan, &plan->in[1], i, &plan->items[i].given));
+    }
+    for (int phase = 0; phase < 2; phase++) {
+        count_messages(plan, &plan->out[phase]);
+        count_messages(plan, &plan->in[phase]);
+    }
+    return find_terms(plan);
+}
+
+/* Of one round: no round carries more than the rounded-up share of any parcel. `largest`: the largest message. */
+static size_t mail_bytes(const tsr_plan *plan, const tsr_mail *mail, int64_t rounds, size_t *largest)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < mail->count;) {
+        size_t message = 0;
+        const int64_t peer = mail->at[i].peer;
+        for (; i < mail->count && mail->at[i].peer == peer; i++) {
+            const int64_t elements = mail->at[i].elements;
+            message += tsr_mail_bytes(&plan->items[mail->at[i].item], elements / rounds + (elements % rounds != 0));
+        }
+        *largest = message > *largest ? message : *largest;
+        bytes += tsr_mail_line(message);
+    }
+    return bytes;
+}
+
+/* With several rounds, the next one is packed while the last one travels. Never more for more rounds, from two on. */
+static size_t staging_bytes(const tsr_plan *plan, int64_t rounds, size_t *largest)
+{
+    size_t most = 0;
+    *largest = 0;
+    for (int phase = 0; phase < 2; phase++) {
+        const size_t bytes = mail_bytes(plan, &plan->out[phase], rounds, largest) + mail_bytes(plan, &plan->in[phase], rounds, largest);
+        most = bytes > most ? bytes : most;
+    }
+    return rounds > 1 ? 2 * most : most;
+}
+
+static int64_t most_rounds(const tsr_plan *plan)
+{
+    int64_t most = 2;
+    for (int phase = 0; phase < 2; phase++) {
+        for (size_t i = 0; i < plan->out[phase].count; i++)
+            most = plan->out[phase].at[i].elements > most ? plan->out[phase].at[i].elements : most;
+        for (size_t i = 0; i < plan->in[phase].count; i++)
+            most = plan->in[phase].at[i].elements > most ? plan->in[phase].at[i].elements : most;
+    }
+    return most;
+}
+
+/* The fewest rounds, two at least, whose staging fits. */
+static int64_t fewest_rounds(const tsr_plan *plan, size_t cap, int64_t most)
+{
+    int64_t low = 2, high = most;
+    size_t largest;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (staging_bytes(plan, middle, &largest) <= cap)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static int64_t free_rounds(const tsr_plan *plan)
+{
+    size_t largest;
+    const size_t bytes = staging_bytes(plan, 1, &largest);
+    const size_t rounds = (bytes + ROUND_BYTES - 1) / ROUND_BYTES, limit = largest / MESSAGE_BYTES;
+    return rounds < 2 || limit < 2 ? 1 : (int64_t)(rounds < limit ? rounds : limit);
+}
+
+/* Peers may want more rounds than this rank: what it asks for is enough for as many as anybody wants. */
+static tsr_status measure(tsr_plan *plan)
+{
+    const size_t cap = plan->options.max_workspace;
+    size_t largest;
+    plan->rounds = free_rounds(plan);
+    const size_t one = staging_bytes(plan, 1, &largest), two = staging_bytes(plan, 2, &largest);
+    const size_t small = one > two ? one : two;
+    if (cap > 0 && (plan->rounds > 1 ? staging_bytes(plan, plan->rounds, &largest) : small) > cap) {
+        const int64_t most = most_rounds(plan);
+        plan->rounds = fewest_rounds(plan, cap, most);
+        const size_t least = staging_bytes(plan, plan->rounds, &largest);
+        if (least > cap)
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
+                "transfer at a time: give that, or 0 for no cap",
+                cap, (long long)plan->rank, least);
+    }
+    plan->workspace_bytes = plan->rounds > 1 ? staging_bytes(plan, plan->rounds, &largest) : small;
+    return TSR_OK;
+}
+
+tsr_status tsr_mail_build(tsr_plan *plan)
+{
+    TSR_TRY(list(plan));
+    return measure(plan);
+}
+
+void tsr_mail_free(tsr_plan *plan)
+{
+    for (int phase = 0; phase < 2; phase++) {
+        tsr_release(plan->context, plan->out[phase].at);
+        tsr_release(plan->context, plan->in[phase].at);
+    }
+}

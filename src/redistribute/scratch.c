@@ -1,0 +1,54 @@
+#include "redistribute/scratch.h"
+
+#include "redistribute/execute.h"
+
+typedef struct cursor {
+    char *base;
+    size_t used;
+} cursor;
+
+static void *take(cursor *at, size_t count, size_t bytes)
+{
+    void *taken = at->base ? at->base + at->used : NULL;
+    at->used += (count * bytes + 15) & ~(size_t)15;
+    return taken;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The most that any item needs: they reduce one after the other. */
+static void take_reduce_arrays(const tsr_plan *plan, cursor *at, tsr_reduce_arrays *arrays)
+{
+    size_t terms = 0, owners = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->items[i].reduction_count == 0)
+            continue;
+        terms = larger(terms, (size_t)plan->items[i].problem.terms);
+        owners = larger(owners, plan->items[i].owner_count);
+    }
+    arrays->src_strides = take(at, terms, sizeof *arrays->src_strides);
+    arrays->dst_strides = take(at, owners, sizeof *arrays->dst_strides);
+    arrays->src = take(at, terms, sizeof *arrays->src);
+    arrays->dst = take(at, owners, sizeof *arrays->dst);
+}
+
+tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
+{
+    tsr_scratch scratch;
+    cursor at = {base, 0};
+    scratch.pending = take(&at, 1, sizeof *scratch.pending);
+    scratch.bound = take(&at, plan->count, sizeof *scratch.bound);
+    scratch.views = take(&at, plan->count > 1 ? plan->count : 0, sizeof *scratch.views);
+    take_reduce_arrays(plan, &at, &scratch.reduce);
+    const size_t messages = larger(plan->out[0].messages + plan->in[0].messages, plan->out[1].messages + plan->in[1].messages);
+    const size_t parcels = larger(plan->in[0].count, plan->in[1].count);
+    for (int half = 0; half < 2; half++) {
+        scratch.messages[half] = take(&at, messages, sizeof *scratch.messages[half]);
+        scratch.offsets[half] = take(&at, parcels, sizeof *scratch.offsets[half]);
+    }
+    scratch.bytes = at.used;
+    return scratch;
+}

@@ -1,0 +1,10 @@
+/** Which of the ways to make one move is taken. Decided from the layouts and options alone, so that every rank decides alike. */
+#ifndef TSR_REDISTRIBUTE_VARIANT_H
+#define TSR_REDISTRIBUTE_VARIANT_H
+
+#include "redistribute/plan.h"
+
+/** Sets problem.each and `staged`. */
+void tsr_variant_choose(tsr_item *item, const tsr_plan *plan);
+
+#endif
