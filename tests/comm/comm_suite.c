@@ -12,7 +12,7 @@
 static const comm_engine engines[] = {
     {"threads", tsr_threads_run, true},
     {"messages", message_engine_run, false},
-    {"own", message_engine_run_own, false}, /* messages, with collectives of the engine's own */
+    {"own", message_engine_run_own, false}, /* messages, with collectives and halves of exchanges of the engine's own */
 };
 
 const comm_engine *suite_engine;
@@ -59,6 +59,21 @@ tsr_status suite_check_usable(tsr_comm *comm)
     CHECK(sum == size * (size + 1) / 2);
     return tsr_comm_barrier(comm);
 }
+
+static tsr_status exchange_at_once(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                   size_t receive_count)
+{
+    return tsr_comm_exchange(comm, sends, send_count, receives, receive_count, tsr_device_host(), NULL);
+}
+
+static tsr_status exchange_in_halves(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                     size_t receive_count)
+{
+    TSR_TRY(tsr_comm_exchange_start(comm, sends, send_count, receives, receive_count, tsr_device_host(), NULL));
+    return tsr_comm_exchange_finish(comm);
+}
+
+suite_exchange *const suite_exchanges[EXCHANGES] = {exchange_at_once, exchange_in_halves};
 
 void suite_sleep(int milliseconds)
 {

@@ -45,6 +45,14 @@ tsr_status suite_check_error(tsr_status status, tsr_status wanted, const char *p
 /** Collective: the communicator still moves and reduces. */
 tsr_status suite_check_usable(tsr_comm *comm);
 
+/** tsr_comm_exchange() on host memory. */
+typedef tsr_status suite_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                  size_t receive_count);
+
+/** Both ways to make one: at once, and in two halves. */
+#define EXCHANGES 2
+extern suite_exchange *const suite_exchanges[EXCHANGES];
+
 /** Milliseconds of sleep. */
 void suite_sleep(int milliseconds);
 

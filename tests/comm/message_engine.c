@@ -1,51 +1,76 @@
 #include "message_engine.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* What receives hold while an exchange is in flight: they are the engine's. */
+#define SCRIBBLE 0xa5
 
 /* Its self. */
 typedef struct lender {
-    tsr_comm *inner;
+    tsr_comm *carrier;
+    int owned; /* the carrier goes with this */
+    int *calls;
+    tsr_message *posted; /* the sends in flight, and their bytes */
 } lender;
 
-static tsr_comm *inner_of(void *self)
+static tsr_comm *carrier_of(void *self)
 {
-    return ((const lender *)self)->inner;
+    return ((const lender *)self)->carrier;
 }
 
-tsr_status message_engine_self(tsr_comm *inner, void **self)
+static tsr_status make_self(tsr_comm *carrier, int owned, int *calls, void **self)
 {
     lender *made = malloc(sizeof *made);
     if (!made)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a handle of \"messages\"");
-    made->inner = inner;
+    *made = (lender){carrier, owned, calls, NULL};
     *self = made;
     return TSR_OK;
 }
 
+tsr_status message_engine_self(tsr_comm *carrier, void **self)
+{
+    return make_self(carrier, 1, NULL, self);
+}
+
 void message_engine_release(void *self)
 {
+    free(((lender *)self)->posted);
     free(self);
+}
+
+static tsr_status count_call(void *self, const char *what)
+{
+    const lender *mine = self;
+    if (mine->calls && *mine->calls > 0 && --*mine->calls == 0)
+        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier), what);
+    return TSR_OK;
 }
 
 static int rank_of(void *self)
 {
-    return tsr_comm_rank(inner_of(self));
+    return tsr_comm_rank(carrier_of(self));
 }
 
 static int count_ranks(void *self)
 {
-    return tsr_comm_size(inner_of(self));
+    return tsr_comm_size(carrier_of(self));
 }
 
 static tsr_status split(void *self, int color, int key, void **out)
 {
+    const lender *mine = self;
+    const int fails = count_call(self, "split") != TSR_OK;
     tsr_comm *part = NULL;
-    TSR_TRY(tsr_comm_split(inner_of(self), color, key, &part));
+    TSR_TRY(tsr_comm_split(mine->carrier, fails ? -1 : color, key, &part));
+    if (fails)
+        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to split", rank_of(self));
     if (!part) {
         *out = NULL;
         return TSR_OK;
     }
-    const tsr_status status = message_engine_self(part, out);
+    const tsr_status status = make_self(part, 1, mine->calls, out);
     if (status != TSR_OK)
         tsr_comm_destroy(part);
     return status;
@@ -54,46 +79,101 @@ static tsr_status split(void *self, int color, int key, void **out)
 static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                            tsr_device device, tsr_stream stream)
 {
-    return tsr_comm_exchange(inner_of(self), sends, send_count, receives, receive_count, device, stream);
+    TSR_TRY(count_call(self, "exchange"));
+    return tsr_comm_exchange(carrier_of(self), sends, send_count, receives, receive_count, device, stream);
+}
+
+/* A copy of all sends in one block, the list first. */
+static tsr_message *copy_sends(const tsr_message *sends, size_t count)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += sends[i].bytes;
+    tsr_message *copies = malloc(count * sizeof *copies + bytes + 1);
+    char *at = copies ? (char *)(copies + count) : NULL;
+    for (size_t i = 0; copies && i < count; i++) {
+        copies[i] = (tsr_message){sends[i].peer, at, sends[i].bytes};
+        if (sends[i].bytes > 0)
+            memcpy(at, sends[i].data, sends[i].bytes);
+        at += sends[i].bytes;
+    }
+    return copies;
+}
+
+/* Sends what it was given now, whatever is written there later, and shows at once whose the receives are. */
+static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                                 tsr_device device, tsr_stream stream)
+{
+    lender *mine = self;
+    TSR_TRY(count_call(self, "start an exchange"));
+    tsr_message *posted = copy_sends(sends, send_count);
+    if (!posted)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for what rank %d sends", rank_of(self));
+    const tsr_status status = tsr_comm_exchange_start(mine->carrier, posted, send_count, receives, receive_count, device, stream);
+    if (status != TSR_OK) {
+        free(posted);
+        return status;
+    }
+    for (size_t i = 0; i < receive_count; i++)
+        if (receives[i].bytes > 0)
+            memset(receives[i].data, SCRIBBLE, receives[i].bytes);
+    mine->posted = posted;
+    return TSR_OK;
+}
+
+static tsr_status exchange_finish(void *self)
+{
+    lender *mine = self;
+    const tsr_status status = tsr_comm_exchange_finish(mine->carrier);
+    free(mine->posted);
+    mine->posted = NULL;
+    TSR_TRY(status);
+    return count_call(self, "finish an exchange");
 }
 
 static tsr_status barrier(void *self)
 {
-    return tsr_comm_barrier(inner_of(self));
+    TSR_TRY(count_call(self, "meet"));
+    return tsr_comm_barrier(carrier_of(self));
 }
 
 static void abort_all(void *self)
 {
-    tsr_comm_abort(inner_of(self));
+    tsr_comm_abort(carrier_of(self));
 }
 
+/* Peers may be reading what is posted: a handle that goes with an exchange in flight sees it through. */
 static void destroy(void *self)
 {
-    tsr_comm_destroy(inner_of(self));
-    free(self);
+    const lender *mine = self;
+    if (mine->posted)
+        tsr_comm_exchange_finish(mine->carrier);
+    if (mine->owned)
+        tsr_comm_destroy(mine->carrier);
+    message_engine_release(self);
 }
 
 static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
                              tsr_stream stream)
 {
-    return tsr_comm_all_gather(inner_of(self), send, receive, count, NULL, dtype, device, stream);
+    return tsr_comm_all_gather(carrier_of(self), send, receive, count, NULL, dtype, device, stream);
 }
 
 static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
                                  tsr_device device, tsr_stream stream)
 {
-    return tsr_comm_reduce_scatter(inner_of(self), send, receive, count, NULL, dtype, op, device, stream);
+    return tsr_comm_reduce_scatter(carrier_of(self), send, receive, count, NULL, dtype, op, device, stream);
 }
 
 static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
                              tsr_device device, tsr_stream stream)
 {
-    return tsr_comm_all_reduce(inner_of(self), send, receive, count, dtype, op, device, stream);
+    return tsr_comm_all_reduce(carrier_of(self), send, receive, count, dtype, op, device, stream);
 }
 
 static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
-    return tsr_comm_broadcast(inner_of(self), buffer, count, dtype, root, device, stream);
+    return tsr_comm_broadcast(carrier_of(self), buffer, count, dtype, root, device, stream);
 }
 
 const tsr_comm_table message_engine_table = {
@@ -108,27 +188,44 @@ const tsr_comm_table message_engine_table = {
     .destroy = destroy,
 };
 
-tsr_status message_engine_wrap(tsr_comm *inner, int own, tsr_comm **out)
+static tsr_comm_table table_with_halves(void)
 {
     tsr_comm_table table = message_engine_table;
-    if (own) {
-        table.all_gather = all_gather;
-        table.reduce_scatter = reduce_scatter;
-        table.all_reduce = all_reduce;
-        table.broadcast = broadcast;
-    }
+    table.exchange_start = exchange_start;
+    table.exchange_finish = exchange_finish;
+    return table;
+}
+
+static tsr_comm_table table_with_all(void)
+{
+    tsr_comm_table table = table_with_halves();
+    table.all_gather = all_gather;
+    table.reduce_scatter = reduce_scatter;
+    table.all_reduce = all_reduce;
+    table.broadcast = broadcast;
+    return table;
+}
+
+static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, const tsr_comm_table *table, tsr_comm **out)
+{
     void *self = NULL;
-    TSR_TRY(message_engine_self(inner, &self));
-    const tsr_status status = tsr_comm_create_from_table(tsr_comm_context(inner), &table, self, out);
+    TSR_TRY(make_self(carrier, owned, calls, &self));
+    const tsr_status status = tsr_comm_create_from_table(tsr_comm_context(carrier), table, self, out);
     if (status != TSR_OK)
         message_engine_release(self);
     return status;
 }
 
+tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
+{
+    const tsr_comm_table table = table_with_halves();
+    return wrap(carrier, 0, calls, &table, out);
+}
+
 typedef struct program {
     tsr_rank_main *body;
     void *arg;
-    int own;
+    tsr_comm_table table;
 } program;
 
 /* The rank's own communicator belongs to tsr_threads_run(), so the engine wraps a copy of it. */
@@ -137,7 +234,7 @@ static tsr_status run_wrapped(tsr_comm *comm, void *arg)
     const program *run = arg;
     tsr_comm *copy, *wrapped;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
-    tsr_status status = message_engine_wrap(copy, run->own, &wrapped);
+    tsr_status status = wrap(copy, 1, NULL, &run->table, &wrapped);
     if (status != TSR_OK) {
         tsr_comm_destroy(copy);
         return status;
@@ -149,12 +246,12 @@ static tsr_status run_wrapped(tsr_comm *comm, void *arg)
 
 tsr_status message_engine_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
 {
-    program run = {body, arg, 0};
+    program run = {body, arg, message_engine_table};
     return tsr_threads_run(nranks, run_wrapped, &run, options);
 }
 
 tsr_status message_engine_run_own(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
 {
-    program run = {body, arg, 1};
+    program run = {body, arg, table_with_all()};
     return tsr_threads_run(nranks, run_wrapped, &run, options);
 }

@@ -1,21 +1,24 @@
-/** A message engine as somebody else would write it, from public headers alone: it lends rank threads' exchange, barrier and split. */
+/** A message engine as somebody else would write it, from public headers alone: it sends its messages through another communicator. */
 #ifndef TESTS_MESSAGE_ENGINE_H
 #define TESTS_MESSAGE_ENGINE_H
 
 #include <tessera/sys/comm.h>
 
-/** tsr_threads_run() with every communicator behind this engine. */
+/** tsr_threads_run() with every communicator behind this engine, which has what it must have and nothing else. */
 tsr_status message_engine_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 
-/** The same with the engine's own collectives. */
+/** The same with everything that such an engine may have: its own collectives, and exchanges in two halves. */
 tsr_status message_engine_run_own(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 
-/** A communicator over `inner`, which it owns from then on; with the engine's own collectives if `own`. On failure `inner` stays the
- * caller's. */
-tsr_status message_engine_wrap(tsr_comm *inner, int own, tsr_comm **out);
+/**
+ * A communicator over `carrier`, which is borrowed, with exchanges in two halves. `calls` counts its splits, exchanges, their halves and
+ * barriers, and those of what is split off it, down to 0, the one that fails with TSR_ERROR_DEVICE; NULL: none does. A split and a second
+ * half that fail have taken part; the others have not.
+ */
+tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out);
 
-/** A handle's `self` and the table, for tests of tables. */
-tsr_status message_engine_self(tsr_comm *inner, void **self);
+/** A handle's `self`, which owns `carrier`, and the table, for tests of tables. */
+tsr_status message_engine_self(tsr_comm *carrier, void **self);
 void message_engine_release(void *self);
 extern const tsr_comm_table message_engine_table;
 

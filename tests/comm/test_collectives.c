@@ -282,7 +282,7 @@ static void collectives_are_those_of_one_thread(void **state)
 /* Each rank sends every other one three messages, of 0, r + 1 and 9 bytes, and receives them in that order from ranks in falling order. */
 static tsr_status check_exchange(tsr_comm *comm, void *arg)
 {
-    (void)arg;
+    suite_exchange *const *exchange = arg;
     const int rank = tsr_comm_rank(comm), ranks = tsr_comm_size(comm);
     unsigned char out[MOST_RANKS][3][16], in[MOST_RANKS][3][16];
     tsr_message sends[MOST_RANKS * 3], receives[MOST_RANKS * 3];
@@ -297,7 +297,7 @@ static tsr_status check_exchange(tsr_comm *comm, void *arg)
     for (int r = ranks - 1; r >= 0; r--)
         for (int k = 0; k < 3 && r != rank; k++)
             receives[receive_count++] = (tsr_message){r, in[r][k], k == 0 ? 0 : k == 1 ? (size_t)r + 1 : 9};
-    TSR_TRY(tsr_comm_exchange(comm, sends, send_count, receives, receive_count, tsr_device_host(), NULL));
+    TSR_TRY((*exchange)(comm, sends, send_count, receives, receive_count));
     for (size_t m = 0; m < receive_count; m++) {
         const int r = receives[m].peer, k = (int)(m % 3);
         for (size_t i = 0; i < 16; i++)
@@ -309,28 +309,29 @@ static tsr_status check_exchange(tsr_comm *comm, void *arg)
 static void exchange_delivers_the_kth_send_to_the_kth_receive(void **state)
 {
     (void)state;
-    for (int n = 1; n <= MOST_RANKS; n++)
-        suite_run(n, check_exchange, NULL);
+    for (int way = 0; way < EXCHANGES; way++)
+        for (int n = 1; n <= MOST_RANKS; n++)
+            suite_run(n, check_exchange, (void *)&suite_exchanges[way]);
 }
 
 /* Rank r sends to r + 1 alone, the last to nobody. */
 static tsr_status check_chain(tsr_comm *comm, void *arg)
 {
-    (void)arg;
+    suite_exchange *const *exchange = arg;
     const int rank = tsr_comm_rank(comm), ranks = tsr_comm_size(comm);
     int out = rank * 5, in = -1;
     const tsr_message send = {rank + 1, &out, sizeof out}, receive = {rank - 1, &in, sizeof in};
-    TSR_TRY(tsr_comm_exchange(comm, &send, rank + 1 < ranks, &receive, rank > 0, tsr_device_host(), NULL));
+    TSR_TRY((*exchange)(comm, &send, rank + 1 < ranks, &receive, rank > 0));
     CHECK(in == (rank > 0 ? (rank - 1) * 5 : -1));
-    TSR_TRY(tsr_comm_exchange(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL));
-    return TSR_OK;
+    return (*exchange)(comm, NULL, 0, NULL, 0);
 }
 
 static void exchange_lets_ranks_have_no_messages(void **state)
 {
     (void)state;
-    for (int n = 1; n <= 4; n++)
-        suite_run(n, check_chain, NULL);
+    for (int way = 0; way < EXCHANGES; way++)
+        for (int n = 1; n <= 4; n++)
+            suite_run(n, check_chain, (void *)&suite_exchanges[way]);
 }
 
 int main(int count, char **arguments)

@@ -98,6 +98,12 @@ static tsr_status exchange_nothing(tsr_comm *comm)
     return tsr_comm_exchange(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL);
 }
 
+static tsr_status exchange_in_halves(tsr_comm *comm)
+{
+    TSR_TRY(tsr_comm_exchange_start(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL));
+    return tsr_comm_exchange_finish(comm);
+}
+
 typedef struct dispute {
     small_call *usual, *odd;
     const char *usual_words, *odd_words; /* NULL where a message engine's own calls are what differs */
@@ -118,6 +124,8 @@ static const dispute disputes[] = {
     {meet_all, sum_three, NULL, NULL, false},
     {exchange_nothing, meet_all, "exchange", "barrier", false},
     {exchange_nothing, gather_three, "exchange", "all_gather", true},
+    {exchange_in_halves, meet_all, "exchange", "barrier", false},
+    {gather_three, exchange_in_halves, "all_gather", "exchange", true},
 };
 #define DISPUTES ((int)(sizeof disputes / sizeof *disputes))
 
@@ -223,6 +231,7 @@ static const message_fault message_faults[] = {
 typedef struct message_trial {
     trial trial;
     const message_fault *fault;
+    suite_exchange *exchange;
 } message_trial;
 
 static tsr_status exchange_wrongly(tsr_comm *comm, void *arg)
@@ -233,9 +242,8 @@ static tsr_status exchange_wrongly(tsr_comm *comm, void *arg)
     const tsr_message send = {last, send_of(comm), fault->sent}, receive = {0, receive_of(comm), fault->expected};
     char words[128];
     snprintf(words, sizeof words, fault->words, last);
-    CHECK_ERROR(tsr_comm_exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected,
-                                  tsr_device_host(), NULL),
-                TSR_ERROR_ARGUMENT, words);
+    CHECK_ERROR(t->exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected), TSR_ERROR_ARGUMENT,
+                words);
     return check_same_sentence(comm, &t->trial);
 }
 
@@ -243,10 +251,11 @@ static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **sta
 {
     (void)state;
     for (size_t i = 0; i < sizeof message_faults / sizeof *message_faults; i++)
-        for (int n = 2; n <= 4; n++) {
-            message_trial t = {.fault = &message_faults[i]};
-            suite_run(n, exchange_wrongly, &t);
-        }
+        for (int n = 2; n <= 4; n++)
+            for (int way = 0; way < EXCHANGES; way++) {
+                message_trial t = {.fault = &message_faults[i], .exchange = suite_exchanges[way]};
+                suite_run(n, exchange_wrongly, &t);
+            }
 }
 
 /* All send and expect 1, 2 and 1 elements to ranks 0, 1 and 2; but rank 2 expects 4 of rank 1. */
