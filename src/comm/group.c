@@ -225,6 +225,12 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
 static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, const tsr_group_record *mine)
 {
     const tsr_rank_set set = request->set;
+    const bool missing = anybody(comm, is_missing);
+    if (missing && comm->table.capabilities & TSR_COMM_NO_SPLIT)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
+                              "be split: let all of its ranks take part",
+                              comm->size, comm->table.name);
     const bool make = set_is_missing(comm, set);
     tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;
@@ -233,7 +239,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     if (local == TSR_OK && mine->growing)
         local = tsr_allocate(comm->context, request->scratch_bytes, &scratch);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
-    if (status == TSR_OK && anybody(comm, is_missing))
+    if (status == TSR_OK && missing)
         status = tsr_comm_split(comm, make ? set.ranks[0] : -1, comm->rank, &made);
     if (status != TSR_OK) {
         free_entry(comm->context, entry);

@@ -102,6 +102,23 @@ static void memory_entries_come_together(void **state)
     assert_refused(&table, "`alloc`");
 }
 
+static void halves_come_together(void **state)
+{
+    (void)state;
+    tsr_comm_table table = message_engine_table;
+    table.exchange_start = table.exchange;
+    assert_refused(&table, "`exchange_finish`");
+    table = message_engine_table;
+    table.exchange_finish = do_nothing;
+    assert_refused(&table, "`exchange_start`");
+    table = message_engine_table;
+    table.arrive = do_nothing;
+    assert_refused(&table, "`await`");
+    table = message_engine_table;
+    table.await = do_nothing;
+    assert_refused(&table, "`arrive`");
+}
+
 static void a_smaller_table_and_a_wrong_rank_are_refused(void **state)
 {
     (void)state;
@@ -153,6 +170,7 @@ static void a_lent_communicator_is_not_split(void **state)
 typedef struct lonely {
     _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
     bool broken;
+    int arrivals, awaits;
 } lonely;
 
 static void *only_slot(void *self, int rank)
@@ -164,6 +182,18 @@ static void *only_slot(void *self, int rank)
 static tsr_status meet_unless_broken(void *self)
 {
     return ((const lonely *)self)->broken ? tsr_status_set(TSR_ERROR_PEER, "it is broken") : TSR_OK;
+}
+
+static tsr_status arrive_unless_broken(void *self)
+{
+    ((lonely *)self)->arrivals++;
+    return meet_unless_broken(self);
+}
+
+static tsr_status await_unless_broken(void *self)
+{
+    ((lonely *)self)->awaits++;
+    return meet_unless_broken(self);
 }
 
 static int rank_zero(void *self)
@@ -183,10 +213,8 @@ static void leave_alone(void *self)
     (void)self;
 }
 
-/* A peer that is slow may still read what the last call that met published, while this rank's calls fail one after the other. */
-static void a_broken_communicator_publishes_nothing(void **state)
+static tsr_comm *make_lonely(lonely *self, bool halves)
 {
-    (void)state;
     tsr_comm_table table = message_engine_table;
     table.capabilities = TSR_COMM_DIRECT;
     table.slot = only_slot;
@@ -194,11 +222,21 @@ static void a_broken_communicator_publishes_nothing(void **state)
     table.rank = rank_zero;
     table.ranks = one_rank;
     table.abort = table.destroy = leave_alone;
+    table.arrive = halves ? arrive_unless_broken : NULL;
+    table.await = halves ? await_unless_broken : NULL;
+    tsr_comm *comm;
+    assert_int_equal(tsr_comm_create_from_table(NULL, &table, self, &comm), TSR_OK);
+    return comm;
+}
+
+/* A peer that is slow may still read what the last call that met published, while this rank's calls fail one after the other. */
+static void a_broken_communicator_publishes_nothing(void **state)
+{
+    (void)state;
     static lonely self;
     static char before[TSR_COMM_SLOT_BYTES];
-    tsr_comm *comm;
+    tsr_comm *comm = make_lonely(&self, false);
     float values[2] = {1.0f, 2.0f}, sums[2];
-    assert_int_equal(tsr_comm_create_from_table(NULL, &table, &self, &comm), TSR_OK);
     assert_int_equal(tsr_comm_all_reduce(comm, values, sums, 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_OK);
     self.broken = true;
     assert_int_equal(tsr_comm_barrier(comm), TSR_ERROR_PEER);
@@ -211,16 +249,62 @@ static void a_broken_communicator_publishes_nothing(void **state)
     tsr_comm_destroy(comm);
 }
 
+static tsr_status start_nothing(tsr_comm *comm)
+{
+    return tsr_comm_exchange_start(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL);
+}
+
+static void break_in_halves(lonely *self, tsr_comm *comm, bool on_arrival)
+{
+    static char before[TSR_COMM_SLOT_BYTES];
+    self->broken = on_arrival;
+    assert_int_equal(start_nothing(comm), TSR_OK);
+    self->broken = true;
+    assert_int_equal(tsr_comm_exchange_finish(comm), TSR_ERROR_PEER);
+    memcpy(before, self->slot, sizeof before);
+    const int arrivals = self->arrivals;
+    for (int call = 0; call < 3; call++) {
+        assert_int_equal(start_nothing(comm), TSR_OK);
+        assert_memory_equal(self->slot, before, sizeof before);
+        assert_int_equal(tsr_comm_exchange_finish(comm), TSR_ERROR_PEER);
+        assert_string_equal(tsr_status_message(), "it is broken");
+        assert_memory_equal(self->slot, before, sizeof before);
+        assert_int_equal(tsr_comm_exchange_finish(comm), TSR_ERROR_STATE);
+    }
+    assert_int_equal(self->arrivals, arrivals);
+}
+
+/* With an engine's halves each arrival has its await, and nothing meets; once broken, nothing is published or arrives. */
+static void halves_of_a_broken_communicator_publish_nothing(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        lonely self = {.broken = false};
+        const bool halves = way % 2, on_arrival = way / 2;
+        tsr_comm *comm = make_lonely(&self, halves);
+        assert_int_equal(start_nothing(comm), TSR_OK);
+        assert_int_equal(self.arrivals, halves);
+        assert_int_equal(self.awaits, 0);
+        assert_int_equal(tsr_comm_exchange_finish(comm), TSR_OK);
+        assert_int_equal(self.awaits, halves);
+        break_in_halves(&self, comm, on_arrival);
+        assert_int_equal(self.awaits, !halves ? 0 : on_arrival ? 1 : 2);
+        tsr_comm_destroy(comm);
+    }
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_engine_without_a_required_entry_is_refused_by_its_name),
         cmocka_unit_test(a_direct_engine_needs_slot_and_meet),
         cmocka_unit_test(memory_entries_come_together),
+        cmocka_unit_test(halves_come_together),
         cmocka_unit_test(a_smaller_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),
         cmocka_unit_test(a_lent_communicator_is_not_split),
         cmocka_unit_test(a_broken_communicator_publishes_nothing),
+        cmocka_unit_test(halves_of_a_broken_communicator_publish_nothing),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

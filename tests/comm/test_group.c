@@ -1,7 +1,7 @@
 /* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
 #include "comm_suite.h"
 
-#include "comm/group.h"
+#include "comm/object.h"
 #include <stdio.h>
 
 enum { MOST_RANKS = 6 };
@@ -203,16 +203,28 @@ static void all_ranks_of_a_set_learn_its_largest_number_of_rounds(void **state)
         suite_run(n, ask_for_rounds, NULL);
 }
 
+/* At once or in halves, which is the same to the others; `halves` says on which ranks. */
+static tsr_status begin(tsr_comm *comm, const tsr_call *mine, bool halves)
+{
+    if (!halves)
+        return tsr_call_begin(comm, mine, describe, "phases");
+    TSR_TRY(tsr_call_start(comm, mine));
+    CHECK(!tsr_call_buffer(comm));
+    return tsr_call_join(comm, mine, describe, "phases");
+}
+
 /* What a call publishes is there for all until its end, in as many phases as it likes, at whatever pace the ranks go. */
 static tsr_status go_in_phases(tsr_comm *comm, void *arg)
 {
-    (void)arg;
+    const uintptr_t without_arrive = *(const uintptr_t *)arg;
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
     if (!tsr_comm_is_direct(comm))
         return tsr_comm_agree(comm, 3, TSR_OK, describe, "phases");
+    if (without_arrive >> rank & 1)
+        comm->table.arrive = comm->table.await = NULL;
     for (uintptr_t round = 1; round <= 200; round++) {
         const tsr_call mine = {.fingerprint = round, .src = (const void *)(round * 16 + (uintptr_t)rank)};
-        TSR_TRY(tsr_call_begin(comm, &mine, describe, "phases"));
+        TSR_TRY(begin(comm, &mine, (round >> rank) % 2));
         for (uintptr_t phase = 0; phase < round % 4; phase++)
             TSR_TRY(tsr_call_middle(comm, TSR_OK));
         for (int r = 0; r < size; r++)
@@ -230,8 +242,64 @@ static tsr_status go_in_phases(tsr_comm *comm, void *arg)
 static void calls_of_several_phases_keep_in_step(void **state)
 {
     (void)state;
+    uintptr_t without_arrive[] = {0, 5, 15};
     for (int n = 1; n <= 4; n++)
-        suite_run(n, go_in_phases, NULL);
+        for (size_t i = 0; i < sizeof without_arrive / sizeof *without_arrive; i++)
+            suite_run(n, go_in_phases, &without_arrive[i]);
+}
+
+/* Disagreement and the victim's failure come from join, in the words of the start. */
+static tsr_status join_wrongly(tsr_comm *comm, void *arg)
+{
+    const int victim = *(const int *)arg, rank = tsr_comm_rank(comm);
+    if (!tsr_comm_is_direct(comm))
+        return TSR_OK;
+    const tsr_call other = {.fingerprint = rank == victim};
+    TSR_TRY(tsr_call_start(comm, &other));
+    CHECK_ERROR(tsr_call_start(comm, &other), TSR_ERROR_STATE, "has started a call");
+    CHECK_ERROR(tsr_call_join(comm, &other, describe, rank == victim ? "b" : "a"), TSR_ERROR_ARGUMENT,
+                victim ? "rank 0 calls prepare of a, but rank" : "rank 0 calls prepare of b, but rank 1 calls prepare of a");
+    CHECK_ERROR(tsr_call_join(comm, &other, describe, "a"), TSR_ERROR_STATE, "has started no call");
+    char words[64];
+    snprintf(words, sizeof words, "rank %d failed: no luck", victim);
+    const tsr_call failed = {.status = rank == victim ? tsr_status_set(TSR_ERROR_DEVICE, "no luck") : TSR_OK};
+    TSR_TRY(tsr_call_start(comm, &failed));
+    tsr_status_set(TSR_ERROR_IO, "something else");
+    CHECK_ERROR(tsr_call_join(comm, &failed, describe, "a"), rank == victim ? TSR_ERROR_DEVICE : TSR_ERROR_PEER,
+                rank == victim ? "no luck" : words);
+    return suite_check_usable(comm);
+}
+
+static void what_is_wrong_with_a_started_call_comes_from_its_join(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 4; n++)
+        for (int victim = 0; victim < n; victim++)
+            suite_run(n, join_wrongly, &victim);
+}
+
+/* All ranks are a group without a split; fewer are refused on every rank, and nothing is broken. */
+static tsr_status prepare_lent(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    int ranks[MOST_RANKS];
+    const tsr_group *group = NULL;
+    comm->table.capabilities |= TSR_COMM_NO_SPLIT;
+    const tsr_rank_set all = every(1, 0, tsr_comm_size(comm), ranks);
+    TSR_TRY(prepare(comm, all, 64, 5, "all", &group));
+    CHECK(group->comm == comm && group->scratch_bytes >= 64);
+    const tsr_group *const whole = group;
+    const tsr_rank_set half = every(2, tsr_comm_rank(comm), tsr_comm_size(comm), ranks);
+    CHECK_ERROR(prepare(comm, half, 0, 5, "half", &group), TSR_ERROR_UNSUPPORTED, "is lent and may not be split");
+    CHECK(group == whole);
+    return suite_check_usable(comm);
+}
+
+static void a_lent_communicator_serves_all_its_ranks_and_no_fewer(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 4; n++)
+        suite_run(n, prepare_lent, NULL);
 }
 
 int main(int count, char **arguments)
@@ -243,6 +311,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(sets_that_overlap_are_refused),
         cmocka_unit_test(a_failure_of_one_rank_leaves_no_group_anywhere),
         cmocka_unit_test(calls_of_several_phases_keep_in_step),
+        cmocka_unit_test(what_is_wrong_with_a_started_call_comes_from_its_join),
+        cmocka_unit_test(a_lent_communicator_serves_all_its_ranks_and_no_fewer),
         cmocka_unit_test(all_ranks_of_a_set_learn_its_largest_number_of_rounds),
     };
     suite_start(count, arguments);
