@@ -32,6 +32,7 @@
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/relabel.h>
+#include <tessera/saved.h>
 #include <tessera/status.h>
 #include <tessera/tensor.h>
 #include <tessera/version.h>
