@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/** Of a loop. */
+#define MOST_RUNS 1000000
+
 int samples_create(int ranks, int64_t iterations, samples *out)
 {
     double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
@@ -67,6 +70,24 @@ tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *secon
         status = tsr_comm_barrier(comm);
     *seconds = clock_seconds() - start;
     return status;
+}
+
+tsr_status bench_loop_run(void *arg)
+{
+    const bench_loop *const l = arg;
+    tsr_status status = TSR_OK;
+    for (int64_t i = 0; i < l->runs && status == TSR_OK; i++)
+        status = l->body(l->arg);
+    return status;
+}
+
+tsr_status bench_loop_fill(tsr_comm *comm, bench_loop *loop, double seconds)
+{
+    double taken = seconds;
+    const tsr_status status = bench_time(comm, bench_loop_run, loop, &taken);
+    const double runs = seconds / (taken / (double)loop->runs);
+    loop->runs = !(runs > 1) ? 1 : runs > MOST_RUNS ? MOST_RUNS : (int64_t)runs;
+    return status == TSR_OK ? tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
 }
 
 static int read_names(move_setup *s)

@@ -42,6 +42,19 @@ typedef tsr_status bench_body(void *arg);
 /** Collective: runs `body` between two barriers; `*seconds` is from when the first one let this rank go until the second one did. */
 tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds);
 
+/** Many runs of a body, for what is too short to be timed once. */
+typedef struct bench_loop {
+    bench_body *body;
+    void *arg;
+    int64_t runs;
+} bench_loop;
+
+/** The whole loop as a body, up to the first failure; `arg` is the bench_loop. */
+tsr_status bench_loop_run(void *arg);
+
+/** Collective: runs the loop as it is, and agrees on how many runs take about so many seconds. */
+tsr_status bench_loop_fill(tsr_comm *comm, bench_loop *loop, double seconds);
+
 /** What the benchmarks of moves print alike: the options' text as the library prints it. */
 typedef struct move_names {
     char *mesh, *from, *to;

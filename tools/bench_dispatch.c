@@ -10,7 +10,6 @@
 #define LOOP_SECONDS 0.02
 #define WARM_SECONDS 0.3
 #define FIRST_CALLS  256
-#define MOST_CALLS   1000000
 
 typedef struct job {
     move_setup setup;
@@ -18,55 +17,39 @@ typedef struct job {
     samples loops;
 } job;
 
-typedef struct loop {
+typedef struct pair {
     tsr_dtensor *x, *y;
-    int64_t calls;
-} loop;
+} pair;
 
-static tsr_status run_loop(void *arg)
+static tsr_status call(void *arg)
 {
-    const loop *const l = arg;
-    tsr_status status = TSR_OK;
-    for (int64_t i = 0; i < l->calls && status == TSR_OK; i++)
-        status = tsr_redistribute_into(l->x, l->y, NULL);
-    return status;
-}
-
-/** Agrees on how many calls take so long. */
-static tsr_status fill_seconds(tsr_comm *comm, loop *l, double wanted)
-{
-    double seconds = wanted;
-    l->calls = FIRST_CALLS;
-    const tsr_status status = bench_time(comm, run_loop, l, &seconds);
-    const double calls = wanted / (seconds / FIRST_CALLS);
-    l->calls = calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int64_t)calls;
-    return status == TSR_OK ? tsr_comm_broadcast(comm, &l->calls, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
+    const pair *const p = arg;
+    return tsr_redistribute_into(p->x, p->y, NULL);
 }
 
 /** Warms up for longer than a BLAS that was just loaded lets its idle threads spin, then finds the length of a loop. */
-static tsr_status settle_calls(tsr_comm *comm, const job *j, loop *l)
+static tsr_status settle_calls(tsr_comm *comm, const job *j, bench_loop *l)
 {
-    tsr_status status = fill_seconds(comm, l, WARM_SECONDS);
+    tsr_status status = bench_loop_fill(comm, l, WARM_SECONDS);
     if (status == TSR_OK)
-        status = run_loop(l);
-    if (status == TSR_OK)
-        status = fill_seconds(comm, l, LOOP_SECONDS);
+        status = bench_loop_fill(comm, l, LOOP_SECONDS);
     if (j->calls > 0)
-        l->calls = j->calls;
+        l->runs = j->calls;
     return status;
 }
 
-static tsr_status run_loops(tsr_comm *comm, job *j, loop *l)
+static tsr_status run_loops(tsr_comm *comm, job *j, pair *p)
 {
     const int rank = tsr_comm_rank(comm);
-    tsr_status status = settle_calls(comm, j, l);
+    bench_loop l = {call, p, FIRST_CALLS};
+    tsr_status status = settle_calls(comm, j, &l);
     for (int64_t i = 0; i < LOOPS && status == TSR_OK; i++) {
         double *const seconds = &j->loops.seconds[rank * LOOPS + i];
-        status = bench_time(comm, run_loop, l, seconds);
-        *seconds /= (double)l->calls;
+        status = bench_time(comm, bench_loop_run, &l, seconds);
+        *seconds /= (double)l.runs;
     }
     if (rank == 0)
-        j->calls = l->calls;
+        j->calls = l.runs;
     return status;
 }
 
@@ -74,24 +57,24 @@ static tsr_status run_on_mesh(tsr_comm *comm, job *j, const tsr_mesh *mesh)
 {
     const move_request *const request = &j->setup.request;
     tsr_layout *from = NULL, *to = NULL;
-    loop l = {0};
+    pair p = {0};
     tsr_status status = tsr_layout_parse(mesh, request->from, request->shape.ndim, request->shape.size, request->dtype, &from);
     if (status == TSR_OK)
         status = tsr_layout_parse(mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &to);
     if (status == TSR_OK)
-        status = tsr_dtensor_create(from, tsr_device_host(), &l.x);
+        status = tsr_dtensor_create(from, tsr_device_host(), &p.x);
     if (status == TSR_OK)
-        status = tsr_dtensor_create(to, tsr_device_host(), &l.y);
+        status = tsr_dtensor_create(to, tsr_device_host(), &p.y);
     if (status == TSR_OK) {
         size_t bytes = 0;
         status = tsr_layout_local_bytes(from, NULL, &bytes);
         if (bytes > 0)
-            memset(tsr_dtensor_to_local(l.x).data, 0, bytes);
+            memset(tsr_dtensor_to_local(p.x).data, 0, bytes);
     }
     if (status == TSR_OK)
-        status = run_loops(comm, j, &l);
-    tsr_dtensor_destroy(l.x);
-    tsr_dtensor_destroy(l.y);
+        status = run_loops(comm, j, &p);
+    tsr_dtensor_destroy(p.x);
+    tsr_dtensor_destroy(p.y);
     tsr_layout_destroy(from);
     tsr_layout_destroy(to);
     return status;

@@ -28,6 +28,8 @@ typedef enum tool_option {
     OPT_HIDDEN,
     OPT_INTERMEDIATE,
     OPT_ITERATIONS,
+    OPT_RANKS,
+    OPT_PROFILE,
     OPT_MODE,
     OPT_ENGINE,
     OPT_DEVICE,
@@ -54,7 +56,7 @@ typedef struct tool_command {
 } tool_command;
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_dispatch_command;
+    bench_dispatch_command, bench_calibrate_command;
 
 /** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);

@@ -18,6 +18,7 @@ _tessera_options() {
     "bench redistribute") echo --mesh --shape --from --to --dtype --iterations --mode --engine --device --json ;;
     "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json ;;
     "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json ;;
+    "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
     echo --help
 }
@@ -31,18 +32,18 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"
     fi
-    case "$previous" in
-    --input) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-    --input-shards | --output) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    --dtype | --mode | --engine | --device | --placements | --from | --to)
+    case "$command $previous" in
+    *" --input" | *" --profile" | "bench calibrate --output") mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    *" --input-shards" | *" --output") mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+    *" --dtype" | *" --mode" | *" --engine" | *" --device" | *" --placements" | *" --from" | *" --to")
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
-    --mesh | --shape | --tokens | --hidden | --intermediate | --iterations) ;;
+    *" --mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current") ;;
     esac
 }

@@ -2,6 +2,9 @@
 """The benchmarks: their fields, that figures belong together, and that results are right. Nothing here is timed."""
 import itertools
 import math
+import re
+import resource
+import statistics
 import sys
 
 import harness
@@ -70,6 +73,74 @@ def dispatch_of_itself():
     return harness.different("calls", found["calls"] >= 1, True)
 
 
+PROFILE = "inside=1e-7,1e9 between=7,2.5e10  # by hand\n"
+NUMBER = r"(\d(?:\.\d+)?(?:e-?\d+)?)"
+
+
+def read_profile(path):
+    comment, line = path.read_text().splitlines()
+    match = re.fullmatch(f"inside={NUMBER},{NUMBER} between={NUMBER},{NUMBER}", line)
+    return [float(number) for number in match.groups()] if comment.startswith("# ") and match else line
+
+
+def relative(point):
+    return abs(point["model"] / point["seconds"] - 1)
+
+
+def calibrate(ranks, mode):
+    """The points, that the model's figures are the link's, and that the file says what the answer says."""
+    given, output = tool.folder / "given.cost", tool.folder / "measured.cost"
+    given.write_text(PROFILE)
+    found = tool.json("bench", "calibrate", "--ranks", ranks, "--mode", mode, "--profile", given, "--output", output)
+    inside, between, points = found["inside"], found["between"], found["points"]
+    fixed = {"bench": "calibrate", "engine": "threads", "mode": mode, "ranks": ranks, "between": {"latency": 7, "bandwidth": 2.5e10}}
+    wrong = [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v]
+    wrong += harness.different("moves", sorted({p["to"] for p in points}), ["R", "S(1)"])
+    sizes = [p["bytes"] for p in points if p["to"] == "R"]
+    wrong += harness.different("sizes ascend", sizes, sorted(set(sizes)))
+    if not (sizes[0] <= 64 < 2 ** 25 < sizes[-1] <= 2 ** 26):
+        wrong.append(f"sizes go from {sizes[0]} to {sizes[-1]}")
+    for p in points:
+        wrong += close(f"model of {p['bytes']}", p["model"], inside["latency"] + p["bytes"] / inside["bandwidth"])
+    wrong += close("median error", found["error"]["median"], statistics.median(map(relative, points)))
+    wrong += close("max error", found["error"]["max"], max(map(relative, points)))
+    numbers = [inside["latency"], inside["bandwidth"], between["latency"], between["bandwidth"]]
+    for name, written, told in zip(("latency", "bandwidth", "latency between", "bandwidth between"), read_profile(output), numbers):
+        wrong += close(name + " in the file", written, told)
+    return wrong + harness.different("files", sorted(path.name for path in tool.folder.glob("*.cost*")), ["given.cost", "measured.cost"])
+
+
+def calibrate_table():
+    """For people; what links between nodes cost is the default, or the latency inside where that is greater."""
+    lines = tool.run("bench", "calibrate").stdout.splitlines()
+    wrong = harness.different("columns", lines[2].lstrip("#").split(), ["received", "to", "time", "model"])
+    return wrong + harness.different("the profile comes last", lines[-1].startswith("inside="), True)
+
+
+def profile_is_written_for_whom_the_mask_says():
+    path = tool.folder / "masked.cost"
+    link = tool.folder / "link.cost"
+    path.write_text("old")
+    link.symlink_to(path)
+    tool.run("bench", "calibrate", "--ranks", 2, "--output", link, umask=0o027)
+    wrong = harness.different("mode", oct(path.stat().st_mode & 0o777), oct(0o640)) + harness.different("link", link.is_symlink(), True)
+    wrong += harness.different("profile", len(read_profile(path)), 4)
+    path.unlink()
+    link.unlink()
+    return wrong
+
+
+def profile_that_cannot_be_written_stays_as_it_was():
+    path = tool.folder / "kept.cost"
+    path.write_text("old")
+    done = tool.run("bench", "calibrate", "--ranks", 2, "--output", path,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+    wrong = harness.different("exit status", done.returncode, 1) + harness.different("standard output", done.stdout, "")
+    wrong += harness.different("sentence", done.stderr.startswith(f"tessera: --output {path} cannot be written: "), True)
+    wrong += harness.different("file", path.read_text(), "old")
+    return wrong + harness.different("left", sorted(p.name for p in tool.folder.glob("kept*")), ["kept.cost"])
+
+
 for source, target in itertools.product(["R", "P", "S(0)", "S(1)", "S(1;interleave=2)"], repeat=2):
     tool.case(f"3 ranks, {source} -> {target} is right", move, "3", "31x13", source, target)
 PAIRS = [("S(0),S(1)", "S(1),S(0)"), ("P,P", "R,S(0)"), ("P,S(0)", "S(0),P"), ("S(0),S(0)", "P,P"), ("R,S(0)", "R,P"), ("S(1),P", "S(1),R"),
@@ -99,4 +170,9 @@ else:
 for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
     tool.case(f"dispatch of {source} -> {target}", dispatch, "2", "16x4", source, target)
 tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
+for ranks, mode in ((2, "direct"), (3, "message")):
+    tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode)
+tool.case("calibrate has a table", calibrate_table)
+tool.case("calibrate replaces what a link points to, with the usual permissions", profile_is_written_for_whom_the_mask_says)
+tool.case("calibrate leaves the file as it was where it cannot be written", profile_that_cannot_be_written_stays_as_it_was)
 tool.report.finish()

@@ -26,6 +26,10 @@ def bench(kind, **changes):
     return with_options(["bench", kind], MOVE, **changes)
 
 
+def calibrate(**changes):
+    return with_options(["bench", "calibrate"], {}, **changes)
+
+
 USAGE = [
     ([], ["no command"]), (["nothing"], ["nothing"]), (["bench"], ["bench"]), (["bench", "plan"], ["plan"]), (["--nothing"], ["--nothing"]),
     (layout(mesh=None), ["--mesh"]), (layout(shape=None), ["--shape"]), (layout(placements=None), ["--placements"]),
@@ -43,6 +47,8 @@ USAGE = [
     (bench("redistribute", mode="fast"), ["fast"]), (bench("redistribute", engine="nothing"), ["nothing"]),
     (bench("redistribute", device="nothing"), ["nothing"]), (bench("redistribute", iterations="0x10"), ["0x10"]),
     (bench("redistribute", iterations="-1"), ["-1"]), (bench("dispatch", iterations=""), []), (bench("dispatch", mode="direct"), ["--mode"]),
+    (calibrate(mesh="2"), ["--mesh"]), (calibrate(mode="fast"), ["fast"]), (calibrate(ranks="two"), ["two"]), (calibrate(engine="x"), ["x"]),
+    (calibrate(profile=str(folder / "tessera.bash")), ["tessera.bash", "line 3", "character 1"]),
     (bench("linear"), ["--shape"]), (["bench", "linear", "--mesh", "2"], ["--tokens"]),
     (with_options(["redistribute"], MOVE, output="out"), ["--input"]),
     (with_options(["redistribute"], MOVE, output="out", **{"input": "a", "input-shards": "b"}), ["--input"]),
@@ -57,6 +63,10 @@ REFUSED = [
     (bench("redistribute", iterations="0"), ["0"]), (bench("redistribute", iterations="9000000000"), ["9000000000"]),
     (bench("redistribute", mesh="2@100000"), ["100001"]), (bench("dispatch", mesh="65536"), ["65535"]),
     (["bench", "linear", "--mesh", "2", "--tokens", "1", "--hidden", "2", "--intermediate", "2", "--dtype", "bf16"], ["bf16"]),
+    (calibrate(ranks="1"), ["1", "2"]), (calibrate(ranks="5000"), ["5000", "4096"]), (calibrate(engine="mpi"), ["libtessera-mpi"]),
+    (calibrate(profile="/nowhere/x"), ["/nowhere/x"]), (calibrate(profile="/"), ["--profile /"]), (calibrate(profile="/dev/zero"), ["long"]),
+    (calibrate(output="/nowhere/x"), ["/nowhere/x"]), (calibrate(output="/"), ["regular"]), (calibrate(output="/dev/null"), ["regular"]),
+    (calibrate(output=""), ["empty"]), (calibrate(profile=sys.argv[1]), ["byte"]),
     (with_options(["redistribute"], {**MOVE, "--shape": None}, input="/nowhere/x.npy", output="/tmp"), ["/nowhere/x.npy"]),
     (with_options(["redistribute"], {**MOVE, "--shape": None}, input="x.npy", output="/dev/null"), ["/dev/null"]),
 ]
@@ -112,7 +122,8 @@ for arguments, mentions in USAGE:
     tool.refuses(2, arguments, mentions)
 for arguments, mentions in REFUSED:
     tool.refuses(1, arguments, mentions)
-tool.case("there are commands", lambda: harness.different("commands", {"info", "layout", "redistribute", "bench redistribute", "bench dispatch"}
+tool.case("there are commands", lambda: harness.different("commands", {"info", "layout", "redistribute", "bench redistribute", "bench dispatch",
+                                                                       "bench calibrate"}
                                                           - set(commands()), set()))
 for name in commands():
     tool.case(f"{name} --help has examples", help_of, name)

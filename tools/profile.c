@@ -1,0 +1,34 @@
+#include "profile.h"
+
+#include "command.h"
+#include "file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int profile_read(const char *path, tsr_cost_profile *out)
+{
+    *out = tsr_cost_default();
+    if (path == NULL)
+        return EXIT_DONE;
+    char *text;
+    int status = file_read_text("--profile", path, &text);
+    if (status != EXIT_DONE)
+        return status;
+    if (tsr_cost_parse(text, out) != TSR_OK)
+        status = complain(EXIT_USAGE, "--profile %s: %s", path, tsr_status_message());
+    free(text);
+    return status;
+}
+
+int profile_write(const char *path, const char *comment, const tsr_cost_profile *profile)
+{
+    char line[PROFILE_TEXT_BYTES], *text;
+    tsr_cost_print(profile, line, sizeof line);
+    const int bytes = asprintf(&text, "# %s\n%s\n", comment, line);
+    if (bytes < 0)
+        return complain(EXIT_REFUSED, "there is no memory for the profile");
+    const int status = file_replace("--output", path, text, (size_t)bytes);
+    free(text);
+    return status;
+}
