@@ -3,27 +3,32 @@
 #define TSR_REDISTRIBUTE_BUILD_H
 
 #include "redistribute/homes.h"
-#include "redistribute/overlap.h"
 #include "redistribute/plan.h"
+#include "redistribute/reach.h"
 
-/** A walk over all regions between this rank's shard and the pieces of the other layout: an odometer over one group per tensor dim. */
+/** One region, and a walk over all regions between this rank's shard and the pieces of the other layout: an odometer over one group per
+ * tensor dim. */
 typedef struct tsr_regions {
     const tsr_layout *far;
-    tsr_overlap dims[TSR_MAX_DIMS];
-    size_t group[TSR_MAX_DIMS];  /**< the current one of each dim */
-    int64_t shape[TSR_MAX_DIMS]; /**< of the current region */
     bool near_is_source;
+    const tsr_segment *segments[TSR_MAX_DIMS]; /**< of the current region, by tensor dim */
+    size_t counts[TSR_MAX_DIMS];
+    int64_t shape[TSR_MAX_DIMS];
+
+    tsr_overlap dims[TSR_MAX_DIMS]; /**< of the walk */
+    size_t group[TSR_MAX_DIMS];     /**< the current one of each dim */
     bool done;
 } tsr_regions;
+
+/** Makes the region that a built reach, by tensor dim, shares with the piece at `coordinate` the current one; no walk goes on from there.
+ */
+void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate);
 
 /** Starts a walk at the first region; `regions` is freed with tsr_regions_free(), also after an error. */
 tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
                              bool near_is_source);
 void tsr_regions_next(tsr_regions *regions);
 void tsr_regions_free(tsr_regions *regions);
-
-/** What home number `home` of `count` reduces of the current region: a part, or all of it where every owner reduces for itself. */
-tsr_part tsr_regions_part(const tsr_regions *regions, const tsr_problem *problem, int64_t home, int64_t count);
 
 /** Writes the far coordinates of the mesh dims that cut tensor dims; leaves the others alone. */
 void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate);
@@ -35,6 +40,9 @@ tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const 
 /** Adds `times` * `elements` to a total of what crosses ranks. TSR_ERROR_ARGUMENT: more than 2^61 bytes, so that sums of two totals,
  * rounded up for staging, do not overflow. */
 tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, int64_t times);
+
+/** Makes room for so many more boxes and transfers, where they are known beforehand. */
+tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_t boxes, size_t count);
 
 tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const tsr_transfer *transfer);
 

@@ -89,6 +89,42 @@ int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64
     return homes->listed ? homes->ranks[home] : rank_of(homes, problem, home);
 }
 
+int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, int64_t rank, const int64_t *dst)
+{
+    int64_t number = 0;
+    if (homes->listed) {
+        while (number < homes->count && homes->ranks[number] != rank)
+            number++;
+        return number < homes->count ? number : -1;
+    }
+    for (int i = 0; i < problem->dst.ndim; i++) {
+        if (homes->varies[i])
+            number = number * problem->dst.shape[i] + dst[i];
+        else if (homes->coordinate[i] != dst[i])
+            return -1;
+    }
+    return number;
+}
+
+/* On one mesh a home takes the copy on its own free dims, so that those are given; elsewhere replicas take turns. */
+int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t index)
+{
+    if (!problem->same_mesh)
+        return index * problem->replicas + tsr_side_encode(&problem->src, TSR_ROLE_FREE, src);
+    int64_t number = 0, weight = 1;
+    for (int i = problem->dst.ndim - 1; i >= 0; i--) {
+        if (!homes->varies[i])
+            continue;
+        const int twin = problem->dst.twin[i];
+        const bool given = twin >= 0 && problem->src.roles[twin] == TSR_ROLE_FREE;
+        const int64_t size = problem->dst.shape[i];
+        number += weight * (given ? src[twin] : index % size);
+        index /= given ? 1 : size;
+        weight *= size;
+    }
+    return index > 0 ? homes->count : number;
+}
+
 /* The home's own copy where it has one; on one mesh the copy on its own free dims, else replicas take turns. */
 void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
                            int64_t *contributor)
@@ -111,22 +147,34 @@ static int64_t part_unit(bool innermost, int64_t length, size_t element_bytes, i
     return innermost && length / line >= 4 * count ? line : 1;
 }
 
-tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, int64_t home, int64_t count)
+tsr_sharing tsr_homes_share(const tsr_homes *homes, const tsr_problem *problem, const int64_t *shape)
 {
+    const tsr_layout *layout = problem->src.layout;
+    if (problem->each)
+        return (tsr_sharing){.dim = -1, .busy = homes->count};
     int best = -1;
     double best_share = 2;
-    for (int dim = 0; dim < ndim; dim++) {
-        const double share = (double)tsr_ceil_div(shape[dim], count) / (double)shape[dim];
+    for (int dim = 0; dim < layout->ndim; dim++) {
+        const double share = (double)tsr_ceil_div(shape[dim], homes->count) / (double)shape[dim];
         if (share < best_share) {
             best = dim;
             best_share = share;
         }
     }
     if (best < 0)
-        return (tsr_part){-1, 0, home == 0};
-    const tsr_cut cut = {
-        .parts = count, .balanced = 1, .interleave = 1, .unit = part_unit(best == ndim - 1, shape[best], element_bytes, count)};
-    const int64_t size = tsr_cut_size(&cut, shape[best], home);
-    const int64_t begin = size > 0 ? tsr_cut_position(&cut, shape[best], home, 0).begin : 0;
-    return (tsr_part){best, begin, begin + size};
+        return (tsr_sharing){.dim = -1, .busy = 1};
+    const int64_t unit = part_unit(best == layout->ndim - 1, shape[best], layout->element_bytes, homes->count);
+    return (tsr_sharing){.dim = best,
+                         .length = shape[best],
+                         .cut = {.parts = homes->count, .balanced = 1, .interleave = 1, .unit = unit},
+                         .busy = tsr_min_i64(homes->count, tsr_ceil_div(shape[best], unit))};
+}
+
+tsr_part tsr_sharing_part(const tsr_sharing *sharing, int64_t home)
+{
+    if (sharing->dim < 0)
+        return (tsr_part){-1, 0, home < sharing->busy};
+    const int64_t size = tsr_cut_size(&sharing->cut, sharing->length, home);
+    const int64_t begin = size > 0 ? tsr_cut_position(&sharing->cut, sharing->length, home, 0).begin : 0;
+    return (tsr_part){sharing->dim, begin, begin + size};
 }

@@ -33,9 +33,18 @@ void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 /** The rank of home number `home`. */
 int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home);
 
+/** The number of the home that this rank, at `dst` in the destination's mesh, is; -1 if it is none. */
+int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, int64_t rank, const int64_t *dst);
+
 /** The source coordinate that contributes term `term` (row-major over the reduced dims) to what home number `home` reduces. */
 void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
                            int64_t *contributor);
+
+/**
+ * The homes to which the rank at source coordinate `src` contributes its term are among tsr_homes_served(.., 0), (.., 1), .., ascending;
+ * homes->count or more: there are no others.
+ */
+int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t index);
 
 /** A home's part of a region: positions [begin, end) along `dim`, everything along the others. */
 typedef struct tsr_part {
@@ -43,10 +52,15 @@ typedef struct tsr_part {
     int64_t begin, end;
 } tsr_part;
 
-/** All of a region. */
-#define TSR_PART_ALL ((tsr_part){-1, 0, 1})
+/** How homes share a region: in parts along the dim that divides most evenly, the outermost of equals, or each has all of it. */
+typedef struct tsr_sharing {
+    int dim; /**< -1: it is not cut */
+    int64_t length;
+    tsr_cut cut;
+    int64_t busy; /**< homes from this number on have nothing to do */
+} tsr_sharing;
 
-/** Part `home` of `count` of a region of this shape; the cut falls along the dim that divides most evenly, the outermost of equals. */
-tsr_part tsr_homes_part(int ndim, const int64_t *shape, size_t element_bytes, int64_t home, int64_t count);
+tsr_sharing tsr_homes_share(const tsr_homes *homes, const tsr_problem *problem, const int64_t *shape);
+tsr_part tsr_sharing_part(const tsr_sharing *sharing, int64_t home);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct tsr_segments {
     int64_t key;
     size_t first, count;
     int64_t length; /**< in all */
-    size_t marked;  /**< by tsr_turn_prepare(): how many groups before this one are marked */
+    size_t marked;  /**< by tsr_reach_mark(): how many groups before this one are marked */
 } tsr_segments;
 
 typedef struct tsr_overlap {

@@ -7,10 +7,14 @@
 #include "redistribute/build.h"
 #include "redistribute/turn.h"
 
-/* The destination keys that need each source piece that this rank meets: by tensor dim and group, built when first asked for. */
+/* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
+ */
 typedef struct needs {
-    tsr_overlap *groups[TSR_MAX_DIMS];
-    bool *built[TSR_MAX_DIMS];
+    tsr_range all, owned;
+    tsr_reach reach[TSR_MAX_DIMS];
+    size_t group[TSR_MAX_DIMS]; /* whose the reach is, counted from 1; 0: nobody's */
+    tsr_overlap *lists[TSR_MAX_DIMS];
+    bool *listed[TSR_MAX_DIMS];
 } needs;
 
 typedef struct receiver {
@@ -25,12 +29,15 @@ typedef struct receiver {
 static tsr_status prepare_needs(receiver *r)
 {
     for (int dim = 0; dim < r->item->dst->ndim; dim++) {
+        tsr_reach_init(&r->needs.reach[dim], r->item->src, r->item->dst, dim);
+        if (!r->needs.reach[dim].listed)
+            continue;
         const size_t count = r->regions.dims[dim].group_count;
         void *memory;
         TSR_TRY(tsr_allocate_array(r->item->context, count, sizeof(tsr_overlap), &memory));
-        r->needs.groups[dim] = memory;
+        r->needs.lists[dim] = memory;
         TSR_TRY(tsr_allocate_array(r->item->context, count, sizeof(bool), &memory));
-        r->needs.built[dim] = memory;
+        r->needs.listed[dim] = memory;
     }
     return TSR_OK;
 }
@@ -38,23 +45,46 @@ static tsr_status prepare_needs(receiver *r)
 static void free_needs(receiver *r)
 {
     for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
-        for (size_t g = 0; r->needs.built[dim] && g < r->regions.dims[dim].group_count; g++)
-            tsr_overlap_free(&r->needs.groups[dim][g], r->item->context);
-        tsr_release(r->item->context, r->needs.groups[dim]);
-        tsr_release(r->item->context, r->needs.built[dim]);
+        for (size_t g = 0; r->needs.listed[dim] && g < r->regions.dims[dim].group_count; g++)
+            tsr_overlap_free(&r->needs.lists[dim][g], r->item->context);
+        tsr_release(r->item->context, r->needs.lists[dim]);
+        tsr_release(r->item->context, r->needs.listed[dim]);
     }
 }
 
-static tsr_status find_needs(receiver *r, const tsr_overlap **dims)
+/* What was listed before is put back. */
+static tsr_status enter_group(receiver *r, int dim)
 {
-    for (int dim = 0; dim < r->item->dst->ndim; dim++) {
-        const size_t g = r->regions.group[dim];
-        if (!r->needs.built[dim][g])
-            TSR_TRY(tsr_overlap_build(&r->needs.groups[dim][g], r->item->src, r->src, r->item->dst, dim));
-        r->needs.built[dim][g] = true;
-        tsr_turn_prepare(r->problem, r->src, dim, &r->needs.groups[dim][g]);
-        dims[dim] = &r->needs.groups[dim][g];
+    needs *n = &r->needs;
+    const size_t g = r->regions.group[dim];
+    if (n->group[dim] == g + 1)
+        return TSR_OK;
+    n->group[dim] = g + 1;
+    const bool found = n->reach[dim].listed && n->listed[dim][g];
+    n->reach[dim].overlap = found ? n->lists[dim][g] : (tsr_overlap){0};
+    if (found)
+        return TSR_OK;
+    const tsr_status status = tsr_reach_build(&n->reach[dim], r->item->src, r->src, &n->all);
+    if (n->reach[dim].listed) {
+        n->lists[dim][g] = n->reach[dim].overlap;
+        n->listed[dim][g] = true;
     }
+    return status;
+}
+
+static tsr_status find_turn(receiver *r, int64_t *turn)
+{
+    needs *n = &r->needs;
+    tsr_turns turns = {.problem = r->problem, .reach = n->reach, .leaves_out = r->problem->same_mesh};
+    tsr_turn_ranges(r->problem, r->src, &turns.all, &turns.owned);
+    n->all = turns.all;
+    for (int dim = 0; dim < r->item->dst->ndim; dim++) {
+        TSR_TRY(enter_group(r, dim));
+        if (turns.leaves_out)
+            tsr_reach_mark(&n->reach[dim], &turns.owned);
+    }
+    tsr_turns_begin(&turns);
+    *turn = tsr_turns_of(&turns, r->item->dst_coordinate);
     return TSR_OK;
 }
 
@@ -71,26 +101,50 @@ static tsr_status pick_source(receiver *r, int64_t *peer)
         *peer = item->rank;
         return TSR_OK;
     }
-    int64_t replica = 0;
-    if (r->problem->replicas > 1) {
-        const tsr_overlap *dims[TSR_MAX_DIMS];
-        TSR_TRY(find_needs(r, dims));
-        const tsr_piece piece = {r->src, dims};
-        replica = tsr_turn(r->problem, &piece, item->dst_coordinate) % r->problem->replicas;
-    }
-    tsr_side_decode(&r->problem->src, TSR_ROLE_FREE, replica, r->src);
+    int64_t turn = 0;
+    if (r->problem->replicas > 1)
+        TSR_TRY(find_turn(r, &turn));
+    tsr_side_decode(&r->problem->src, TSR_ROLE_FREE, turn % r->problem->replicas, r->src);
     *peer = tsr_mesh_rank(item->src->mesh, r->src);
     return TSR_OK;
 }
 
 static tsr_status add_move(receiver *r)
 {
-    if (r->problem->shortcut && !has_own(r))
-        return TSR_OK;
     tsr_transfer move = {0};
     TSR_TRY(pick_source(r, &move.peer));
     TSR_TRY(tsr_regions_append(&r->regions, r->item, NULL, &move.first_box, &move.box_count, &move.elements));
     return tsr_transfers_append(&r->item->moves, r->item, &move);
+}
+
+/* The shortcut to Partial: of all regions, the one with this rank's own source. */
+static tsr_status keep_own(receiver *r)
+{
+    const tsr_item *item = r->item;
+    tsr_range own = {0};
+    for (int m = 0; m < item->src->mesh_ndim; m++) {
+        own.begin[m] = item->src_coordinate[m];
+        own.end[m] = own.begin[m] + 1;
+    }
+    tsr_reach reach[TSR_MAX_DIMS];
+    tsr_status status = TSR_OK;
+    bool nothing = false;
+    for (int dim = 0; dim < item->dst->ndim; dim++)
+        tsr_reach_init(&reach[dim], item->dst, item->src, dim);
+    for (int dim = 0; dim < item->dst->ndim && status == TSR_OK; dim++) {
+        status = tsr_reach_build(&reach[dim], item->dst, item->dst_coordinate, &own);
+        nothing |= status == TSR_OK && tsr_reach_count(&reach[dim], &own, false) == 0;
+    }
+    if (status == TSR_OK && !nothing) {
+        tsr_transfer kept = {.peer = item->rank};
+        tsr_regions_set(&r->regions, reach, item->src_coordinate);
+        status = tsr_regions_append(&r->regions, r->item, NULL, &kept.first_box, &kept.box_count, &kept.elements);
+        if (status == TSR_OK)
+            status = tsr_transfers_append(&r->item->moves, r->item, &kept);
+    }
+    for (int dim = 0; dim < item->dst->ndim; dim++)
+        tsr_reach_free(&reach[dim], item->context);
+    return status;
 }
 
 /* `remote`: how many of them are other ranks. */
@@ -162,30 +216,45 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     return give(item, &reduction);
 }
 
+/* Another home's part, given once it is reduced. */
+static tsr_status add_given(receiver *r, int64_t home, const tsr_part *part)
+{
+    tsr_transfer gift = {.peer = tsr_homes_rank(&r->homes, r->problem, home)};
+    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift.first_box, &gift.box_count, &gift.elements));
+    return tsr_transfers_append(&r->item->given, r->item, &gift);
+}
+
 static tsr_status add_shared(receiver *r)
 {
-    tsr_item *item = r->item;
+    const tsr_item *item = r->item;
     TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, item->dst_coordinate));
-    for (int64_t home = 0; home < r->homes.count; home++) {
-        const int64_t rank = tsr_homes_rank(&r->homes, r->problem, home);
-        if (r->problem->each && rank != item->rank)
-            continue;
-        const tsr_part part = tsr_regions_part(&r->regions, r->problem, home, r->homes.count);
-        if (rank == item->rank) {
-            TSR_TRY(add_reduction(r, home, &part));
-            continue;
-        }
-        tsr_transfer gift = {.peer = rank};
-        TSR_TRY(tsr_regions_append(&r->regions, item, &part, &gift.first_box, &gift.box_count, &gift.elements));
-        TSR_TRY(tsr_transfers_append(&item->given, item, &gift));
+    const int64_t own = tsr_homes_number(&r->homes, r->problem, item->rank, item->dst_coordinate);
+    const tsr_sharing sharing = tsr_homes_share(&r->homes, r->problem, r->regions.shape);
+    const bool each = r->problem->each;
+    for (int64_t home = each ? own : 0; home >= 0 && home < (each ? own + 1 : sharing.busy); home++) {
+        const tsr_part part = tsr_sharing_part(&sharing, home);
+        TSR_TRY(home == own ? add_reduction(r, home, &part) : add_given(r, home, &part));
     }
     return TSR_OK;
+}
+
+/* Boxes and moves of all regions. */
+static tsr_status reserve_moves(receiver *r)
+{
+    size_t boxes = 1, regions = 1;
+    for (int dim = 0; dim < r->item->dst->ndim; dim++) {
+        boxes *= r->regions.dims[dim].segment_count;
+        regions *= r->regions.dims[dim].group_count;
+    }
+    return tsr_transfers_reserve(&r->item->moves, r->item, boxes, regions);
 }
 
 static tsr_status walk(receiver *r)
 {
     tsr_item *item = r->item;
     TSR_TRY(tsr_regions_begin(&r->regions, item->dst, item->dst_coordinate, item->src, false));
+    if (!r->problem->reduces)
+        TSR_TRY(reserve_moves(r));
     if (r->problem->replicas > 1 && !r->problem->reduces)
         TSR_TRY(prepare_needs(r));
     for (int i = 0; i < r->problem->src.ndim; i++)
@@ -207,7 +276,7 @@ tsr_status tsr_build_receives(tsr_item *item)
         return TSR_OK;
     receiver r = {.item = item, .problem = &item->problem};
     r.regions.far = item->src;
-    const tsr_status status = walk(&r);
+    const tsr_status status = item->problem.shortcut ? keep_own(&r) : walk(&r);
     free_needs(&r);
     tsr_homes_free(&r.homes, item->context);
     tsr_regions_free(&r.regions);

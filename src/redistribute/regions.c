@@ -4,10 +4,23 @@
 #include "base/memory.h"
 #include "redistribute/build.h"
 
-static void measure(tsr_regions *regions)
+/* Makes the current group along `dim` part of the current region. */
+static void enter(tsr_regions *regions, int dim)
 {
-    for (int dim = 0; dim < regions->far->ndim; dim++)
-        regions->shape[dim] = regions->dims[dim].groups[regions->group[dim]].length;
+    const tsr_overlap *overlap = &regions->dims[dim];
+    const tsr_segments *group = &overlap->groups[regions->group[dim]];
+    regions->segments[dim] = overlap->segments + group->first;
+    regions->counts[dim] = group->count;
+    regions->shape[dim] = group->length;
+}
+
+void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate)
+{
+    for (int dim = 0; dim < regions->far->ndim; dim++) {
+        const tsr_segments group = tsr_reach_meet(&reach[dim], coordinate, &regions->segments[dim]);
+        regions->counts[dim] = group.count;
+        regions->shape[dim] = group.length;
+    }
 }
 
 tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
@@ -18,34 +31,25 @@ tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const
         TSR_TRY(tsr_overlap_build(&regions->dims[dim], near, coordinate, far, dim));
         regions->done |= regions->dims[dim].group_count == 0;
     }
-    if (!regions->done)
-        measure(regions);
+    for (int dim = 0; dim < near->ndim && !regions->done; dim++)
+        enter(regions, dim);
     return TSR_OK;
 }
 
 void tsr_regions_next(tsr_regions *regions)
 {
-    for (int dim = regions->far->ndim - 1; dim >= 0; dim--) {
-        if (++regions->group[dim] < regions->dims[dim].group_count) {
-            measure(regions);
-            return;
-        }
-        regions->group[dim] = 0;
-    }
     regions->done = true;
+    for (int dim = regions->far->ndim - 1; dim >= 0 && regions->done; dim--) {
+        regions->done = ++regions->group[dim] == regions->dims[dim].group_count;
+        regions->group[dim] = regions->done ? 0 : regions->group[dim];
+        enter(regions, dim);
+    }
 }
 
 void tsr_regions_free(tsr_regions *regions)
 {
     for (int dim = 0; dim < TSR_MAX_DIMS; dim++)
         tsr_overlap_free(&regions->dims[dim], regions->far->context);
-}
-
-tsr_part tsr_regions_part(const tsr_regions *regions, const tsr_problem *problem, int64_t home, int64_t count)
-{
-    if (problem->each)
-        return TSR_PART_ALL;
-    return tsr_homes_part(regions->far->ndim, regions->shape, regions->far->element_bytes, home, count);
 }
 
 void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
@@ -63,9 +67,7 @@ typedef struct axis {
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
 {
-    const tsr_overlap *overlap = &regions->dims[dim];
-    const tsr_segments *group = &overlap->groups[regions->group[dim]];
-    axis a = {overlap->segments + group->first, group->count, 0, 0, group->length, 0};
+    axis a = {regions->segments[dim], regions->counts[dim], 0, 0, regions->shape[dim], 0};
     if (part && part->dim == dim) {
         a.begin = part->begin;
         a.end = part->end;
@@ -151,6 +153,19 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
                               (long long)item->rank);
     *total = sum;
     return TSR_OK;
+}
+
+tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_t boxes, size_t count)
+{
+    void *memory = item->boxes;
+    const size_t numbers = 3 * (size_t)item->src->ndim;
+    tsr_status status = tsr_reserve(item->context, &memory, &item->box_capacity, (item->box_count + boxes) * numbers, sizeof(int64_t));
+    item->boxes = memory;
+    TSR_TRY(status);
+    memory = transfers->at;
+    status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
+    transfers->at = memory;
+    return status;
 }
 
 tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const tsr_transfer *transfer)

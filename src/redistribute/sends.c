@@ -1,5 +1,6 @@
 #include <tessera/sys/status.h>
 
+#include "base/checked.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
 #include "redistribute/turn.h"
@@ -7,78 +8,112 @@
 typedef struct sender {
     tsr_item *item;
     const tsr_problem *problem;
-    tsr_regions regions;
+    tsr_reach reach[TSR_MAX_DIMS]; /* of this rank's piece, by tensor dim */
+    tsr_turns turns;               /* over those who need some of it */
+    tsr_regions region;
     tsr_homes homes;
-    int64_t replica;           /* which copy of its piece this rank is */
-    int64_t dst[TSR_MAX_DIMS]; /* the destination coordinate of the current region's piece */
 } sender;
 
 static tsr_status add_send(sender *s, int64_t peer, const tsr_part *part)
 {
     tsr_transfer send = {.peer = peer};
-    TSR_TRY(tsr_regions_append(&s->regions, s->item, part, &send.first_box, &send.box_count, &send.elements));
+    TSR_TRY(tsr_regions_append(&s->region, s->item, part, &send.first_box, &send.box_count, &send.elements));
     return tsr_transfers_append(&s->item->sends, s->item, &send);
 }
 
-/* True if the receiver takes the region from this rank. */
-static bool serves(const sender *s, int64_t peer)
+static bool is_owner(const sender *s, int64_t peer)
 {
-    const tsr_item *item = s->item;
     int64_t own[TSR_MAX_DIMS];
-    if (peer == item->rank || (tsr_mesh_locate(item->src->mesh, peer, own) && tsr_problem_holds(s->problem, own, item->src_coordinate)))
-        return false;
-    if (s->problem->replicas == 1)
-        return true;
-    const tsr_overlap *dims[TSR_MAX_DIMS];
-    for (int dim = 0; dim < item->src->ndim; dim++)
-        dims[dim] = &s->regions.dims[dim];
-    const tsr_piece piece = {item->src_coordinate, dims};
-    return tsr_turn(s->problem, &piece, s->dst) % s->problem->replicas == s->replica;
+    return tsr_mesh_locate(s->item->src->mesh, peer, own) && tsr_problem_holds(s->problem, own, s->item->src_coordinate);
 }
 
+/* Every k-th of the receivers takes from this replica. Between two meshes owners have a turn too, and let it pass. */
 static tsr_status add_moves(sender *s)
 {
-    const int64_t receivers = tsr_side_count(&s->problem->dst, TSR_ROLE_FREE);
-    for (int64_t i = 0; i < receivers; i++) {
-        tsr_side_decode(&s->problem->dst, TSR_ROLE_FREE, i, s->dst);
-        const int64_t peer = tsr_mesh_rank(s->item->dst->mesh, s->dst);
-        if (serves(s, peer))
-            TSR_TRY(add_send(s, peer, NULL));
+    const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate), step = s->problem->replicas;
+    if (replica < s->turns.count) {
+        const size_t most = (size_t)tsr_ceil_div(s->turns.count - replica, step);
+        TSR_TRY(tsr_transfers_reserve(&s->item->sends, s->item, most, most));
+    }
+    for (int64_t turn = replica; turn < s->turns.count; turn += step) {
+        tsr_turns_seek(&s->turns, turn);
+        const int64_t peer = tsr_mesh_rank(s->item->dst->mesh, s->turns.coordinate);
+        if (!s->problem->same_mesh && is_owner(s, peer))
+            continue;
+        tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
+        TSR_TRY(add_send(s, peer, NULL));
+    }
+    return TSR_OK;
+}
+
+/* To the homes of the current region that take this rank's term from it. */
+static tsr_status add_terms(sender *s)
+{
+    const tsr_item *item = s->item;
+    const int64_t term = tsr_side_encode(&s->problem->src, TSR_ROLE_REDUCED, item->src_coordinate);
+    const tsr_sharing sharing = tsr_homes_share(&s->homes, s->problem, s->region.shape);
+    int64_t home;
+    for (int64_t i = 0; (home = tsr_homes_served(&s->homes, s->problem, item->src_coordinate, i)) < sharing.busy; i++) {
+        const int64_t peer = tsr_homes_rank(&s->homes, s->problem, home);
+        int64_t contributor[TSR_MAX_DIMS];
+        tsr_homes_contributor(&s->homes, s->problem, item->src_coordinate, home, term, contributor);
+        if (peer == item->rank || tsr_mesh_rank(item->src->mesh, contributor) != item->rank)
+            continue;
+        const tsr_part part = tsr_sharing_part(&sharing, home);
+        TSR_TRY(add_send(s, peer, &part));
     }
     return TSR_OK;
 }
 
 static tsr_status add_contributions(sender *s)
 {
-    tsr_item *item = s->item;
-    TSR_TRY(tsr_homes_find(&s->homes, s->problem, item->src_coordinate, s->dst));
-    const int64_t term = tsr_side_encode(&s->problem->src, TSR_ROLE_REDUCED, item->src_coordinate);
-    for (int64_t home = 0; home < s->homes.count; home++) {
-        const int64_t peer = tsr_homes_rank(&s->homes, s->problem, home);
-        int64_t contributor[TSR_MAX_DIMS];
-        tsr_homes_contributor(&s->homes, s->problem, item->src_coordinate, home, term, contributor);
-        if (peer == item->rank || tsr_mesh_rank(item->src->mesh, contributor) != item->rank)
-            continue;
-        const tsr_part part = tsr_regions_part(&s->regions, s->problem, home, s->homes.count);
-        TSR_TRY(add_send(s, peer, &part));
+    /* Between two meshes replica r serves homes r, r + k, ..; no region has more homes than owners. */
+    if (!s->problem->same_mesh &&
+        tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate) >= tsr_side_count(&s->problem->dst, TSR_ROLE_FREE))
+        return TSR_OK;
+    for (int64_t region = 0; region < s->turns.count; region++) {
+        tsr_turns_seek(&s->turns, region);
+        tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
+        TSR_TRY(tsr_homes_find(&s->homes, s->problem, s->item->src_coordinate, s->turns.coordinate));
+        TSR_TRY(add_terms(s));
     }
     return TSR_OK;
 }
 
-static tsr_status walk(sender *s)
+/* One coordinate for each destination piece with a home that may take from this rank: on one mesh, those where the home's own coordinates
+ * on the source's free dims are this rank's. Empty where there is none. */
+static void range_of_pieces(const sender *s, tsr_range *range)
+{
+    const tsr_problem *problem = s->problem;
+    for (int m = 0; m < problem->dst.ndim; m++) {
+        const int twin = problem->dst.twin[m];
+        const bool given = twin >= 0 && problem->src.roles[twin] == TSR_ROLE_FREE;
+        const int64_t own = twin >= 0 ? s->item->src_coordinate[twin] : 0;
+        if (problem->dst.roles[m] == TSR_ROLE_CUT && given)
+            range->begin[m] = own;
+        if (problem->dst.roles[m] != TSR_ROLE_CUT && problem->dst.roles[m] != TSR_ROLE_KEPT)
+            range->end[m] = problem->dst.roles[m] == TSR_ROLE_ZERO && given && own != 0 ? 0 : 1;
+        else if (given)
+            range->end[m] = own + 1;
+    }
+}
+
+static tsr_status count_receivers(sender *s)
 {
     tsr_item *item = s->item;
-    TSR_TRY(tsr_regions_begin(&s->regions, item->src, item->src_coordinate, item->dst, true));
-    for (int dim = 0; s->problem->replicas > 1 && dim < item->src->ndim; dim++)
-        tsr_turn_prepare(s->problem, item->src_coordinate, dim, &s->regions.dims[dim]);
-    s->replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, item->src_coordinate);
-    for (int i = 0; i < s->problem->dst.ndim; i++)
-        if (s->problem->dst.roles[i] == TSR_ROLE_KEPT)
-            s->dst[i] = item->src_coordinate[s->problem->dst.twin[i]];
-    for (; !s->regions.done; tsr_regions_next(&s->regions)) {
-        tsr_regions_far(&s->regions, s->dst);
-        TSR_TRY(s->problem->reduces ? add_contributions(s) : add_moves(s));
+    s->turns.problem = s->problem;
+    s->turns.reach = s->reach;
+    s->turns.leaves_out = s->problem->same_mesh && !s->problem->reduces;
+    tsr_turn_ranges(s->problem, item->src_coordinate, &s->turns.all, &s->turns.owned);
+    if (s->problem->reduces)
+        range_of_pieces(s, &s->turns.all);
+    for (int dim = 0; dim < item->src->ndim; dim++) {
+        tsr_reach_init(&s->reach[dim], item->src, item->dst, dim);
+        TSR_TRY(tsr_reach_build(&s->reach[dim], item->src, item->src_coordinate, &s->turns.all));
+        if (s->turns.leaves_out)
+            tsr_reach_mark(&s->reach[dim], &s->turns.owned);
     }
+    tsr_turns_begin(&s->turns);
     return TSR_OK;
 }
 
@@ -86,10 +121,12 @@ tsr_status tsr_build_sends(tsr_item *item)
 {
     if (!item->in_src || item->problem.local)
         return TSR_OK;
-    sender s = {.item = item, .problem = &item->problem};
-    s.regions.far = item->dst;
-    const tsr_status status = walk(&s);
+    sender s = {.item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}};
+    tsr_status status = count_receivers(&s);
+    if (status == TSR_OK)
+        status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);
     tsr_homes_free(&s.homes, item->context);
-    tsr_regions_free(&s.regions);
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        tsr_reach_free(&s.reach[dim], item->context);
     return status;
 }

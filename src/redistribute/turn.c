@@ -1,143 +1,186 @@
 #include "redistribute/turn.h"
 
-/* What a destination coordinate must be on each mesh dim to be counted: -1 is anything. Owners are counted with the source's cuts fixed. */
-typedef struct filter {
-    bool owners; /* these are counted, else all */
-    int64_t fixed[TSR_MAX_DIMS];
-} filter;
+#include "base/checked.h"
 
-/* The first group whose key is not below `key`. */
-static size_t find_group(const tsr_overlap *overlap, int64_t key)
+enum { ALL, OWNED };
+
+static void narrow(tsr_range *range, int mesh_dim, int64_t begin, int64_t end)
 {
-    size_t low = 0, high = overlap->group_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (overlap->groups[middle].key < key)
-            low = middle + 1;
-        else
+    range->begin[mesh_dim] = tsr_max_i64(range->begin[mesh_dim], begin);
+    range->end[mesh_dim] = tsr_min_i64(range->end[mesh_dim], end);
+}
+
+void tsr_turn_ranges(const tsr_problem *problem, const int64_t *src, tsr_range *all, tsr_range *owned)
+{
+    *all = (tsr_range){0};
+    for (int m = 0; m < problem->dst.ndim; m++) {
+        const tsr_role role = problem->dst.roles[m];
+        const int64_t kept = role == TSR_ROLE_KEPT ? src[problem->dst.twin[m]] : 0;
+        all->begin[m] = kept;
+        all->end[m] = role == TSR_ROLE_KEPT || role == TSR_ROLE_ZERO ? kept + 1 : problem->dst.shape[m];
+    }
+    *owned = *all;
+    for (int m = 0; m < problem->dst.ndim; m++) {
+        const int twin = problem->dst.twin[m];
+        if (twin >= 0 && problem->src.roles[twin] == TSR_ROLE_CUT)
+            narrow(owned, m, src[twin], src[twin] + 1);
+    }
+}
+
+/* The tensor dim that a mesh dim of the destination cuts, or the number behind all of them. */
+static int factor_of(const tsr_problem *problem, int mesh_dim)
+{
+    return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim : problem->dst.layout->ndim;
+}
+
+static int64_t count_uncut(const tsr_problem *problem, const tsr_range *range)
+{
+    int64_t count = 1;
+    for (int m = 0; m < problem->dst.ndim; m++)
+        if (problem->dst.roles[m] != TSR_ROLE_CUT)
+            count *= tsr_max_i64(0, range->end[m] - range->begin[m]);
+    return count;
+}
+
+static int64_t count_factor(const tsr_turns *turns, int which, int factor)
+{
+    const tsr_range *range = &turns->ranges[which];
+    if (factor == turns->problem->dst.layout->ndim)
+        return count_uncut(turns->problem, range);
+    return tsr_reach_count(&turns->reach[factor], range, which == OWNED);
+}
+
+/* The product of all factors but one. */
+static int64_t others(const tsr_turns *turns, const tsr_ways *ways, int factor)
+{
+    int64_t count = 1;
+    for (int i = 0; i <= turns->problem->dst.layout->ndim; i++)
+        count *= i == factor ? 1 : ways->factors[i];
+    return count;
+}
+
+void tsr_turns_begin(tsr_turns *turns)
+{
+    turns->ranges[ALL] = turns->all;
+    turns->ranges[OWNED] = turns->owned;
+    turns->chosen = 0;
+    int64_t counts[2] = {0};
+    for (int which = ALL; which <= turns->leaves_out; which++) {
+        tsr_ways *ways = &turns->ways[0][which];
+        for (int i = 0; i <= turns->problem->dst.layout->ndim; i++)
+            ways->factors[i] = count_factor(turns, which, i);
+        counts[which] = others(turns, ways, -1);
+    }
+    turns->first[0] = 0;
+    turns->count = turns->size[0] = counts[ALL] - counts[OWNED];
+}
+
+/* The choice on one mesh dim, those before it made. */
+typedef struct choice {
+    tsr_turns *turns;
+    int mesh_dim, factor;
+    int64_t others[2]; /* the product of the factors that it leaves alone */
+} choice;
+
+/* Ways along the factor of the choice, and how many receivers that makes. */
+typedef struct tally {
+    int64_t ways[2], receivers;
+} tally;
+
+static choice choice_begin(tsr_turns *turns, int mesh_dim)
+{
+    choice c = {turns, mesh_dim, factor_of(turns->problem, mesh_dim), {0}};
+    for (int which = ALL; which <= turns->leaves_out; which++)
+        c.others[which] = others(turns, &turns->ways[mesh_dim][which], c.factor);
+    return c;
+}
+
+/* Those whose coordinate is below `end`. */
+static tally count_below(const choice *c, int64_t end)
+{
+    tally t = {0};
+    for (int which = ALL; which <= c->turns->leaves_out; which++) {
+        if (c->others[which] == 0)
+            continue;
+        int64_t *range_end = &c->turns->ranges[which].end[c->mesh_dim];
+        const int64_t whole = *range_end;
+        *range_end = tsr_min_i64(whole, end);
+        t.ways[which] = count_factor(c->turns, which, c->factor);
+        *range_end = whole;
+    }
+    t.receivers = c->others[ALL] * t.ways[ALL] - c->others[OWNED] * t.ways[OWNED];
+    return t;
+}
+
+/* Chooses `at`, given those below it and below the next. */
+static void choose(const choice *c, int64_t at, const tally *below, const tally *next)
+{
+    tsr_turns *turns = c->turns;
+    const int m = c->mesh_dim;
+    turns->coordinate[m] = at;
+    turns->first[m + 1] = turns->first[m] + below->receivers;
+    turns->size[m + 1] = next->receivers - below->receivers;
+    for (int which = ALL; which <= turns->leaves_out; which++) {
+        turns->ways[m + 1][which] = turns->ways[m][which];
+        turns->ways[m + 1][which].factors[c->factor] = next->ways[which] - below->ways[which];
+        narrow(&turns->ranges[which], m, at, at + 1);
+    }
+    turns->chosen = m + 1;
+}
+
+/* Forgets the choices from mesh dim `m` on. */
+static void reconsider(tsr_turns *turns, int m)
+{
+    for (int i = m; i < turns->chosen; i++) {
+        turns->ranges[ALL].begin[i] = turns->all.begin[i];
+        turns->ranges[ALL].end[i] = turns->all.end[i];
+        turns->ranges[OWNED].begin[i] = turns->owned.begin[i];
+        turns->ranges[OWNED].end[i] = turns->owned.end[i];
+    }
+    turns->chosen = m;
+}
+
+/* Chooses the coordinate under which receiver number `wanted` is found. Counts grow evenly most of the time, so that the first guesses are
+ * proportional; halving then bounds their number. */
+static void choose_for(tsr_turns *turns, int m, int64_t wanted)
+{
+    const choice c = choice_begin(turns, m);
+    int64_t low = turns->all.begin[m], high = turns->all.end[m];
+    tally below = {0}, next = {{turns->ways[m][ALL].factors[c.factor], turns->ways[m][OWNED].factors[c.factor]}, turns->size[m]};
+    for (int guess = 0; high - low > 1; guess++) {
+        const int64_t width = high - low;
+        const double share = (double)(wanted - below.receivers) / (double)(next.receivers - below.receivers);
+        const int64_t step = guess < 4 ? (int64_t)(share * (double)width) : width / 2;
+        const int64_t middle = low + tsr_min_i64(tsr_max_i64(step, 1), width - 1);
+        const tally t = count_below(&c, middle);
+        if (t.receivers <= wanted) {
+            low = middle;
+            below = t;
+        } else {
             high = middle;
-    }
-    return low;
-}
-
-/* Where owners are counted, the coordinates of mesh dims that both sides cut are the source piece's. */
-static bool is_fixed(const tsr_problem *problem, int mesh_dim)
-{
-    const int twin = problem->dst.twin[mesh_dim];
-    return twin >= 0 && problem->src.roles[twin] == TSR_ROLE_CUT;
-}
-
-/* Mesh dims from `from` on that cut tensor dim `dim`: true if one of them is fixed where owners are counted. */
-static bool any_fixed(const tsr_problem *problem, int dim, int from)
-{
-    for (int m = from; m < problem->dst.ndim; m++)
-        if (tsr_cuts_dim(problem->dst.layout, m, dim) && is_fixed(problem, m))
-            return true;
-    return false;
-}
-
-static bool needs_marks(const tsr_problem *problem, int dim)
-{
-    for (int m = 0; m < problem->dst.ndim; m++)
-        if (tsr_cuts_dim(problem->dst.layout, m, dim) && !is_fixed(problem, m))
-            return any_fixed(problem, dim, m + 1);
-    return false;
-}
-
-static bool is_owner(const tsr_problem *problem, const int64_t *src, int dim, int64_t key)
-{
-    int64_t candidate[TSR_MAX_DIMS];
-    tsr_cut_unkey(problem->dst.layout, dim, key, candidate);
-    for (int m = 0; m < problem->dst.ndim; m++)
-        if (tsr_cuts_dim(problem->dst.layout, m, dim) && is_fixed(problem, m) && candidate[m] != src[problem->dst.twin[m]])
-            return false;
-    return true;
-}
-
-void tsr_turn_prepare(const tsr_problem *problem, const int64_t *src, int dim, tsr_overlap *overlap)
-{
-    if (!needs_marks(problem, dim))
-        return;
-    overlap->marked = 0;
-    for (size_t g = 0; g < overlap->group_count; g++) {
-        overlap->groups[g].marked = overlap->marked;
-        overlap->marked += is_owner(problem, src, dim, overlap->groups[g].key);
-    }
-}
-
-static int64_t count_marked(const tsr_overlap *overlap, size_t first, size_t end)
-{
-    if (first == overlap->group_count)
-        return 0;
-    const size_t before = overlap->groups[first].marked;
-    return (int64_t)((end == overlap->group_count ? overlap->marked : overlap->groups[end].marked) - before);
-}
-
-/* The keys whose coordinates come before the receiver's with the first difference at mesh dim `at`. Keys are row-major and sorted, so they
- * are a range, and counting it takes two searches; where the filter fixes a coordinate behind one that is free, it is the marked ones that
- * count. */
-static int64_t count_keys(const tsr_problem *problem, const tsr_piece *piece, int dim, const int64_t *receiver, int at, const filter *f)
-{
-    const tsr_layout *layout = problem->dst.layout;
-    const tsr_overlap *overlap = piece->dims[dim];
-    int64_t begin = 0, span = tsr_cut_keys(layout, dim);
-    for (int m = 0; m < layout->mesh_ndim; m++) {
-        if (!tsr_cuts_dim(layout, m, dim))
-            continue;
-        const int64_t fixed = f->fixed[m], each = span / problem->dst.shape[m];
-        if ((m < at && fixed >= 0 && fixed != receiver[m]) || (m == at && fixed >= receiver[m]))
-            return 0;
-        if (m < at || fixed >= 0) {
-            begin += each * (m < at ? receiver[m] : fixed);
-            span = each;
-            continue;
+            next = t;
         }
-        span = m == at ? each * receiver[m] : span;
-        if (f->owners && any_fixed(problem, dim, m + 1))
-            return count_marked(overlap, find_group(overlap, begin), find_group(overlap, begin + span));
-        break;
     }
-    return (int64_t)(find_group(overlap, begin + span) - find_group(overlap, begin));
+    choose(&c, low, &below, &next);
 }
 
-/* Mesh dims that cut nothing: a free one may have any coordinate, a kept one only the receiver's, a new sum or prod only 0. */
-static int64_t count_uncut(const tsr_problem *problem, int m, const int64_t *receiver, int at, const filter *f)
+void tsr_turns_seek(tsr_turns *turns, int64_t turn)
 {
-    if (m < at)
-        return f->fixed[m] < 0 || f->fixed[m] == receiver[m];
-    if (problem->dst.roles[m] != TSR_ROLE_FREE)
-        return m > at && (f->fixed[m] < 0 || f->fixed[m] == receiver[m]);
-    if (f->fixed[m] >= 0)
-        return m > at || f->fixed[m] < receiver[m];
-    return m > at ? problem->dst.shape[m] : receiver[m];
+    int m = turns->chosen;
+    while (turn < turns->first[m] || turn >= turns->first[m] + turns->size[m])
+        m--;
+    reconsider(turns, m);
+    for (; m < turns->problem->dst.ndim; m++)
+        choose_for(turns, m, turn - turns->first[m]);
 }
 
-static int64_t count_before(const tsr_problem *problem, const tsr_piece *piece, const int64_t *receiver, const filter *f)
+int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
 {
-    int64_t before = 0;
-    for (int at = 0; at < problem->dst.ndim; at++) {
-        int64_t count = 1;
-        for (int m = 0; m < problem->dst.ndim && count > 0; m++)
-            if (problem->dst.roles[m] != TSR_ROLE_CUT)
-                count *= count_uncut(problem, m, receiver, at, f);
-        for (int dim = 0; dim < problem->dst.layout->ndim && count > 0; dim++)
-            count *= count_keys(problem, piece, dim, receiver, at, f);
-        before += count;
+    reconsider(turns, 0);
+    for (int m = 0; m < turns->problem->dst.ndim; m++) {
+        const choice c = choice_begin(turns, m);
+        const tally below = count_below(&c, receiver[m]), next = count_below(&c, receiver[m] + 1);
+        choose(&c, receiver[m], &below, &next);
     }
-    return before;
-}
-
-int64_t tsr_turn(const tsr_problem *problem, const tsr_piece *piece, const int64_t *receiver)
-{
-    filter f = {.owners = false};
-    for (int m = 0; m < TSR_MAX_DIMS; m++)
-        f.fixed[m] = -1;
-    const int64_t all = count_before(problem, piece, receiver, &f);
-    if (!problem->same_mesh)
-        return all;
-    f.owners = true;
-    for (int m = 0; m < problem->dst.ndim; m++)
-        if (is_fixed(problem, m))
-            f.fixed[m] = piece->coordinate[problem->dst.twin[m]];
-    return all - count_before(problem, piece, receiver, &f);
+    return turns->first[turns->problem->dst.ndim];
 }

@@ -1,0 +1,262 @@
+#include "redistribute/reach.h"
+
+#include "base/checked.h"
+#include "mesh/geometry.h"
+
+/* How the cuts of one tensor dim go on below the first few of them. */
+typedef struct nest {
+    const tsr_layout *layout;
+    const tsr_dim_cuts *cuts;
+    const tsr_range *range;
+    bool dense;
+} nest;
+
+static int64_t count_pieces(const nest *n, int cut, int64_t length);
+
+static const tsr_cut *cut_of(const nest *n, int cut)
+{
+    return &n->layout->cuts[n->cuts->mesh_dim[cut]];
+}
+
+/* The end of the run of parts from `part` on that are as long. Parts never grow, so that this is a search. */
+static int64_t equal_parts(const tsr_cut *cut, int64_t length, int64_t part, int64_t end)
+{
+    const int64_t size = tsr_cut_size(cut, length, part);
+    if (tsr_cut_size(cut, length, end - 1) == size)
+        return end;
+    int64_t low = part, high = end - 1;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (tsr_cut_size(cut, length, middle) == size)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut` divides. */
+static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin, int64_t end)
+{
+    int64_t count = 0;
+    if (n->dense) {
+        count = tsr_max_i64(0, end - begin);
+        for (int i = cut + 1; i < n->cuts->count && count > 0; i++) {
+            const int m = n->cuts->mesh_dim[i];
+            count *= tsr_max_i64(0, n->range->end[m] - n->range->begin[m]);
+        }
+        return count;
+    }
+    for (int64_t part = begin; part < end;) {
+        const int64_t next = equal_parts(cut_of(n, cut), length, part, end);
+        count += (next - part) * count_pieces(n, cut + 1, tsr_cut_size(cut_of(n, cut), length, part));
+        part = next;
+    }
+    return count;
+}
+
+/* Pieces in the range that are not empty, of a stretch of `length` that the cuts from number `cut` on divide. */
+static int64_t count_pieces(const nest *n, int cut, int64_t length)
+{
+    if (length == 0 || cut == n->cuts->count)
+        return length > 0;
+    const int m = n->cuts->mesh_dim[cut];
+    return count_parts(n, cut, length, n->range->begin[m], n->range->end[m]);
+}
+
+/* Pieces in the range that lie before the one at `coordinate`, and that one too if `inclusive` (it is not empty). */
+static int64_t count_before(const nest *n, int dim, const int64_t *coordinate, bool inclusive)
+{
+    int64_t count = 0, length = n->layout->shape[dim];
+    for (int i = 0; i < n->cuts->count; i++) {
+        const int m = n->cuts->mesh_dim[i];
+        count += count_parts(n, i, length, n->range->begin[m], tsr_min_i64(n->range->end[m], coordinate[m]));
+        if (coordinate[m] < n->range->begin[m] || coordinate[m] >= n->range->end[m])
+            return count;
+        length = n->dense ? length : tsr_cut_size(cut_of(n, i), length, coordinate[m]);
+    }
+    return count + inclusive;
+}
+
+/* Every shard is an interval, because every cut deals out intervals. */
+static bool deals_intervals(const tsr_layout *layout, int dim)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    for (int i = 0; i < cuts->count; i++) {
+        const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
+        if (cut->interleave > 1 || cut->block_starts)
+            return false;
+    }
+    return true;
+}
+
+static bool has_sizes(const tsr_layout *layout, int dim)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    for (int i = 0; i < cuts->count; i++)
+        if (layout->cuts[cuts->mesh_dim[i]].size_starts)
+            return true;
+    return false;
+}
+
+static tsr_range everything(const tsr_layout *layout)
+{
+    tsr_range range = {0};
+    for (int m = 0; m < layout->mesh_ndim; m++)
+        range.end[m] = tsr_mesh_shape(layout->mesh)[m];
+    return range;
+}
+
+void tsr_reach_init(tsr_reach *reach, const tsr_layout *near, const tsr_layout *far, int dim)
+{
+    *reach = (tsr_reach){.far = far, .dim = dim};
+    reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || has_sizes(far, dim);
+    if (reach->listed)
+        return;
+    const tsr_range range = everything(far);
+    const nest all = {far, &far->dims[dim], &range, false};
+    reach->dense = count_pieces(&all, 0, far->shape[dim]) == tsr_cut_keys(far, dim);
+}
+
+static bool is_in(const tsr_layout *layout, int dim, const int64_t *coordinate, const tsr_range *range)
+{
+    const tsr_dim_cuts *cuts = &layout->dims[dim];
+    for (int i = 0; i < cuts->count; i++) {
+        const int m = cuts->mesh_dim[i];
+        if (coordinate[m] < range->begin[m] || coordinate[m] >= range->end[m])
+            return false;
+    }
+    return true;
+}
+
+/* Drops what is not in the range. */
+static void sift(tsr_reach *reach, const tsr_range *range)
+{
+    tsr_overlap *o = &reach->overlap;
+    size_t kept = 0;
+    for (size_t g = 0; g < o->group_count; g++) {
+        int64_t coordinate[TSR_MAX_DIMS];
+        tsr_cut_unkey(reach->far, reach->dim, o->groups[g].key, coordinate);
+        if (is_in(reach->far, reach->dim, coordinate, range))
+            o->groups[kept++] = o->groups[g];
+    }
+    o->group_count = kept;
+}
+
+/* A coordinate that is fixed behind one that is free leaves no range of keys. */
+static bool is_range_of_keys(const tsr_layout *layout, int dim, const tsr_range *range)
+{
+    bool behind = false;
+    for (int m = 0; m < layout->mesh_ndim; m++) {
+        if (!tsr_cuts_dim(layout, m, dim))
+            continue;
+        const int64_t size = tsr_mesh_shape(layout->mesh)[m], width = range->end[m] - range->begin[m];
+        if (behind && width < size)
+            return false;
+        behind |= width > 1;
+    }
+    return true;
+}
+
+void tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
+{
+    reach->marks = reach->listed && !is_range_of_keys(reach->far, reach->dim, marked);
+    if (!reach->marks)
+        return;
+    tsr_overlap *o = &reach->overlap;
+    o->marked = 0;
+    for (size_t g = 0; g < o->group_count; g++) {
+        int64_t coordinate[TSR_MAX_DIMS];
+        tsr_cut_unkey(reach->far, reach->dim, o->groups[g].key, coordinate);
+        o->groups[g].marked = o->marked;
+        o->marked += is_in(reach->far, reach->dim, coordinate, marked);
+    }
+}
+
+tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range)
+{
+    if (reach->listed) {
+        const tsr_status status = tsr_overlap_build(&reach->overlap, near, coordinate, reach->far, reach->dim);
+        if (status == TSR_OK)
+            sift(reach, range);
+        return status;
+    }
+    const int64_t length = tsr_layout_length(near, reach->dim, coordinate);
+    reach->empty = length == 0;
+    if (reach->empty)
+        return TSR_OK;
+    reach->begin = tsr_layout_position(near, reach->dim, coordinate, 0).begin;
+    reach->end = reach->begin + length;
+    tsr_layout_owner(reach->far, reach->dim, reach->begin, reach->first);
+    tsr_layout_owner(reach->far, reach->dim, reach->end - 1, reach->last);
+    return TSR_OK;
+}
+
+void tsr_reach_free(tsr_reach *reach, tsr_context *context)
+{
+    tsr_overlap_free(&reach->overlap, context);
+}
+
+/* The first group whose key is not below `key`. */
+static size_t find_group(const tsr_overlap *overlap, int64_t key)
+{
+    size_t low = 0, high = overlap->group_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (overlap->groups[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t marked_before(const tsr_overlap *overlap, size_t group)
+{
+    return group == overlap->group_count ? overlap->marked : overlap->groups[group].marked;
+}
+
+/* Keys are row-major, so that the range is one of keys, as far as the list goes. */
+static int64_t count_listed(const tsr_reach *reach, const tsr_range *range, bool marked)
+{
+    const tsr_overlap *overlap = &reach->overlap;
+    int64_t begin = 0, end = tsr_cut_keys(reach->far, reach->dim), each = end;
+    for (int m = 0; m < reach->far->mesh_ndim; m++) {
+        if (!tsr_cuts_dim(reach->far, m, reach->dim))
+            continue;
+        if (range->begin[m] >= range->end[m])
+            return 0;
+        each /= tsr_mesh_shape(reach->far->mesh)[m];
+        end = begin + each * range->end[m];
+        begin += each * range->begin[m];
+        if (range->end[m] - range->begin[m] > 1)
+            break;
+    }
+    const size_t first = find_group(overlap, begin), last = find_group(overlap, end);
+    return (int64_t)(marked ? marked_before(overlap, last) - marked_before(overlap, first) : last - first);
+}
+
+int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool marked)
+{
+    if (reach->listed)
+        return count_listed(reach, range, marked && reach->marks);
+    if (reach->empty)
+        return 0;
+    const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
+    return count_before(&n, reach->dim, reach->last, true) - count_before(&n, reach->dim, reach->first, false);
+}
+
+tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, const tsr_segment **segments)
+{
+    const int64_t key = tsr_cut_key(reach->far, reach->dim, far_coordinate);
+    if (reach->listed) {
+        const tsr_segments *group = &reach->overlap.groups[find_group(&reach->overlap, key)];
+        *segments = reach->overlap.segments + group->first;
+        return *group;
+    }
+    const tsr_run piece = tsr_layout_position(reach->far, reach->dim, far_coordinate, 0);
+    const int64_t begin = tsr_max_i64(piece.begin, reach->begin), end = tsr_min_i64(piece.begin + piece.length, reach->end);
+    reach->segment = (tsr_segment){key, begin, begin - reach->begin, begin - piece.begin, end - begin};
+    *segments = &reach->segment;
+    return (tsr_segments){.key = key, .count = 1, .length = end - begin};
+}
