@@ -1,0 +1,74 @@
+/** Relabelling with its n-th allocation failing, for every n. */
+#include "counted_memory.h"
+#include "layouts.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <tessera/relabel.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *from_mesh, *from, *to_mesh, *to;
+    bool gains;
+} cases[] = {
+    {"2x3", "S(0),S(1)", "6@[5,2,3,1,4,0]", "S(0)", true},
+    {"4", "S(0)", "4@[1,2,3,0]", "S(0)", true},
+    {"4", "S(0)", "4@[1,2,3,0]", "R", false},
+    {"600", "S(0)", "601@1", "S(0)", true},
+};
+
+static tsr_layout *make_layout(tsr_context *context, const char *mesh_text, const char *placements)
+{
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
+    expect_ok(tsr_layout_parse(mesh, placements, 2, (const int64_t[]){7, 5}, TSR_F32, &layout));
+    tsr_mesh_destroy(mesh);
+    return layout;
+}
+
+static void run_case(size_t index)
+{
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
+    tsr_layout *src = make_layout(context, cases[index].from_mesh, cases[index].from);
+    tsr_layout *dst = make_layout(context, cases[index].to_mesh, cases[index].to);
+    const size_t before = memory.live_blocks;
+    tsr_layout *out = NULL;
+    tsr_relabel_report report = {.moved_ranks = -1};
+    size_t failed = 0;
+    for (;; failed++) {
+        memory.allocations = 0;
+        memory.fail_at = failed + 1;
+        const tsr_status status = tsr_layout_relabel(src, dst, &out, &report);
+        if (status == TSR_OK)
+            break;
+        expect_error(status, TSR_ERROR_MEMORY, "no memory");
+        if (out || report.moved_ranks != -1 || memory.live_blocks != before)
+            fail_msg("case %zu, allocation %zu: %zu blocks left", index, failed + 1, memory.live_blocks - before);
+    }
+    assert_true(failed > 10);
+    assert_int_equal(out != dst, cases[index].gains);
+    tsr_layout_destroy(out);
+    assert_int_equal(memory.live_blocks, before);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
+static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        run_case(i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nth_allocation_fails_and_nothing_leaks_or_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
