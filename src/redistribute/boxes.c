@@ -51,12 +51,13 @@ static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_s
     return place.base + tsr_execution_offset(item, box, place.strides, at_source);
 }
 
-tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src)
+tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
+                              bool from_source)
 {
     batch b = {.e = e};
     for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
         tsr_box_copy *copy = next_copy(&b, item, tsr_item_box(item, box));
-        copy->src = locate(item, box, src, true, copy->src_strides);
+        copy->src = locate(item, box, src, from_source, copy->src_strides);
         copy->dst = locate(item, box, dst, false, copy->dst_strides);
         if (b.count == BATCH)
             TSR_TRY(flush(&b));

@@ -37,8 +37,9 @@ typedef struct tsr_place {
     const int64_t *strides;
 } tsr_place;
 
-/** Copies boxes between two places. */
-tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src);
+/** Copies boxes between two places. `from_source`: out of a source shard, else out of the same piece's destination. */
+tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
+                              bool from_source);
 
 /** Copies a range of a parcel between memory in which it lies packed and its place. `at_source`: its boxes' positions in the source shard
  * count, else those in the destination's. */

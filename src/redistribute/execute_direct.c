@@ -42,7 +42,20 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
         const tsr_place src = source_of(e, b, moves->at[i].peer);
         const bool in_place = moves->at[i].peer == e->plan->rank && src.base == dst.base;
         if (!in_place)
-            TSR_TRY(tsr_execution_copy(e, b->item, &moves->at[i], dst, src));
+            TSR_TRY(tsr_execution_copy(e, b->item, &moves->at[i], dst, src, true));
+    }
+    return TSR_OK;
+}
+
+/* Shares of this rank's destination piece that its mates have taken by now. */
+static tsr_status collect(const tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        const tsr_transfers *given = &b->item->given;
+        const tsr_place dst = {b->dst.data, b->dst.strides};
+        for (size_t k = 0; b->item->shares && k < given->count; k++)
+            TSR_TRY(tsr_execution_copy(e, b->item, &given->at[k], dst, destination_of(e, b, given->at[k].peer), false));
     }
     return TSR_OK;
 }
@@ -143,7 +156,7 @@ tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
     return tsr_call_start(e->group->comm, &e->call);
 }
 
-static tsr_status read_peers(const tsr_execution *e)
+static tsr_status read_sources(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
         TSR_TRY(pull(e, &e->bound[i]));
@@ -151,6 +164,17 @@ static tsr_status read_peers(const tsr_execution *e)
             TSR_TRY(reduce(e, &e->bound[i]));
     }
     return TSR_OK;
+}
+
+/* `*over`: the call ended in the middle, for everybody. */
+static tsr_status read_peers(const tsr_execution *e, bool *over)
+{
+    tsr_status status = read_sources(e);
+    if (!e->plan->shares)
+        return status;
+    status = tsr_call_middle(e->group->comm, status);
+    *over = status != TSR_OK;
+    return *over ? status : collect(e);
 }
 
 /* From the workspace to where results belong, when nobody reads there any more. */
@@ -167,10 +191,11 @@ static tsr_status unstage(const tsr_execution *e)
 tsr_status tsr_direct_finish(tsr_execution *e)
 {
     if (!e->group)
-        return read_peers(e);
+        return read_sources(e);
+    bool over = e->eager;
     TSR_TRY(tsr_call_join(e->group->comm, &e->call, tsr_plan_describe_call, e->plan));
-    tsr_status status = read_peers(e);
-    if (!e->eager)
+    tsr_status status = read_peers(e, &over);
+    if (!over)
         status = tsr_call_end(e->group->comm, status);
     return status == TSR_OK ? unstage(e) : status;
 }

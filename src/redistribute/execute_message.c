@@ -228,7 +228,7 @@ static tsr_status keep(const tsr_execution *e)
         const tsr_place src = {b->src.data, b->src.strides}, dst = {b->dst.data, b->dst.strides};
         for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->rank; k++)
             if (src.base != dst.base)
-                TSR_TRY(tsr_execution_copy(e, b->item, &b->item->moves.at[k], dst, src));
+                TSR_TRY(tsr_execution_copy(e, b->item, &b->item->moves.at[k], dst, src, true));
     }
     return TSR_OK;
 }

@@ -53,9 +53,10 @@ static void rotate(tsr_transfers *transfers, int64_t rank)
 }
 
 /* Where each owner reduces the whole, a reduction has no results to give. */
-static bool has_results(const tsr_problem *problem)
+static bool has_results(const tsr_item *item)
 {
-    return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
+    const tsr_problem *problem = &item->problem;
+    return item->shares || (problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1);
 }
 
 size_t tsr_item_shard_bytes(const tsr_item *item)
@@ -80,7 +81,7 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     item->rank = plan->rank;
     tsr_problem_init(&item->problem, src, dst);
     tsr_variant_choose(item, plan);
-    item->results = has_results(&item->problem);
+    item->results = has_results(item);
     locate(item);
     if (plan->rank < 0)
         return TSR_OK;

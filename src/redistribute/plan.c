@@ -118,6 +118,7 @@ static void sum_up(tsr_plan *plan)
         plan->inside |= item->in_src || item->in_dst;
         plan->local &= item->problem.local;
         plan->results |= item->results;
+        plan->shares |= item->shares;
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
     plan->eager = plan->count == 1 && tsr_item_is_eager(&plan->items[0], plan->mode);

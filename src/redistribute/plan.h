@@ -57,9 +57,11 @@ typedef struct tsr_item {
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
-    bool fills;   /**< the whole local destination is filled with the identity of problem.fill */
-    bool results; /**< some rank is given something in the second phase; the same on every rank */
-    bool staged;  /**< reductions of direct mode go to the workspace where source and destination are one memory */
+    bool fills;             /**< the whole local destination is filled with the identity of problem.fill */
+    bool results;           /**< some rank is given something in the second phase; the same on every rank */
+    int64_t ranks_per_node; /**< 0: nodes do not matter */
+    bool shares;            /**< what a node lacks crosses into it once, and mates give each other their shares in the second phase */
+    bool staged;            /**< reductions of direct mode go to the workspace where source and destination are one memory */
 
     /** Boxes: 3 * ndim numbers each: shape, position in the source shard, position in the destination shard. */
     int64_t *boxes;
@@ -92,6 +94,7 @@ struct tsr_plan {
     int64_t rank;
     bool inside;  /**< this rank is in one of the meshes */
     bool results; /**< some item's second phase is not empty; the same on every rank */
+    bool shares;  /**< some item shares */
     bool local;   /**< nothing crosses ranks, on any of them */
     bool eager;   /**< one item, small, and peers write nothing here: on the host, sources are copied to where peers read them, and one
                      meeting is enough */

@@ -129,10 +129,9 @@ void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_lay
     problem->in_place = cuts_nest(problem, true) && cuts_nest(problem, false);
 }
 
-bool tsr_problem_each_is_free(const tsr_problem *problem)
+bool tsr_problem_each_is_possible(const tsr_problem *problem)
 {
-    return problem->same_mesh && problem->reduces && problem->terms == 2 && cuts_nest(problem, true) &&
-           tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
+    return problem->same_mesh && problem->reduces && cuts_nest(problem, true) && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
 }
 
 bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want)

@@ -31,7 +31,7 @@ typedef struct tsr_problem {
     bool shortcut;      /**< Shard -> Partial(sum) without communication: own elements kept, the rest filled */
     bool local;         /**< no rank needs anything from another */
     bool in_place;      /**< source and destination may share memory */
-    bool each;          /**< every owner reduces for itself; set by the plan, where tsr_problem_each_is_free() */
+    bool each;          /**< every owner reduces for itself; set by the plan, where tsr_problem_each_is_possible() */
     int64_t terms;      /**< contributions to each element: the product of the reduced dims */
     int64_t replicas;   /**< copies of each source piece: the product of the source's free dims */
     tsr_reduce_op op;   /**< of the reduction; sum also for avg */
@@ -42,10 +42,10 @@ typedef struct tsr_problem {
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst);
 
 /**
- * True if sharing a reduction among the owners saves no bytes: each of them holds one of just two terms. Then one step does what otherwise
- * takes two.
+ * True if every owner holds a term of what it owns, so that each can reduce for itself, in one step instead of two. With two terms that
+ * takes no more bytes than sharing the work.
  */
-bool tsr_problem_each_is_free(const tsr_problem *problem);
+bool tsr_problem_each_is_possible(const tsr_problem *problem);
 
 /** True if a rank at source coordinate `have` holds the source piece that `want` names: equal where the source is cut or kept. */
 bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want);

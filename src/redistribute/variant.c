@@ -1,14 +1,36 @@
 #include "redistribute/variant.h"
 
+#include "redistribute/cost.h"
 #include "redistribute/item.h"
+#include "redistribute/nodes.h"
 
 /* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */
 #define EACH_BYTES ((size_t)32 * 1024)
 
-/* A second step costs more than reading the other term twice while that is small, or comes as a message. */
+static double seconds(const tsr_plan *plan, bool between, double bytes)
+{
+    const int64_t whole = (int64_t)bytes;
+    return tsr_cost_step(&plan->profile, between ? 0 : whole, between ? whole : 0);
+}
+
+/* One step in which every owner reads all other terms, against two in which it reads its share of them, and is given the other shares. */
+static bool each_takes_less_time(const tsr_item *item, const tsr_plan *plan)
+{
+    const bool between = item->ranks_per_node > 0;
+    const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
+    const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
+    return seconds(plan, between, (terms - 1) * shard) <
+           seconds(plan, between, (terms - 1) * shard / owners) + seconds(plan, between, (owners - 1) * shard / owners);
+}
+
+/* With two terms a second step costs more than reading the other one twice while that is small, or comes as a message. */
 static bool each_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
-    return plan->mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES;
+    if (!tsr_problem_each_is_possible(&item->problem))
+        return false;
+    if (item->problem.terms == 2 && (plan->mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES))
+        return true;
+    return plan->options.objective == TSR_OBJECTIVE_TIME && each_takes_less_time(item, plan);
 }
 
 /* Results wait in the workspace where peers could still be reading what they would overwrite in place. */
@@ -22,9 +44,32 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
     return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= plan->options.max_workspace / plan->count;
 }
 
+/* The more of the copies at the two ends of the destination's mesh that one node wants. */
+static int64_t count_copies(const tsr_item *item)
+{
+    const tsr_side *side = &item->problem.dst;
+    int64_t first[TSR_MAX_DIMS] = {0}, last[TSR_MAX_DIMS] = {0};
+    for (int i = 0; i < side->ndim; i++)
+        last[i] = side->roles[i] == TSR_ROLE_ZERO ? 0 : side->shape[i] - 1;
+    const int64_t a = tsr_nodes_copies(item, first), b = tsr_nodes_copies(item, last);
+    return a > b ? a : b;
+}
+
+/* Everybody fetches a copy from another node, against one copy a node that is then handed round. */
+static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
+{
+    const int64_t copies = item->problem.reduces || item->problem.local ? 1 : count_copies(item);
+    const double shard = (double)tsr_item_shard_bytes(item);
+    return copies > 1 && seconds(plan, true, shard) + seconds(plan, false, shard) < seconds(plan, true, (double)copies * shard);
+}
+
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)
 {
-    item->problem.each = tsr_problem_each_is_free(&item->problem) && each_is_faster(item, plan);
+    item->ranks_per_node = plan->options.ranks_per_node;
+    if (!tsr_nodes_matter(item, item->ranks_per_node))
+        item->ranks_per_node = 0;
+    item->shares = item->ranks_per_node > 0 && sharing_is_faster(item, plan);
+    item->problem.each = each_is_faster(item, plan);
     if (stages(item, plan) && !fits(item, plan))
         item->problem.each = false;
     item->staged = stages(item, plan);

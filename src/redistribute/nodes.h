@@ -1,0 +1,50 @@
+/**
+ * Who shares a node: ranks 0 to n-1 the first, the next n the second, ..
+ *
+ * Where nodes are known, a rank takes what it needs from a copy in its own node if there is one. What no rank of a node holds crosses into
+ * it once: the ranks there that need it, and own the same destination piece (mates), share it out, and give each other their shares in the
+ * second phase. All of it is a function of the two layouts and the two coordinates, so that both ends of a transfer find the same; the cost
+ * is that of looking at the ranks of one node.
+ */
+#ifndef TSR_REDISTRIBUTE_NODES_H
+#define TSR_REDISTRIBUTE_NODES_H
+
+#include "redistribute/homes.h"
+#include "redistribute/plan.h"
+
+/** A walk over some ranks of one node, ascending. */
+typedef struct tsr_neighbours {
+    const tsr_problem *problem;
+    const int64_t *src, *dst; /**< coordinates of the source piece and the destination piece in question */
+    int64_t next, end;
+} tsr_neighbours;
+
+/** Of the node of `rank`. `src` and `dst` must stay as they are during the walk. */
+tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
+
+/** The next rank that holds the source piece; false when there is none. */
+bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank);
+
+/** The next rank whose destination piece it is, the value and not a fill, and which does not hold the source piece. */
+bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank);
+
+/** How a rank that needs a region, and does not hold its source piece, comes by it. */
+typedef struct tsr_supply {
+    int64_t holder; /**< in its node: whom it takes all from; -1: nobody there has it */
+    int64_t mates;  /**< that share the region, itself among them */
+    int64_t place;  /**< its number among them */
+} tsr_supply;
+
+tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
+
+/** What of a region its mate number `place` takes in the first phase; the others' shares it is given in the second. Where there are many
+ * source pieces, whole regions are dealt out in turn. `shape`: the region's. */
+tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const int64_t *src, int64_t place, int64_t mates);
+
+/** True if some rank of the two meshes is in another node than the rest, so that nodes matter. */
+bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node);
+
+/** How many ranks of its node own the destination piece of the rank at `dst`. */
+int64_t tsr_nodes_copies(const tsr_item *item, const int64_t *dst);
+
+#endif
