@@ -10,11 +10,11 @@
 
 static const tsr_cost_profile profile = {.inside = {0.25, 64}, .between = {0.5, 16}};
 
-static void assert_seconds(int64_t inside, int64_t between, double wanted)
+static void assert_seconds(double inside, double between, double wanted)
 {
     const double found = tsr_cost_step(&profile, inside, between);
     if (found != wanted)
-        fail_msg("%lld bytes inside and %lld between take %g seconds instead of %g", (long long)inside, (long long)between, found, wanted);
+        fail_msg("%.17g bytes inside and %.17g between take %.17g seconds instead of %.17g", inside, between, found, wanted);
 }
 
 static void a_step_without_bytes_takes_no_time(void **state)
@@ -36,7 +36,8 @@ static void two_kinds_run_at_once_and_the_slower_one_counts(void **state)
     assert_seconds(64, 16, 0.5 + 1);
     assert_seconds(256, 16, 0.25 + 4);
     assert_seconds(80, 16, 1.5);
-    assert_seconds(1, INT64_C(1) << 62, 0.5 + 0x1p58);
+    assert_seconds(1, 0x1p54, 0.5 + 0x1p50);
+    assert_seconds(0, 0x1p90, 0x1p86);
 }
 
 int main(void)
