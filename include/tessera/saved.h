@@ -24,8 +24,8 @@ TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, void *buffer, size_t capa
  * The plan that `size` bytes hold, for `rank` (or TSR_RANK_NONE: figures only), on abstract meshes in `context` (NULL: defaults). It is
  * prepared on a communicator and executed as any other; the caller owns `*out`. Does not communicate; any thread.
  *
- * Bytes are not trusted: whatever does not come from tsr_plan_save() is refused before memory is taken that the bytes could not fill. What
- * they ask for costs what tsr_plan_create() takes for the same layouts.
+ * Bytes are not trusted: what tsr_plan_save() would not have written is refused before anything is planned and before memory is taken that
+ * the bytes could not fill. What it would have written costs what tsr_plan_create() takes for the same layouts.
  * TSR_ERROR_ARGUMENT: not a saved plan, cut short, damaged, or with values that no plan has; the sentence says which.
  * TSR_ERROR_UNSUPPORTED: saved in another format, or by a library that plans these layouts otherwise: its ranks and ours would not fit.
  */

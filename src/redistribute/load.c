@@ -114,7 +114,6 @@ static tsr_status read_options(loader *l)
     l->options.reduction = (tsr_reduction_order)reduction;
     l->options.max_workspace = (size_t)max_workspace;
     l->options.ranks_per_node = ranks_per_node;
-    l->options.profile = &l->profile;
     return TSR_OK;
 }
 
@@ -263,10 +262,13 @@ static tsr_status read_items(loader *l)
     return TSR_OK;
 }
 
-static tsr_status plan_items(const loader *l, tsr_plan **out)
+static tsr_status plan_items(const loader *l, int64_t rank, tsr_plan **out)
 {
     const tsr_layout *const *sides = (const tsr_layout *const *)l->layout;
-    return tsr_plan_create_batch(l->count, sides, sides + l->count, &l->options, out);
+    tsr_plan_options options = l->options;
+    options.rank = rank;
+    options.profile = &l->profile;
+    return tsr_plan_create_batch(l->count, sides, sides + l->count, &options, out);
 }
 
 /* A plan has one form, so what was loaded is what the bytes say exactly where it is saved as these bytes. */
@@ -282,28 +284,36 @@ static tsr_status check_plan(const loader *l, const tsr_plan *plan, const void *
     return TSR_OK;
 }
 
-static void free_layouts(loader *l)
+/* Nobody's plan, which costs next to nothing, is checked first: what is refused was not planned. */
+static tsr_status plan_and_check(const loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
+{
+    tsr_plan *plan = NULL;
+    TSR_TRY(plan_items(l, TSR_RANK_NONE, &plan));
+    const tsr_status status = check_plan(l, plan, bytes, size);
+    if (status == TSR_OK && rank == TSR_RANK_NONE) {
+        *out = plan;
+        return TSR_OK;
+    }
+    tsr_plan_destroy(plan);
+    TSR_TRY(status);
+    return plan_items(l, rank, out);
+}
+
+static void free_layouts(const loader *l)
 {
     for (size_t i = 0; l->layout && i < 2 * l->count; i++)
         tsr_layout_destroy(l->layout[i]);
     tsr_release(l->context, l->layout);
 }
 
-static tsr_status load(loader *l, const void *bytes, size_t size, tsr_plan **out)
+static tsr_status load(loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
 {
-    tsr_plan *plan = NULL;
     tsr_status status = read_options(l);
     if (status == TSR_OK)
         status = read_items(l);
     if (status == TSR_OK)
-        status = plan_items(l, &plan);
+        status = plan_and_check(l, bytes, size, rank, out);
     free_layouts(l);
-    TSR_TRY(status);
-    status = check_plan(l, plan, bytes, size);
-    if (status == TSR_OK)
-        *out = plan;
-    else
-        tsr_plan_destroy(plan);
     return status;
 }
 
@@ -314,10 +324,9 @@ tsr_status tsr_plan_load(tsr_context *context, const void *bytes, size_t size, i
     if (rank < TSR_RANK_NONE || rank > INT_MAX)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: rank is %lld: a rank or TSR_RANK_NONE is needed", (long long)rank);
     loader l = {.options = TSR_PLAN_OPTIONS_INIT};
-    l.options.rank = rank;
     TSR_TRY(open_bytes(&l, bytes, size));
     TSR_TRY(tsr_context_resolve(context, &l.context));
-    const tsr_status status = load(&l, bytes, size, out);
+    const tsr_status status = load(&l, bytes, size, rank, out);
     tsr_context_destroy(l.context);
     return status;
 }

@@ -4,7 +4,6 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/checked.h"
 #include "mesh/geometry.h"
 #include "redistribute/saved.h"
 
@@ -71,8 +70,8 @@ static void write_shard(tsr_writer *w, const tsr_layout *layout, int mesh_dim)
     tsr_write_u32(w, (uint32_t)tsr_placement_said_order(layout->placements, layout->mesh_ndim, mesh_dim));
     tsr_write_u32(w, p->balanced != 0);
     tsr_write_u32(w, p->size_count > 0 ? TSR_SAVED_SIZES : count > 0 ? TSR_SAVED_BLOCKS : TSR_SAVED_NO_LIST);
-    tsr_write_u64(w, (uint64_t)tsr_max_i64(p->interleave, 1));
-    tsr_write_u64(w, (uint64_t)tsr_max_i64(p->unit, 1));
+    tsr_write_u64(w, p->interleave > 1 ? (uint64_t)p->interleave : 0);
+    tsr_write_u64(w, p->unit > 1 ? (uint64_t)p->unit : 0);
     tsr_write_u64(w, count);
     tsr_write_numbers(w, p->size_count > 0 ? p->sizes : p->blocks, count);
 }

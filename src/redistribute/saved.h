@@ -13,7 +13,7 @@
  *     partial   := u32 op
  *
  * Sides are numbered in the order in which they stand, 0, 1, 2, ..; `mesh` is the number of the first side on the same mesh, and the mesh
- * follows where that is the side itself. Neutral values are written as interleave 1, unit 1, order 2^32 - 1 (TSR_ORDER_DEFAULT). A plan has
+ * follows where that is the side itself. Neutral values are written as interleave 0, unit 0, order 2^32 - 1 (TSR_ORDER_DEFAULT). A plan has
  * one form only, and bytes that say the same in another way are refused. Any change of what is written, or of the schedules that layouts
  * and options come to, needs another version; the hash is what ranks compare when they prepare the plan.
  */
