@@ -18,39 +18,53 @@ static const tsr_cut *cut_of(const nest *n, int cut)
     return &n->layout->cuts[n->cuts->mesh_dim[cut]];
 }
 
-/* The end of the run of parts from `part` on that are as long. Parts never grow, so that this is a search. */
-static int64_t equal_parts(const tsr_cut *cut, int64_t length, int64_t part, int64_t end)
+/* Parts [begin, end) of a stretch are of equal length. */
+typedef struct run {
+    int64_t end, length;
+} run;
+
+/* Full parts, one that holds what is left, and empty ones; where the cut is balanced, those with a unit more come first. Returns how many
+ * runs there are; parts behind them are empty. */
+static int list_runs(const tsr_cut *cut, int64_t length, run *runs)
 {
-    const int64_t size = tsr_cut_size(cut, length, part);
-    if (tsr_cut_size(cut, length, end - 1) == size)
-        return end;
-    int64_t low = part, high = end - 1;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (tsr_cut_size(cut, length, middle) == size)
-            low = middle;
-        else
-            high = middle;
+    const int64_t units = tsr_ceil_div(length, cut->unit);
+    const int64_t share = cut->balanced ? units / cut->parts : tsr_ceil_div(units, cut->parts);
+    const int64_t wide = cut->balanced ? units % cut->parts : 0;
+    int count = 0;
+    int64_t part = 0, at = 0;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        const int64_t size = (share + !narrow) * cut->unit;
+        const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
+        if (full > 0)
+            runs[count++] = (run){part += full, size};
+        at += full * size;
     }
-    return high;
+    if (at < length)
+        runs[count++] = (run){part + 1, length - at};
+    return count;
 }
 
 /* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut` divides. */
 static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin, int64_t end)
 {
-    int64_t count = 0;
+    if (begin >= end)
+        return 0;
     if (n->dense) {
-        count = tsr_max_i64(0, end - begin);
+        int64_t count = end - begin;
         for (int i = cut + 1; i < n->cuts->count && count > 0; i++) {
             const int m = n->cuts->mesh_dim[i];
             count *= tsr_max_i64(0, n->range->end[m] - n->range->begin[m]);
         }
         return count;
     }
-    for (int64_t part = begin; part < end;) {
-        const int64_t next = equal_parts(cut_of(n, cut), length, part, end);
-        count += (next - part) * count_pieces(n, cut + 1, tsr_cut_size(cut_of(n, cut), length, part));
-        part = next;
+    run runs[3];
+    const int run_count = list_runs(cut_of(n, cut), length, runs);
+    int64_t count = 0;
+    for (int i = 0; i < run_count && begin < end; i++) {
+        const int64_t last = tsr_min_i64(end, runs[i].end);
+        if (begin < last)
+            count += (last - begin) * count_pieces(n, cut + 1, runs[i].length);
+        begin = tsr_max_i64(begin, last);
     }
     return count;
 }
@@ -64,18 +78,58 @@ static int64_t count_pieces(const nest *n, int cut, int64_t length)
     return count_parts(n, cut, length, n->range->begin[m], n->range->end[m]);
 }
 
-/* Pieces in the range that lie before the one at `coordinate`, and that one too if `inclusive` (it is not empty). */
-static int64_t count_before(const nest *n, int dim, const int64_t *coordinate, bool inclusive)
+static bool has(const tsr_range *range, int mesh_dim, int64_t coordinate)
 {
-    int64_t count = 0, length = n->layout->shape[dim];
+    return coordinate >= range->begin[mesh_dim] && coordinate < range->end[mesh_dim];
+}
+
+/* Pieces in the range up to the end, itself among them, in the stretch that the cuts from number `cut` on divide. */
+static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
+{
+    int64_t count = 0;
+    for (int i = cut; i < n->cuts->count; i++) {
+        const int m = n->cuts->mesh_dim[i];
+        const int64_t part = last->coordinate[m];
+        count += count_parts(n, i, last->lengths[i], n->range->begin[m], tsr_min_i64(n->range->end[m], part));
+        if (!has(n->range, m, part))
+            return count;
+    }
+    return count + 1;
+}
+
+/* Likewise, from the end on. */
+static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
+{
+    int64_t count = 0;
+    for (int i = cut; i < n->cuts->count; i++) {
+        const int m = n->cuts->mesh_dim[i];
+        const int64_t part = first->coordinate[m];
+        count += count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], part + 1), n->range->end[m]);
+        if (!has(n->range, m, part))
+            return count;
+    }
+    return count + 1;
+}
+
+/* Pieces in the range from one end to the other, neither of them empty: their cuts go together for a while, then part. */
+static int64_t count_between(const nest *n, const tsr_reach_end *first, const tsr_reach_end *last)
+{
     for (int i = 0; i < n->cuts->count; i++) {
         const int m = n->cuts->mesh_dim[i];
-        count += count_parts(n, i, length, n->range->begin[m], tsr_min_i64(n->range->end[m], coordinate[m]));
-        if (coordinate[m] < n->range->begin[m] || coordinate[m] >= n->range->end[m])
+        const int64_t begin = first->coordinate[m], end = last->coordinate[m];
+        if (begin != end) {
+            int64_t count =
+                count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1), tsr_min_i64(n->range->end[m], end));
+            if (has(n->range, m, begin))
+                count += count_from(n, i + 1, first);
+            if (has(n->range, m, end))
+                count += count_up_to(n, i + 1, last);
             return count;
-        length = n->dense ? length : tsr_cut_size(cut_of(n, i), length, coordinate[m]);
+        }
+        if (!has(n->range, m, begin))
+            return 0;
     }
-    return count + inclusive;
+    return 1;
 }
 
 /* Every shard is an interval, because every cut deals out intervals. */
@@ -123,7 +177,7 @@ static bool is_in(const tsr_layout *layout, int dim, const int64_t *coordinate, 
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     for (int i = 0; i < cuts->count; i++) {
         const int m = cuts->mesh_dim[i];
-        if (coordinate[m] < range->begin[m] || coordinate[m] >= range->end[m])
+        if (!has(range, m, coordinate[m]))
             return false;
     }
     return true;
@@ -173,6 +227,18 @@ void tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
     }
 }
 
+static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
+{
+    const tsr_dim_cuts *cuts = &reach->far->dims[reach->dim];
+    tsr_layout_owner(reach->far, reach->dim, at, end->coordinate);
+    int64_t length = reach->far->shape[reach->dim];
+    for (int i = 0; i < cuts->count && !reach->dense; i++) {
+        const int m = cuts->mesh_dim[i];
+        end->lengths[i] = length;
+        length = i + 1 < cuts->count ? tsr_cut_size(&reach->far->cuts[m], length, end->coordinate[m]) : 0;
+    }
+}
+
 tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range)
 {
     if (reach->listed) {
@@ -187,8 +253,8 @@ tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64
         return TSR_OK;
     reach->begin = tsr_layout_position(near, reach->dim, coordinate, 0).begin;
     reach->end = reach->begin + length;
-    tsr_layout_owner(reach->far, reach->dim, reach->begin, reach->first);
-    tsr_layout_owner(reach->far, reach->dim, reach->end - 1, reach->last);
+    find_end(reach, reach->begin, &reach->first);
+    find_end(reach, reach->end - 1, &reach->last);
     return TSR_OK;
 }
 
@@ -243,20 +309,22 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
     if (reach->empty)
         return 0;
     const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
-    return count_before(&n, reach->dim, reach->last, true) - count_before(&n, reach->dim, reach->first, false);
+    return count_between(&n, &reach->first, &reach->last);
 }
 
 tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, const tsr_segment **segments)
 {
-    const int64_t key = tsr_cut_key(reach->far, reach->dim, far_coordinate);
     if (reach->listed) {
+        const int64_t key = tsr_cut_key(reach->far, reach->dim, far_coordinate);
         const tsr_segments *group = &reach->overlap.groups[find_group(&reach->overlap, key)];
         *segments = reach->overlap.segments + group->first;
         return *group;
     }
-    const tsr_run piece = tsr_layout_position(reach->far, reach->dim, far_coordinate, 0);
+    const bool cut = reach->far->dims[reach->dim].count > 0;
+    const tsr_run piece =
+        cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0) : (tsr_run){.length = reach->far->shape[reach->dim]};
     const int64_t begin = tsr_max_i64(piece.begin, reach->begin), end = tsr_min_i64(piece.begin + piece.length, reach->end);
-    reach->segment = (tsr_segment){key, begin, begin - reach->begin, begin - piece.begin, end - begin};
+    reach->segment = (tsr_segment){0, begin, begin - reach->begin, begin - piece.begin, end - begin};
     *segments = &reach->segment;
-    return (tsr_segments){.key = key, .count = 1, .length = end - begin};
+    return (tsr_segments){.count = 1, .length = end - begin};
 }

@@ -15,17 +15,25 @@ typedef struct tsr_range {
     int64_t begin[TSR_MAX_DIMS], end[TSR_MAX_DIMS];
 } tsr_range;
 
+/** The owner of the first or the last position of a shard that is an interval. */
+typedef struct tsr_reach_end {
+    int64_t coordinate[TSR_MAX_DIMS]; /**< by mesh dim, where that cuts the dim */
+    int64_t lengths[TSR_MAX_DIMS];    /**< by cut: of the stretch that it divides; not where the reach is dense */
+} tsr_reach_end;
+
 typedef struct tsr_reach {
     const tsr_layout *far;
     int dim;
     bool listed;
-    bool empty;                                      /**< the shard is */
-    bool dense;                                      /**< no piece of `far` is empty, so that nobody asks for lengths; if not listed */
-    int64_t begin, end;                              /**< the shard's interval; if not listed */
-    int64_t first[TSR_MAX_DIMS], last[TSR_MAX_DIMS]; /**< by mesh dim: the owners of its ends; likewise */
-    tsr_overlap overlap;                             /**< if listed: the pieces in the range given */
-    bool marks;                                      /**< some of its groups are marked */
-    tsr_segment segment;                             /**< what tsr_reach_meet() found; if not listed */
+
+    bool empty;                /**< if not listed: the shard is */
+    bool dense;                /**< no piece of `far` is, so that nobody asks for lengths */
+    int64_t begin, end;        /**< the shard's interval */
+    tsr_reach_end first, last; /**< the owners of its ends */
+    tsr_segment segment;       /**< what tsr_reach_meet() found */
+
+    tsr_overlap overlap; /**< if listed: the pieces in the range given */
+    bool marks;          /**< some of its groups are marked */
 } tsr_reach;
 
 /** What holds for all shards of `near`; the rest is zero. */

@@ -112,6 +112,14 @@ static tally count_below(const choice *c, int64_t end)
     return t;
 }
 
+/* All that there are. */
+static tally count_all(const choice *c)
+{
+    const tsr_turns *turns = c->turns;
+    const tsr_ways *ways = turns->ways[c->mesh_dim];
+    return (tally){{ways[ALL].factors[c->factor], ways[OWNED].factors[c->factor]}, turns->size[c->mesh_dim]};
+}
+
 /* Chooses `at`, given those below it and below the next. */
 static void choose(const choice *c, int64_t at, const tally *below, const tally *next)
 {
@@ -146,7 +154,7 @@ static void choose_for(tsr_turns *turns, int m, int64_t wanted)
 {
     const choice c = choice_begin(turns, m);
     int64_t low = turns->all.begin[m], high = turns->all.end[m];
-    tally below = {0}, next = {{turns->ways[m][ALL].factors[c.factor], turns->ways[m][OWNED].factors[c.factor]}, turns->size[m]};
+    tally below = {0}, next = count_all(&c);
     for (int guess = 0; high - low > 1; guess++) {
         const int64_t width = high - low;
         const double share = (double)(wanted - below.receivers) / (double)(next.receivers - below.receivers);
@@ -179,7 +187,9 @@ int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
     reconsider(turns, 0);
     for (int m = 0; m < turns->problem->dst.ndim; m++) {
         const choice c = choice_begin(turns, m);
-        const tally below = count_below(&c, receiver[m]), next = count_below(&c, receiver[m] + 1);
+        const bool first = receiver[m] == turns->all.begin[m], last = receiver[m] + 1 == turns->all.end[m];
+        const tally below = first ? (tally){0} : count_below(&c, receiver[m]);
+        const tally next = last ? count_all(&c) : count_below(&c, receiver[m] + 1);
         choose(&c, receiver[m], &below, &next);
     }
     return turns->first[turns->problem->dst.ndim];
