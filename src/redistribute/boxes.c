@@ -78,7 +78,7 @@ typedef struct passage {
     bool at_source, pack; /* pack: out of the place, else into it */
 } passage;
 
-static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, char *packed, passage way)
+static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, char *packed, passage way)
 {
     const tsr_item *item = &e->plan->items[parcel->item];
     tsr_fragments fragments = tsr_fragments_begin(item, parcel->first_box, range.begin, range.end);
@@ -96,18 +96,18 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ran
     return flush(&b);
 }
 
-tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, void *packed, tsr_place place,
+tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,
                               bool at_source)
 {
     return pass(e, parcel, range, packed, (passage){place, at_source, true});
 }
 
-tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, void *packed)
+tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed)
 {
     return pass(e, parcel, range, packed, (passage){place, false, false});
 }
 
-void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, bool at_source)
+void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source)
 {
     const tsr_item *item = &e->plan->items[parcel->item];
     if (parcel->box_count != 1)

@@ -43,12 +43,12 @@ tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, cons
 
 /** Copies a range of a parcel between memory in which it lies packed and its place. `at_source`: its boxes' positions in the source shard
  * count, else those in the destination's. */
-tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, void *packed, tsr_place place,
+tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,
                               bool at_source);
-tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, void *packed);
+tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed);
 
 /** The bytes of a range of a single box that lies without gaps, else NULL: then there is no need to pack. */
-void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_range range, tsr_place place, bool at_source);
+void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);
 
 /** Where a fragment lies in a place; `strides` become the place's. */
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides);

@@ -21,14 +21,14 @@ static const tsr_bound *bound_of(const tsr_execution *e, const tsr_parcel *parce
     return &e->bound[parcel->item];
 }
 
-static tsr_range range_of(const round *r, const tsr_parcel *parcel)
+static tsr_extent range_of(const round *r, const tsr_parcel *parcel)
 {
     return tsr_mail_range(parcel->elements, r->at, r->e->rounds);
 }
 
 static size_t bytes_of(const round *r, const tsr_parcel *parcel)
 {
-    const tsr_range range = range_of(r, parcel);
+    const tsr_extent range = range_of(r, parcel);
     return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
 }
 
@@ -82,7 +82,7 @@ static size_t message_bytes(const round *r, const bundle *b, const tsr_mail *mai
 {
     if (b->count > 1)
         return b->bytes;
-    const tsr_range range = range_of(r, &mail->at[b->first]);
+    const tsr_extent range = range_of(r, &mail->at[b->first]);
     return (size_t)(range.end - range.begin) * r->e->plan->items[mail->at[b->first].item].src->element_bytes;
 }
 
@@ -191,7 +191,7 @@ static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduc
 
 static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_reduction *reduction)
 {
-    const tsr_range range = tsr_mail_range(reduction->elements, r->at, r->e->rounds);
+    const tsr_extent range = tsr_mail_range(reduction->elements, r->at, r->e->rounds);
     tsr_box_reduce reduce = tsr_execution_reduce(b->item, &r->e->scratch.reduce, 1);
     tsr_fragments fragments = tsr_fragments_begin(b->item, reduction->first_box, range.begin, range.end);
     tsr_fragment f;

@@ -15,14 +15,14 @@ tsr_status tsr_mail_build(tsr_plan *plan);
 void tsr_mail_free(tsr_plan *plan);
 
 /** Elements [begin, end) of a parcel that a round carries. */
-typedef struct tsr_range {
+typedef struct tsr_extent {
     int64_t begin, end;
-} tsr_range;
+} tsr_extent;
 
-static inline tsr_range tsr_mail_range(int64_t elements, int64_t round, int64_t rounds)
+static inline tsr_extent tsr_mail_range(int64_t elements, int64_t round, int64_t rounds)
 {
     const int64_t each = elements / rounds, rest = elements % rounds;
-    return (tsr_range){each * round + rest * round / rounds, each * (round + 1) + rest * (round + 1) / rounds};
+    return (tsr_extent){each * round + rest * round / rounds, each * (round + 1) + rest * (round + 1) / rounds};
 }
 
 /** Bytes that so many elements of an item take in a message: parcels begin where every dtype may. */

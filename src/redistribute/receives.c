@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
+#include "redistribute/nodes.h"
 #include "redistribute/turn.h"
 
 /* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
@@ -93,14 +94,10 @@ static bool has_own(const receiver *r)
     return r->item->in_src && tsr_problem_holds(r->problem, r->item->src_coordinate, r->src);
 }
 
-/* The replica that serves this rank: its own copy, else the one whose turn it is. */
-static tsr_status pick_source(receiver *r, int64_t *peer)
+/* The replica whose turn it is to serve this rank. */
+static tsr_status pick_replica(receiver *r, int64_t *peer)
 {
     const tsr_item *item = r->item;
-    if (has_own(r)) {
-        *peer = item->rank;
-        return TSR_OK;
-    }
     int64_t turn = 0;
     if (r->problem->replicas > 1)
         TSR_TRY(find_turn(r, &turn));
@@ -109,12 +106,63 @@ static tsr_status pick_source(receiver *r, int64_t *peer)
     return TSR_OK;
 }
 
+/* A region, or this rank's share of it. */
+static tsr_status take(receiver *r, int64_t peer, const tsr_part *part, tsr_transfer *move)
+{
+    *move = (tsr_transfer){.peer = peer};
+    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &move->first_box, &move->box_count, &move->elements));
+    return tsr_transfers_append(&r->item->moves, r->item, move);
+}
+
+/* What another has by the second phase. */
+static tsr_status add_given(receiver *r, int64_t peer, const tsr_part *part)
+{
+    tsr_transfer gift = {.peer = peer};
+    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift.first_box, &gift.box_count, &gift.elements));
+    return tsr_transfers_append(&r->item->given, r->item, &gift);
+}
+
+/* Mates exchange their shares of a region that nobody in their node had. */
+static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
+{
+    tsr_item *item = r->item;
+    tsr_neighbours mates = tsr_neighbours_begin(item, item->rank, r->src, item->dst_coordinate);
+    int64_t mate;
+    for (int64_t place = 0; tsr_neighbours_mate(&mates, &mate); place++) {
+        if (mate == item->rank)
+            continue;
+        const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, place, supply->mates);
+        const tsr_transfer gift = {mate, own->first_box, own->box_count, own->elements};
+        TSR_TRY(add_given(r, mate, &part));
+        TSR_TRY(tsr_transfers_append(&item->gives, item, &gift));
+    }
+    return TSR_OK;
+}
+
+/* Where nodes are known: from a copy in this rank's node, else a share from the replica whose turn it is. */
+static tsr_status add_move_by_node(receiver *r)
+{
+    const tsr_supply supply = tsr_supply_of(r->item, r->item->rank, r->src, r->item->dst_coordinate);
+    tsr_transfer move;
+    int64_t peer;
+    if (supply.holder >= 0)
+        return take(r, supply.holder, NULL, &move);
+    const tsr_part part = tsr_supply_part(r->item, r->regions.shape, r->src, supply.place, supply.mates);
+    TSR_TRY(pick_replica(r, &peer));
+    TSR_TRY(take(r, peer, &part, &move));
+    return r->item->shares ? share(r, &supply, &move) : TSR_OK;
+}
+
 static tsr_status add_move(receiver *r)
 {
-    tsr_transfer move = {0};
-    TSR_TRY(pick_source(r, &move.peer));
-    TSR_TRY(tsr_regions_append(&r->regions, r->item, NULL, &move.first_box, &move.box_count, &move.elements));
-    return tsr_transfers_append(&r->item->moves, r->item, &move);
+    tsr_transfer move;
+    int64_t peer;
+    if (has_own(r))
+        return take(r, r->item->rank, NULL, &move);
+    if (r->item->ranks_per_node > 0)
+        return add_move_by_node(r);
+    TSR_TRY(pick_replica(r, &peer));
+    return take(r, peer, NULL, &move);
 }
 
 /* The shortcut to Partial: of all regions, the one with this rank's own source. */
@@ -216,14 +264,6 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     return give(item, &reduction);
 }
 
-/* Another home's part, given once it is reduced. */
-static tsr_status add_given(receiver *r, int64_t home, const tsr_part *part)
-{
-    tsr_transfer gift = {.peer = tsr_homes_rank(&r->homes, r->problem, home)};
-    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift.first_box, &gift.box_count, &gift.elements));
-    return tsr_transfers_append(&r->item->given, r->item, &gift);
-}
-
 static tsr_status add_shared(receiver *r)
 {
     const tsr_item *item = r->item;
@@ -233,7 +273,10 @@ static tsr_status add_shared(receiver *r)
     const bool each = r->problem->each;
     for (int64_t home = each ? own : 0; home >= 0 && home < (each ? own + 1 : sharing.busy); home++) {
         const tsr_part part = tsr_sharing_part(&sharing, home);
-        TSR_TRY(home == own ? add_reduction(r, home, &part) : add_given(r, home, &part));
+        if (home == own)
+            TSR_TRY(add_reduction(r, home, &part));
+        else
+            TSR_TRY(add_given(r, tsr_homes_rank(&r->homes, r->problem, home), &part));
     }
     return TSR_OK;
 }

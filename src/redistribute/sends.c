@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
+#include "redistribute/nodes.h"
 #include "redistribute/turn.h"
 
 typedef struct sender {
@@ -27,6 +28,51 @@ static bool is_owner(const sender *s, int64_t peer)
     return tsr_mesh_locate(s->item->src->mesh, peer, own) && tsr_problem_holds(s->problem, own, s->item->src_coordinate);
 }
 
+/* Where nodes are known: a receiver elsewhere takes its share from this rank, unless somebody in its own node has the piece. */
+static tsr_status add_far_move(sender *s, int64_t peer)
+{
+    const tsr_item *item = s->item;
+    const tsr_supply supply = tsr_supply_of(item, peer, item->src_coordinate, s->turns.coordinate);
+    if (supply.holder >= 0)
+        return TSR_OK;
+    tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
+    const tsr_part part = tsr_supply_part(item, s->region.shape, item->src_coordinate, supply.place, supply.mates);
+    return add_send(s, peer, &part);
+}
+
+/* True if the rank at destination coordinate `dst` takes values of this rank's piece. */
+static bool meets(const sender *s, const int64_t *dst)
+{
+    tsr_range single;
+    for (int m = 0; m < s->problem->dst.ndim; m++) {
+        const int twin = s->problem->dst.twin[m];
+        if (s->problem->dst.roles[m] == TSR_ROLE_KEPT && dst[m] != s->item->src_coordinate[twin])
+            return false;
+        single.begin[m] = dst[m];
+        single.end[m] = dst[m] + 1;
+    }
+    for (int dim = 0; dim < s->item->src->ndim; dim++)
+        if (tsr_reach_count(&s->reach[dim], &single, false) == 0)
+            return false;
+    return tsr_problem_has_value(s->problem, dst);
+}
+
+/* Those in this rank's own node that take all they need of its piece from it. */
+static tsr_status add_near_moves(sender *s)
+{
+    const tsr_item *item = s->item;
+    const int64_t first = item->rank - item->rank % item->ranks_per_node;
+    for (int64_t peer = first; peer < first + item->ranks_per_node; peer++) {
+        int64_t dst[TSR_MAX_DIMS];
+        if (is_owner(s, peer) || !tsr_mesh_locate(item->dst->mesh, peer, dst) || !meets(s, dst) ||
+            tsr_supply_of(item, peer, item->src_coordinate, dst).holder != item->rank)
+            continue;
+        tsr_regions_set(&s->region, s->reach, dst);
+        TSR_TRY(add_send(s, peer, NULL));
+    }
+    return TSR_OK;
+}
+
 /* Every k-th of the receivers takes from this replica. Between two meshes owners have a turn too, and let it pass. */
 static tsr_status add_moves(sender *s)
 {
@@ -40,6 +86,10 @@ static tsr_status add_moves(sender *s)
         const int64_t peer = tsr_mesh_rank(s->item->dst->mesh, s->turns.coordinate);
         if (!s->problem->same_mesh && is_owner(s, peer))
             continue;
+        if (s->item->ranks_per_node > 0) {
+            TSR_TRY(add_far_move(s, peer));
+            continue;
+        }
         tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
         TSR_TRY(add_send(s, peer, NULL));
     }
@@ -125,6 +175,8 @@ tsr_status tsr_build_sends(tsr_item *item)
     tsr_status status = count_receivers(&s);
     if (status == TSR_OK)
         status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);
+    if (status == TSR_OK && item->ranks_per_node > 0 && !item->problem.reduces)
+        status = add_near_moves(&s);
     tsr_homes_free(&s.homes, item->context);
     for (int dim = 0; dim < item->src->ndim; dim++)
         tsr_reach_free(&s.reach[dim], item->context);

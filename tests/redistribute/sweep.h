@@ -22,6 +22,9 @@ typedef struct sweep_case {
     tsr_mode mode;
     sweep_way way;
     bool strided;
+    int64_t ranks_per_node; /**< as in tsr_plan_options, like what follows; WAY_PLAN only */
+    tsr_objective objective;
+    const tsr_cost_profile *profile;
 } sweep_case;
 
 /** Writes case `number` to `out`, which is all zero; false: there is no such case, go on with the next number. */
