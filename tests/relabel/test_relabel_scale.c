@@ -227,6 +227,34 @@ static void a_grid_becomes_slabs_held_by_the_ranks_that_have_a_part_of_them(void
     free(ranks);
 }
 
+/* On 2 x n, position (r, c) has rank 2 c + r, which holds piece c, but for two ranks that stand in each other's places: whoever else has
+ * what it wants must stay. The source's mesh, n x 2, has another shape and does not compete. */
+static void ranks_that_have_what_they_want_stay(void **state)
+{
+    (void)state;
+    const int64_t counts[] = {100, 500};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const int64_t n = counts[i], from_shape[] = {n, 2}, to_shape[] = {2, n};
+        const tsr_placement from[] = {tsr_shard(0), tsr_replicate()}, to[] = {tsr_replicate(), tsr_shard(0)};
+        int64_t *ranks = malloc((size_t)(2 * n) * sizeof *ranks);
+        for (int64_t r = 0; r < 2; r++)
+            for (int64_t c = 0; c < n; c++)
+                ranks[r * n + c] = 2 * c + r;
+        const int64_t held = ranks[0];
+        ranks[0] = ranks[n + 1];
+        ranks[n + 1] = held;
+        tsr_layout *src = layout_on(2, from_shape, NULL, from, 3 * n, 2), *dst = layout_on(2, to_shape, ranks, to, 3 * n, 2);
+        test_case("S(0),R on %lldx2 -> R,S(0) on 2x%lld, two ranks changed", (long long)n, (long long)n);
+        const tsr_relabel_report report = relabel(src, dst);
+        assert_int_equal(report.bytes_kept, 2 * n * 6);
+        assert_int_equal(report.bytes_kept_given, (2 * n - 2) * 6);
+        assert_int_equal(report.moved_ranks, 2);
+        tsr_layout_destroy(dst);
+        tsr_layout_destroy(src);
+        free(ranks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +263,7 @@ int main(void)
         cmocka_unit_test(exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it),
         cmocka_unit_test(where_every_pair_overlaps_alike_the_given_order_stays),
         cmocka_unit_test(rows_of_all_sizes_meet_columns_of_all_sizes_largest_with_largest),
+        cmocka_unit_test(ranks_that_have_what_they_want_stay),
         cmocka_unit_test(a_grid_becomes_slabs_held_by_the_ranks_that_have_a_part_of_them),
     };
     test_watchdog(60);
