@@ -282,6 +282,28 @@ int tsr_plan_in_place(const tsr_plan *plan)
     return 1;
 }
 
+/* Those that are not the defaults: what ranks whose layouts agree may differ in. */
+static void describe_options(const tsr_plan *plan, tsr_text *text)
+{
+    const tsr_plan_options *o = &plan->options;
+    const tsr_cost_profile usual = tsr_cost_default();
+    if (o->objective == TSR_OBJECTIVE_TIME)
+        tsr_text_append(text, ", in least time");
+    if (o->max_workspace > 0)
+        tsr_text_append(text, ", in %zu bytes of workspace", o->max_workspace);
+    if (o->ranks_per_node > 0)
+        tsr_text_append(text, ", %lld ranks a node", (long long)o->ranks_per_node);
+    if (o->no_split)
+        tsr_text_append(text, ", without splitting");
+    if (o->reduction == TSR_REDUCTION_ANY_ORDER)
+        tsr_text_append(text, ", reduced in any order");
+    if (memcmp(&plan->profile, &usual, sizeof usual) == 0)
+        return;
+    char links[128];
+    tsr_cost_print(&plan->profile, links, sizeof links);
+    tsr_text_append(text, ", links %s", links);
+}
+
 void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
 {
     const tsr_plan *plan = arg;
@@ -289,6 +311,7 @@ void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
     tsr_text text = {buffer, capacity, 0};
     tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].src, src, sizeof src),
                     tsr_layout_describe(plan->items[0].dst, dst, sizeof dst), plan->mode == TSR_MODE_DIRECT ? "direct" : "by messages");
+    describe_options(plan, &text);
     if (plan->count > 1)
         tsr_text_append(&text, " (the first of %zu tensors)", plan->count);
 }
