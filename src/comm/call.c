@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "comm/object.h"
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +11,39 @@ static tsr_slot *own_slot(const tsr_comm *comm)
     return comm->slots[comm->rank];
 }
 
+/* False if a peer's memory is not to be touched any more. */
+static bool enter(const tsr_comm *comm)
+{
+    __atomic_store_n(&own_slot(comm)->inside, 1, __ATOMIC_SEQ_CST);
+    for (int r = 0; r < comm->size; r++)
+        if (__atomic_load_n(&comm->slots[r]->gone, __ATOMIC_SEQ_CST))
+            return false;
+    return true;
+}
+
+static void leave(const tsr_comm *comm)
+{
+    __atomic_store_n(&own_slot(comm)->inside, 0, __ATOMIC_RELEASE);
+}
+
+/* When this returns, peers leave this rank's memory alone. */
+static void give_up(const tsr_comm *comm)
+{
+    leave(comm);
+    __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
+    for (int r = 0; r < comm->size; r++)
+        while (__atomic_load_n(&comm->slots[r]->inside, __ATOMIC_SEQ_CST))
+            sched_yield();
+}
+
 /* How a meeting went, or a half of one. */
 static tsr_status note(tsr_comm *comm, tsr_status status)
 {
-    comm->broken |= status != TSR_OK;
-    if (status != TSR_OK)
-        tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
+    if (status == TSR_OK)
+        return TSR_OK;
+    comm->broken = true;
+    give_up(comm);
+    tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
     return status;
 }
 
@@ -110,7 +138,10 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
         tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
         return status;
     }
-    return TSR_OK;
+    if (!mine->reaches || enter(comm))
+        return TSR_OK;
+    leave(comm);
+    return say_broken(comm);
 }
 
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
@@ -149,6 +180,12 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     if (mine->status != TSR_OK)
         tsr_status_set(mine->status, "%s", comm->sentence);
     return compare(comm, mine, describe, arg);
+}
+
+void tsr_call_abandon(tsr_comm *comm)
+{
+    if (comm->started)
+        give_up(comm);
 }
 
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
@@ -196,16 +233,21 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
 
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
 {
+    leave(comm);
     return conclude(comm, local, (int32_t)local);
 }
 
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
 {
-    return conclude(comm, local, (int32_t)local);
+    const tsr_status status = conclude(comm, local, (int32_t)local);
+    if (status != TSR_OK)
+        leave(comm);
+    return status;
 }
 
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status)
 {
+    leave(comm);
     return conclude(comm, status, (int32_t)status | TSR_DONE_SHARED);
 }
 

@@ -14,6 +14,7 @@
 typedef struct tsr_call {
     uint64_t fingerprint; /**< equal on all ranks exactly when their arguments agree */
     tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
+    bool reaches;         /**< between begin and end this rank reads or writes peers' own memory, not their tsr_call_buffer() alone */
     const void *src;
     void *dst;
     int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements */
@@ -27,6 +28,9 @@ typedef void tsr_call_describe(const void *arg, char *text, size_t capacity);
  * Collective. TSR_OK: all agree and none has failed. TSR_ERROR_ARGUMENT, on every rank: fingerprints differ; the sentence names the lowest
  * rank that differs from rank 0 and quotes both descriptions. TSR_ERROR_PEER: another rank brought a failed status (it is named; a failed
  * rank itself gets its own status back and its sentence is kept), or is gone. After anything but TSR_OK the call is over: do not end it.
+ *
+ * When a call is over, however it ended, nobody reaches into this rank's memory any more. So a rank that is told of a loss waits for the
+ * peers that are inside, which takes them a copy at most, and those that have not begun to reach find that it is gone.
  */
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
 

@@ -9,6 +9,7 @@ static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_s
     const tsr_call mine = {
         .fingerprint = tsr_collective_fingerprint(comm, call),
         .status = local,
+        .reaches = true,
         .src = call->send,
         .dst = call->receive,
         .extra = call,

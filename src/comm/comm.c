@@ -136,6 +136,8 @@ void tsr_comm_destroy(tsr_comm *comm)
     if (!comm)
         return;
     tsr_groups_destroy(comm);
+    if (tsr_comm_is_direct(comm))
+        tsr_call_abandon(comm);
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
     tsr_release(context, comm->arrays);

@@ -104,6 +104,7 @@ static void word_call(const tsr_comm *comm, tsr_exchange *mine)
     mine->call = (tsr_call){
         .fingerprint = fingerprint(&bytes),
         .status = local,
+        .reaches = true,
         .src_strides = {(int64_t)mine->send_count},
         .extra = mine->sends,
     };

@@ -6,7 +6,7 @@
 #include "comm/group.h"
 
 /** What is left of a slot for the words of a rank that failed or disagrees. */
-#define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - 2 * sizeof(int32_t))
+#define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - 4 * sizeof(int32_t))
 
 /**
  * What a rank of a direct engine publishes. Its owner writes, everybody reads, and a rank may be one meet ahead of the slowest reader, so a
@@ -14,12 +14,16 @@
  * `call` is written before the meet of begin and read until that of end, or, in a call without an end, that of the next begin: its two
  * places take turns, and so do the two of `buffer`, which a call without an end fills before it begins; `done` is written before the meet
  * of middle or end and read after it, its two places in turn because a middle may be followed at once by an end; `text` is written between
- * two meets of one call, and read after the second.
+ * two meets of one call, and read after the second. The atomic ones go by no meets: who gives up a call sets `gone`, then waits until
+ * nobody is `inside`; who is about to reach into peers' memory sets `inside`, then looks whether somebody is `gone`. One of the two sees
+ * the other.
  */
 typedef struct tsr_slot {
     tsr_call call[2];
     int32_t done[2]; /**< a tsr_status, plus TSR_DONE_SHARED */
+    int32_t gone;    /**< atomic; beside what peers read in every call */
     char text[TSR_SLOT_TEXT_BYTES];
+    int32_t inside; /**< atomic; written in every call, so where peers read nothing */
     char buffer[2][TSR_CALL_BUFFER_BYTES];
 } tsr_slot;
 
@@ -98,6 +102,10 @@ void tsr_groups_destroy(tsr_comm *comm);
 /** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
  * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
+
+/** For a handle that goes, perhaps with a call started: peers that join it later find that this rank is gone, those that are inside are
+ * waited for. */
+void tsr_call_abandon(tsr_comm *comm);
 
 /** TSR_ERROR_STATE while a call is started. */
 tsr_status tsr_comm_check_idle(const tsr_comm *comm);

@@ -38,6 +38,17 @@ static tsr_status start(tsr_comm *comm, stage *s, int round)
     return tsr_comm_exchange_start(comm, s->sends[rank], count, s->receives[rank], count, tsr_device_host(), NULL);
 }
 
+/* Once finish has returned, whatever it has returned, buffers are this rank's again: it spoils what it sent, and nobody reads that. */
+static tsr_status take_back(tsr_comm *comm, stage *s, tsr_status finished)
+{
+    const int rank = tsr_comm_rank(comm);
+    memset(s->out[rank], 0xff, sizeof s->out[rank]);
+    for (int r = 0; r < tsr_comm_size(comm); r++)
+        for (int i = 0; i < WORDS; i++)
+            CHECK(s->in[rank][r][i] != -1);
+    return finished;
+}
+
 static tsr_status check_received(tsr_comm *comm, const stage *s, int round)
 {
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
@@ -53,7 +64,7 @@ static tsr_status repeat(tsr_comm *comm, void *arg)
         TSR_TRY(start(comm, arg, round));
         if (round % 10 == tsr_comm_rank(comm))
             suite_sleep(1);
-        TSR_TRY(tsr_comm_exchange_finish(comm));
+        TSR_TRY(take_back(comm, arg, tsr_comm_exchange_finish(comm)));
         TSR_TRY(check_received(comm, arg, round));
         if (round % 3 == 0)
             TSR_TRY(suite_check_usable(comm));
@@ -236,7 +247,7 @@ static tsr_status leave_in_between(tsr_comm *comm, void *arg)
     TSR_TRY(start(comm, s, 0));
     if (tsr_comm_rank(comm) == s->victim)
         return TSR_OK;
-    const tsr_status finished = tsr_comm_exchange_finish(comm);
+    const tsr_status finished = take_back(comm, s, tsr_comm_exchange_finish(comm));
     if (suite_engine->direct || finished != TSR_OK)
         CHECK_ERROR(finished, TSR_ERROR_PEER, words);
     else
@@ -281,7 +292,7 @@ static tsr_status abort_in_between(tsr_comm *comm, void *arg)
     TSR_TRY(start(comm, s, 0));
     if (tsr_comm_rank(comm) == s->victim)
         tsr_comm_abort(comm);
-    CHECK_ERROR(tsr_comm_exchange_finish(comm), TSR_ERROR_PEER, "has aborted");
+    CHECK_ERROR(take_back(comm, s, tsr_comm_exchange_finish(comm)), TSR_ERROR_PEER, "has aborted");
     CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "has aborted");
     return TSR_OK;
 }
@@ -304,7 +315,7 @@ static tsr_status finish_late(tsr_comm *comm, void *arg)
     TSR_TRY(start(comm, s, 0));
     if (tsr_comm_rank(comm) == s->victim)
         suite_sleep(400);
-    CHECK_ERROR(tsr_comm_exchange_finish(comm), TSR_ERROR_PEER, words);
+    CHECK_ERROR(take_back(comm, s, tsr_comm_exchange_finish(comm)), TSR_ERROR_PEER, words);
     return TSR_OK;
 }
 
