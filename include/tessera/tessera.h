@@ -26,6 +26,7 @@
 #include <tessera/cost.h>
 #include <tessera/dtensor.h>
 #include <tessera/dtype.h>
+#include <tessera/explain.h>
 #include <tessera/layout.h>
 #include <tessera/linear.h>
 #include <tessera/mesh.h>
