@@ -55,6 +55,13 @@ TSR_API tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_
 TSR_API tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
                                       tsr_mesh **out);
 
+/**
+ * The mesh, knowing its nodes: ranks 0 to n-1 share the first, the next n the second, .., n = `ranks_per_node`; 0 if that is not known.
+ * Plans between its layouts then count links between nodes apart (tsr_plan_options.ranks_per_node overrides). What is derived from the mesh
+ * knows the same. TSR_ERROR_ARGUMENT: a negative number. The caller owns `*out`.
+ */
+TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, int64_t ranks_per_node, tsr_mesh **out);
+
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
 TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
@@ -63,6 +70,7 @@ TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);                  /**< how many 
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */
 TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);             /**< ranks in all */
 TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim); /**< NULL for an unnamed mesh; borrowed */
+TSR_API int64_t tsr_mesh_ranks_per_node(const tsr_mesh *mesh);    /**< 0: not known */
 TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);            /**< NULL for an abstract mesh; borrowed */
 TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh);      /**< borrowed, never NULL */
 
@@ -78,7 +86,8 @@ TSR_API tsr_status tsr_mesh_coordinate_of(const tsr_mesh *mesh, int64_t rank, in
 /** tsr_mesh_coordinate_of() for the communicator's own rank; for an abstract mesh nothing is inside. */
 TSR_API tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate, int *inside);
 
-/** 1 if both have the same sizes, ignoring dims of size 1, and the same ranks in the same places. Names and communicators do not count. */
+/** 1 if both have the same sizes, ignoring dims of size 1, and the same ranks in the same places. Names, communicators and nodes do not
+ * count. */
 TSR_API int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b);
 
 #ifdef __cplusplus

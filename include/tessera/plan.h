@@ -39,7 +39,8 @@ typedef struct tsr_plan_options {
     tsr_mode mode; /**< what its mesh's engine cannot read directly is planned as messages in any case */
     tsr_objective objective;
     size_t max_workspace;   /**< bytes that tsr_plan_execute() may ask for on any rank: moves that need more go in rounds; 0: no cap */
-    int64_t ranks_per_node; /**< ranks 0 to n-1 share the first node, the next n the second, ..; 0: one node holds all */
+    int64_t ranks_per_node; /**< ranks 0 to n-1 share the first node, the next n the second, ..; 0: what the source's
+                                mesh knows, else the destination's; if neither does, one node holds all */
     int no_split;           /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
     tsr_reduction_order reduction;
     const tsr_cost_profile *profile; /**< copied; NULL: the context's */

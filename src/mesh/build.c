@@ -140,7 +140,10 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] and ranks[%lld] are both %lld", description->call, (long long)twice[0],
                               (long long)twice[1], (long long)description->ranks[twice[0]]);
     }
-    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context), .comm = description->comm, .grid = *grid};
+    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context),
+                       .comm = description->comm,
+                       .grid = *grid,
+                       .ranks_per_node = description->ranks_per_node};
     atomic_init(&mesh->references, 1);
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));

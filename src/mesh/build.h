@@ -12,6 +12,7 @@ struct tsr_mesh {
     tsr_comm *comm;       /* borrowed */
     tsr_grid grid;
     uint64_t hash;
+    int64_t ranks_per_node;          /* 0: not known */
     const char *names[TSR_MAX_DIMS]; /* into this block; all NULL for an unnamed mesh */
     void *slot;
     void (*slot_destroy)(void *data);
@@ -27,6 +28,7 @@ typedef struct tsr_mesh_description {
     const int64_t *ranks;
     bool named;
     const char *names[TSR_MAX_DIMS];
+    int64_t ranks_per_node;
     int64_t *repeated; /**< may be NULL; where the sentence is about a rank that stands twice, its second position */
 } tsr_mesh_description;
 

@@ -72,6 +72,7 @@ static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call
 {
     tsr_mesh_description description = {.call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
     description.grid.first = mesh->grid.first;
+    description.ranks_per_node = mesh->ranks_per_node;
     return description;
 }
 
@@ -276,11 +277,31 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
     return build_reshaped(&description, mesh, !mesh->grid.list, out);
 }
 
+/* All of `mesh` as the description has it otherwise. */
+static tsr_status build_copy(tsr_mesh_description *description, const tsr_mesh *mesh, tsr_mesh **out)
+{
+    for (int d = 0; d < mesh->grid.ndim; d++)
+        add_dim(description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
+    return build_reshaped(description, mesh, !mesh->grid.list, out);
+}
+
 tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
 {
     tsr_mesh_description description = describe_like(mesh, "tsr_mesh_copy_abstract");
     description.comm = NULL;
-    for (int d = 0; d < mesh->grid.ndim; d++)
-        add_dim(&description, mesh->grid.shape[d], mesh->grid.strides[d], mesh->names[d]);
-    return build_reshaped(&description, mesh, !mesh->grid.list, out);
+    return build_copy(&description, mesh, out);
+}
+
+tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, int64_t ranks_per_node, tsr_mesh **out)
+{
+    if (!mesh || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_with_nodes: %s is NULL", mesh ? "out" : "mesh");
+    if (ranks_per_node < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_with_nodes: ranks_per_node is %lld: how many ranks share a node, or 0 if that is "
+                              "not known",
+                              (long long)ranks_per_node);
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_with_nodes");
+    description.ranks_per_node = ranks_per_node;
+    return build_copy(&description, mesh, out);
 }

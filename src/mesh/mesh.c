@@ -88,6 +88,11 @@ const char *tsr_mesh_name(const tsr_mesh *mesh, int dim)
     return has_dim(mesh, dim) ? mesh->names[dim] : NULL;
 }
 
+int64_t tsr_mesh_ranks_per_node(const tsr_mesh *mesh)
+{
+    return mesh->ranks_per_node;
+}
+
 tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh)
 {
     return mesh->comm;

@@ -137,12 +137,19 @@ static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_
     return TSR_OK;
 }
 
-/* What the options say, with rank, mode and profile picked. */
+static int64_t pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+{
+    const int64_t known = tsr_mesh_ranks_per_node(src->mesh) ? tsr_mesh_ranks_per_node(src->mesh) : tsr_mesh_ranks_per_node(dst->mesh);
+    return options->ranks_per_node ? options->ranks_per_node : known;
+}
+
+/* What the options say, with rank, mode, nodes and profile picked. */
 static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
 {
     plan->options = *options;
     plan->mode = plan->options.mode = pick_mode(src, dst, options);
     plan->rank = plan->options.rank = pick_rank(src, dst, options);
+    plan->options.ranks_per_node = pick_nodes(src, dst, options);
     plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
     plan->options.profile = NULL;
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);

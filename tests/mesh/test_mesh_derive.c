@@ -361,6 +361,37 @@ static void an_unflattening_that_does_not_fit_is_refused(void **state)
     tsr_mesh_destroy(plain);
 }
 
+static void what_is_derived_from_a_mesh_knows_its_nodes(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {2, 6}, split[] = {3, 2};
+    const char *const names[] = {"dp", "tp"}, *const parts[] = {"a", "b"};
+    tsr_mesh *mesh, *known, *derived, *untouched = NULL;
+    assert_int_equal(tsr_mesh_create_abstract(NULL, 2, shape, names, NULL, &mesh), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(mesh), 0);
+    assert_int_equal(tsr_mesh_with_nodes(mesh, 4, &known), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(known), 4);
+    assert_int_equal(tsr_mesh_equal(mesh, known), 1);
+    assert_string_equal(tsr_mesh_name(known, 1), "tp");
+    assert_int_equal(tsr_mesh_slice(known, "tp", &derived), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    tsr_mesh_destroy(derived);
+    assert_int_equal(tsr_mesh_flatten(known, "", &derived), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    tsr_mesh_destroy(derived);
+    assert_int_equal(tsr_mesh_unflatten(known, "tp", 2, split, parts, &derived), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    tsr_mesh_destroy(derived);
+    assert_int_equal(tsr_mesh_copy_abstract(known, &derived), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    tsr_mesh_destroy(derived);
+    assert_int_equal(tsr_mesh_with_nodes(mesh, -1, &untouched), TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), "ranks_per_node is -1"));
+    assert_null(untouched);
+    tsr_mesh_destroy(known);
+    tsr_mesh_destroy(mesh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +404,7 @@ int main(void)
         cmocka_unit_test(dims_of_size_one_do_not_keep_a_huge_mesh_from_being_flattened),
         cmocka_unit_test(an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator),
         cmocka_unit_test(a_slice_outlives_its_parent),
+        cmocka_unit_test(what_is_derived_from_a_mesh_knows_its_nodes),
         cmocka_unit_test(dims_that_are_not_there_or_out_of_order_are_refused),
         cmocka_unit_test(an_unflattening_that_does_not_fit_is_refused),
     };
