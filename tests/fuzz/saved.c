@@ -1,0 +1,54 @@
+/** Any bytes are refused with a sentence, or are a saved plan: saving it gives the same bytes. They are tried as they are, and with length
+ * and checksum made right, so that what lies behind those is reached. */
+#include "fuzz.h"
+#include <tessera/saved.h>
+
+enum { LENGTH_AT = 12, RANKS_PER_NODE_AT = 44, FRAME_BYTES = 28, CHECKSUM_BYTES = 8 };
+
+static void put_number(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Planning looks at the ranks of a node, one by one: nodes stay below 2^8 ranks, so that no input takes long. */
+static void seal(uint8_t *bytes, size_t size)
+{
+    static const uint8_t head[LENGTH_AT] = {'t', 's', 'r', '-', 'p', 'l', 'a', 'n', 1};
+    uint64_t checksum = UINT64_C(0xcbf29ce484222325);
+    memcpy(bytes, head, sizeof head);
+    if (size >= RANKS_PER_NODE_AT + 8 + CHECKSUM_BYTES)
+        memset(bytes + RANKS_PER_NODE_AT + 1, 0, 7);
+    put_number(bytes + LENGTH_AT, size);
+    for (size_t i = 0; i < size - CHECKSUM_BYTES; i++)
+        checksum = (checksum ^ bytes[i]) * UINT64_C(0x100000001b3);
+    put_number(bytes + size - CHECKSUM_BYTES, checksum);
+}
+
+static void try(const uint8_t *bytes, size_t size)
+{
+    tsr_plan *plan = NULL;
+    if (tsr_plan_load(NULL, bytes, size, TSR_RANK_NONE, &plan) != TSR_OK) {
+        FUZZ_REQUIRE(plan == NULL);
+        FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
+        return;
+    }
+    uint8_t *again = fuzz_memory(size);
+    size_t length = 0;
+    FUZZ_REQUIRE(tsr_plan_save(plan, again, size, &length) == TSR_OK);
+    FUZZ_REQUIRE(length == size && memcmp(again, bytes, size) == 0);
+    free(again);
+    tsr_plan_destroy(plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uint8_t *bytes = fuzz_copy(data, size);
+    try(bytes, size);
+    if (size >= FRAME_BYTES) {
+        seal(bytes, size);
+        try(bytes, size);
+    }
+    free(bytes);
+    return 0;
+}
