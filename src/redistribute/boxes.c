@@ -12,6 +12,13 @@ typedef struct batch {
     size_t count;
 } batch;
 
+/* Copies are written before they are read: a whole batch of zeros would cost more than a small move. */
+static void start_batch(batch *b, const tsr_execution *e)
+{
+    b->e = e;
+    b->count = 0;
+}
+
 static tsr_status flush(batch *b)
 {
     const size_t count = b->count;
@@ -54,7 +61,8 @@ static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_s
 tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                               bool from_source)
 {
-    batch b = {.e = e};
+    batch b;
+    start_batch(&b, e);
     for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
         tsr_box_copy *copy = next_copy(&b, item, tsr_item_box(item, box));
         copy->src = locate(item, box, src, from_source, copy->src_strides);
@@ -83,7 +91,8 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     const tsr_item *item = &e->plan->items[parcel->item];
     tsr_fragments fragments = tsr_fragments_begin(item, parcel->first_box, range.begin, range.end);
     tsr_fragment f;
-    batch b = {.e = e};
+    batch b;
+    start_batch(&b, e);
     for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
         tsr_box_copy *copy = next_copy(&b, item, f.shape);
         char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
