@@ -236,6 +236,7 @@ static tsr_status note_owners(receiver *r)
 /* One transfer an owner: what it is given in the second phase. */
 static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
 {
+    TSR_TRY(tsr_transfers_reserve(&item->gives, item, 0, item->owner_count - 1));
     for (size_t i = 0; i < item->owner_count; i++) {
         const tsr_transfer gift = {item->owners[i], reduction->first_box, reduction->box_count, reduction->elements};
         if (gift.peer != item->rank)
@@ -271,6 +272,8 @@ static tsr_status add_shared(receiver *r)
     const int64_t own = tsr_homes_number(&r->homes, r->problem, item->rank, item->dst_coordinate);
     const tsr_sharing sharing = tsr_homes_share(&r->homes, r->problem, r->regions.shape);
     const bool each = r->problem->each;
+    if (!each)
+        TSR_TRY(tsr_transfers_reserve(&r->item->given, r->item, (size_t)sharing.busy, (size_t)sharing.busy));
     for (int64_t home = each ? own : 0; home >= 0 && home < (each ? own + 1 : sharing.busy); home++) {
         const tsr_part part = tsr_sharing_part(&sharing, home);
         if (home == own)

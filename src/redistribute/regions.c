@@ -27,9 +27,9 @@ tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const
                              bool near_is_source)
 {
     *regions = (tsr_regions){.far = far, .near_is_source = near_is_source};
-    for (int dim = 0; dim < near->ndim; dim++) {
+    for (int dim = 0; dim < near->ndim && !regions->done; dim++) {
         TSR_TRY(tsr_overlap_build(&regions->dims[dim], near, coordinate, far, dim));
-        regions->done |= regions->dims[dim].group_count == 0;
+        regions->done = regions->dims[dim].group_count == 0;
     }
     for (int dim = 0; dim < near->ndim && !regions->done; dim++)
         enter(regions, dim);

@@ -4,10 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tessera/tessera.h>
 
 #include <cmocka.h>
+
+#include "redistribute/plan.h"
 
 typedef struct large_plan {
     const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */
@@ -49,6 +52,106 @@ static void planning_is_linear_in_what_a_rank_meets(void **state)
     }
 }
 
+typedef struct vast_plan {
+    const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */
+    int64_t rank;
+    int64_t messages; /* in and out: moves, terms, and what is given */
+} vast_plan;
+
+/* Asking every rank, or every receiver of a piece, for its turn would take from seconds to hours for each of these. */
+static const vast_plan vast_plans[] = {
+    {"128x64x128", "1024x1024x1024x1024", "S(0),S(1),S(2)", "S(1),S(2),S(0)", NULL, 4242, 4},
+    {"128x64x128", "1024x1024x1024x1024", "R,R,S(0)", "R,R,R", NULL, 4242, 254},
+    {"128x64x128", "1024x1024x1024x1024", "S(0),R,R", "S(1),R,R", NULL, 4242, 254},
+    {"128x64x128", "1024x1024x1024x1024", "R,R,S(0)", "S(0),R,R", "128x64x128@1048576", 4242, 1},
+    {"128x64x128", "1024x1024x1024x1024", "R,R,S(0)", "S(0),R,R", "128x64x128@1048576", 1052818, 1},
+    {"128x64x128", "1024x1024x1024x1024", "R,P,R", "S(0),R,R", NULL, 4242, 1032},
+    {"128x64x128", "1024x1024x1024x1024", "P,S(0),S(1)", "S(2),S(0),S(1)", NULL, 4242, 254},
+    {"128x64x128", "1048576x1024x32x32", "S(0),S(0),S(0)", "S(0)[2],S(0)[1],S(0)[0]", NULL, 4242, 2},
+    {"128x64x128", "1048576x1024x32x32", "S(0),S(0),S(0)", "P,P,P", NULL, 4242, 0},
+    {"128x64x128", "1048576x1024x32x32", "S(1),R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
+    {"128x64x128", "1048576x1024x32x32", "P,R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
+    {"128x64x128", "1048576x1024x32x32", "P,R,R", "S(0)[2],S(0)[0],S(0)[1]", NULL, 4242, 254},
+    /* Lengths that nothing divides: some pieces are shorter, or empty. */
+    {"128x64x128", "1048575x1021x31x31", "S(1),R,R", "S(0),S(0),S(0)", NULL, 4242, 254},
+    {"128x64x128", "1048575x1021x31x31", "S(1),R,R", "S(0;balanced)[1],S(0)[0],S(0;unit=3)[2]", NULL, 4242, 170},
+    {"128x64x128", "1000x999x1021x1031", "R,S(0),S(0)", "S(0),R,S(1)", NULL, 4242, 8},
+    {"1000x1000x1000", "1048576x1024x32x32", "R,R,S(0)", "R,R,R", NULL, 424242424, 1998},
+    {"1000x1000x1000", "1048576x1024x32x32", "R,R,S(0)", "S(0),R,R", NULL, 424242424, 1},
+    {"1000x1000x1000", "1048576x1024x32x32", "S(1),R,R", "S(0),S(0),S(0)", NULL, 424242424, 1},
+};
+
+/** The allocator of these plans: bytes in all, whether or not they were given back. */
+static size_t allocated;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    allocated += bytes;
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) == 0 ? memory : NULL;
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+static tsr_layout *layout_in(tsr_context *context, const char *mesh_text, const char *shape_text, const char *placements)
+{
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    int64_t shape[TSR_MAX_DIMS];
+    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
+    expect_ok(tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, TSR_F32, &layout));
+    tsr_mesh_destroy(mesh);
+    return layout;
+}
+
+static int64_t count_messages(const tsr_plan *plan)
+{
+    const tsr_item *item = &plan->items[0];
+    size_t count = item->sends.count + item->given.count + item->gives.count;
+    for (size_t i = 0; i < item->moves.count; i++)
+        count += item->moves.at[i].peer != plan->rank;
+    for (size_t i = 0; i < item->contributor_count; i++)
+        count += item->contributors[i] != plan->rank;
+    return (int64_t)count;
+}
+
+/** All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from and to a thousand
+ * peers stay below 1 MiB. */
+static void planning_costs_what_its_messages_cost(void **state)
+{
+    (void)state;
+    enum { PLAN_BYTES = 8192, MESSAGE_BYTES = 480 };
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.allocator = (tsr_allocator){allocate, release, NULL};
+    tsr_context *context = NULL;
+    expect_ok(tsr_context_create(&options, &context));
+    for (size_t i = 0; i < sizeof(vast_plans) / sizeof(vast_plans[0]); i++) {
+        const vast_plan *row = &vast_plans[i];
+        test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
+        tsr_layout *src = layout_in(context, row->mesh, row->shape, row->from);
+        tsr_layout *dst = layout_in(context, row->to_mesh != NULL ? row->to_mesh : row->mesh, row->shape, row->to);
+        tsr_plan_options plan_options = TSR_PLAN_OPTIONS_INIT;
+        plan_options.rank = row->rank;
+        tsr_plan *plan = NULL;
+        allocated = 0;
+        expect_ok(tsr_plan_create(src, dst, &plan_options, &plan));
+        if (count_messages(plan) != row->messages)
+            fail_msg("%lld messages instead of %lld: %s", (long long)count_messages(plan), (long long)row->messages, test_case_text());
+        if ((int64_t)allocated > PLAN_BYTES + MESSAGE_BYTES * row->messages)
+            fail_msg("%lld messages took %zu bytes: %s", (long long)row->messages, allocated, test_case_text());
+        tsr_plan_destroy(plan);
+        tsr_layout_destroy(dst);
+        tsr_layout_destroy(src);
+    }
+    tsr_context_destroy(context);
+}
+
 /** Bytes that one rank receives, or sends, may be more than the tensor has. */
 static void more_bytes_than_can_be_counted_are_refused(void **state)
 {
@@ -74,6 +177,7 @@ int main(void)
     test_watchdog(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planning_is_linear_in_what_a_rank_meets),
+        cmocka_unit_test(planning_costs_what_its_messages_cost),
         cmocka_unit_test(more_bytes_than_can_be_counted_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
