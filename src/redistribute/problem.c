@@ -63,8 +63,7 @@ static int common_cuts(const tsr_problem *problem, int dim)
     return i;
 }
 
-/* The destination's cuts continue the source's on every dim, or are continued by them. */
-static bool cuts_nest(const tsr_problem *problem, bool dst_inside_src)
+bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src)
 {
     for (int dim = 0; dim < problem->src.layout->ndim; dim++) {
         const tsr_layout *outer = dst_inside_src ? problem->src.layout : problem->dst.layout;
@@ -89,7 +88,7 @@ static bool takes_shortcut(const tsr_problem *problem)
         else if (!tsr_placement_same(a, b))
             return false;
     }
-    return any && cuts_nest(problem, false);
+    return any && tsr_problem_cuts_nest(problem, false);
 }
 
 static void describe_reduction(tsr_problem *problem)
@@ -125,13 +124,14 @@ void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_lay
     if (!problem->same_mesh)
         return;
     problem->shortcut = takes_shortcut(problem);
-    problem->local = problem->shortcut || (!problem->reduces && cuts_nest(problem, true));
-    problem->in_place = cuts_nest(problem, true) && cuts_nest(problem, false);
+    problem->local = problem->shortcut || (!problem->reduces && tsr_problem_cuts_nest(problem, true));
+    problem->in_place = tsr_problem_cuts_nest(problem, true) && tsr_problem_cuts_nest(problem, false);
 }
 
 bool tsr_problem_each_is_possible(const tsr_problem *problem)
 {
-    return problem->same_mesh && problem->reduces && cuts_nest(problem, true) && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
+    return problem->same_mesh && problem->reduces && tsr_problem_cuts_nest(problem, true) &&
+           tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
 }
 
 bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want)

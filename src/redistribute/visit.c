@@ -1,0 +1,167 @@
+#include <tessera/sys/status.h>
+
+#include "base/memory.h"
+#include "base/sort.h"
+#include "redistribute/told.h"
+
+/* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
+typedef struct shard {
+    const tsr_layout *layout;
+    const int64_t *coordinate;
+    int place; /* which of a box's three vectors */
+} shard;
+
+static shard shard_of(const tsr_item *item, const tsr_flow *flow, tsr_direction direction)
+{
+    if (direction == TSR_SENDS && flow->phase == 0)
+        return (shard){item->src, item->src_coordinate, 1};
+    return (shard){item->dst, item->dst_coordinate, 2};
+}
+
+typedef struct visit {
+    const tsr_plan *plan;
+    tsr_direction direction;
+    tsr_flows flows;
+    tsr_interval *intervals; /* of one flow: box_count for each dim */
+    size_t interval_capacity;
+    tsr_plan_transfer *transfers; /* of one step, peer and item */
+    size_t transfer_count, transfer_capacity;
+} visit;
+
+static int by_begin(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    const tsr_interval *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Sorted, equal ones once, touching ones as one. Those given are equal or disjoint. */
+static size_t merge(tsr_interval *at, size_t count)
+{
+    size_t merged = 0;
+    tsr_sort(at, count, sizeof *at, by_begin, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (merged > 0 && at[i].begin <= at[merged - 1].end)
+            at[merged - 1].end = at[i].end;
+        else
+            at[merged++] = at[i];
+    }
+    return merged;
+}
+
+/* The global intervals of the flow's boxes along each dim, whose product the boxes are. */
+static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
+{
+    const tsr_item *item = &v->plan->items[flow->item];
+    const shard s = shard_of(item, flow, v->direction);
+    const int ndim = s.layout->ndim;
+    void *memory = v->intervals;
+    const tsr_status status =
+        tsr_reserve(v->plan->context, &memory, &v->interval_capacity, flow->box_count * (size_t)ndim, sizeof *v->intervals);
+    v->intervals = memory;
+    TSR_TRY(status);
+    for (int dim = 0; dim < ndim; dim++) {
+        tsr_interval *at = v->intervals + (size_t)dim * flow->box_count;
+        for (size_t i = 0; i < flow->box_count; i++) {
+            const int64_t *box = tsr_item_box(item, flow->first_box + i);
+            const int64_t begin = tsr_layout_position(s.layout, dim, s.coordinate, box[s.place * ndim + dim]).begin;
+            at[i] = (tsr_interval){begin, begin + box[dim]};
+        }
+        counts[dim] = merge(at, flow->box_count);
+    }
+    return TSR_OK;
+}
+
+static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
+{
+    const tsr_layout *layout = v->plan->items[flow->item].src;
+    void *memory = v->transfers;
+    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
+    v->transfers = memory;
+    TSR_TRY(status);
+    tsr_plan_transfer *transfer = &v->transfers[v->transfer_count++];
+    *transfer = (tsr_plan_transfer){
+        .step = flow->step, .peer = flow->peer, .item = flow->item, .ndim = layout->ndim, .bytes = (int64_t)layout->element_bytes};
+    for (int dim = 0; dim < layout->ndim; dim++) {
+        const tsr_interval *interval = &v->intervals[(size_t)dim * flow->box_count + at[dim]];
+        transfer->begin[dim] = interval->begin;
+        transfer->end[dim] = interval->end;
+        transfer->bytes *= interval->end - interval->begin;
+    }
+    return TSR_OK;
+}
+
+static bool advance(size_t *at, const size_t *counts, int ndim)
+{
+    for (int dim = ndim - 1; dim >= 0; dim--) {
+        if (++at[dim] < counts[dim])
+            return true;
+        at[dim] = 0;
+    }
+    return false;
+}
+
+static tsr_status add_flow(visit *v, const tsr_flow *flow)
+{
+    size_t counts[TSR_MAX_DIMS], at[TSR_MAX_DIMS] = {0};
+    TSR_TRY(find_intervals(v, flow, counts));
+    do {
+        TSR_TRY(add_transfer(v, flow, at));
+    } while (advance(at, counts, v->plan->items[flow->item].src->ndim));
+    return TSR_OK;
+}
+
+static int by_box(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    const tsr_plan_transfer *x = a, *y = b;
+    for (int dim = 0; dim < x->ndim; dim++) {
+        if (x->begin[dim] != y->begin[dim])
+            return x->begin[dim] < y->begin[dim] ? -1 : 1;
+        if (x->end[dim] != y->end[dim])
+            return x->end[dim] < y->end[dim] ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool go_together(const tsr_flow *a, const tsr_flow *b)
+{
+    return a->step == b->step && a->peer == b->peer && a->item == b->item;
+}
+
+static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
+{
+    TSR_TRY(tsr_flows_list(&v->flows, v->plan, v->direction));
+    for (size_t i = 0; i < v->flows.count;) {
+        const tsr_flow *first = &v->flows.at[i];
+        v->transfer_count = 0;
+        for (; i < v->flows.count && go_together(first, &v->flows.at[i]); i++)
+            TSR_TRY(add_flow(v, &v->flows.at[i]));
+        tsr_sort(v->transfers, v->transfer_count, sizeof *v->transfers, by_box, NULL);
+        for (size_t t = 0; t < v->transfer_count; t++)
+            TSR_TRY(visitor(&v->transfers[t], user));
+    }
+    return TSR_OK;
+}
+
+static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_direction direction, tsr_plan_visitor *visitor, void *user)
+{
+    if (!plan || !visitor)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "visitor");
+    visit v = {.plan = plan, .direction = direction};
+    const tsr_status status = visit_flows(&v, visitor, user);
+    tsr_release(plan->context, v.transfers);
+    tsr_release(plan->context, v.intervals);
+    tsr_flows_free(&v.flows, plan);
+    return status;
+}
+
+tsr_status tsr_plan_visit_receives(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user)
+{
+    return visit_all("tsr_plan_visit_receives", plan, TSR_RECEIVES, visitor, user);
+}
+
+tsr_status tsr_plan_visit_sends(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user)
+{
+    return visit_all("tsr_plan_visit_sends", plan, TSR_SENDS, visitor, user);
+}
