@@ -16,6 +16,7 @@ enum { EXIT_DONE = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
 typedef enum tool_option {
     OPT_MESH,
+    OPT_TO_MESH,
     OPT_SHAPE,
     OPT_PLACEMENTS,
     OPT_FROM,
@@ -31,6 +32,14 @@ typedef enum tool_option {
     OPT_RANKS,
     OPT_PROFILE,
     OPT_MODE,
+    OPT_OBJECTIVE,
+    OPT_MAX_WORKSPACE,
+    OPT_RANKS_PER_NODE,
+    OPT_RANK,
+    OPT_RELABEL,
+    OPT_SAVE,
+    OPT_SVG,
+    OPT_SWEEP,
     OPT_ENGINE,
     OPT_DEVICE,
     OPT_JSON,
@@ -56,7 +65,7 @@ typedef struct tool_command {
 } tool_command;
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_dispatch_command, bench_calibrate_command;
+    bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command;
 
 /** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);

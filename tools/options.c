@@ -15,6 +15,7 @@ static const struct {
     const char *name, *value, *help;
 } rows[OPT_COUNT] = {
     [OPT_MESH] = {"mesh", "MESH", "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
+    [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to, where that is another one"},
     [OPT_SHAPE] = {"shape", "SHAPE", "the global shape: 31x3, or scalar"},
     [OPT_PLACEMENTS] = {"placements", "PLACEMENTS", "one placement for each mesh dim: R, P, P(max), S(0), S(1;balanced), .."},
     [OPT_FROM] = {"from", "PLACEMENTS", "the placements that the tensor has: one for each mesh dim, as R, P, S(0)"},
@@ -31,6 +32,14 @@ static const struct {
     [OPT_RANKS] = {"ranks", "N", "how many rank threads to start"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
     [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
+    [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes (the default) or time"},
+    [OPT_MAX_WORKSPACE] = {"max-workspace", "BYTES", "the most workspace that the move may take on any rank"},
+    [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N", "ranks 0 to N-1 share a node, the next N the next; without it, all share one"},
+    [OPT_RANK] = {"rank", "N", "whose plan; nothing is computed for other ranks"},
+    [OPT_RELABEL] = {"relabel", NULL, "choose the order of the destination's ranks that keeps most bytes in place"},
+    [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},
+    [OPT_SVG] = {"svg", "FILE", "draw both layouts and who sends what to whom"},
+    [OPT_SWEEP] = {"sweep", NULL, "a line for every power of two of ranks, up to the mesh's"},
     [OPT_ENGINE] = {"engine", "ENGINE", "threads (the default) or mpi"},
     [OPT_DEVICE] = {"device", "DEVICE", "host (the default) or cuda"},
     [OPT_JSON] = {"json", NULL, "print JSON"},

@@ -25,13 +25,18 @@ static bool has_mesh_form(const char *text)
     return matches;
 }
 
-int parse_mesh(const char *text, tsr_mesh **out)
+int parse_mesh_in(tsr_context *context, const char *text, tsr_mesh **out)
 {
-    const tsr_status status = tsr_mesh_parse(NULL, NULL, text, out);
+    const tsr_status status = tsr_mesh_parse(NULL, context, text, out);
     if (status == TSR_OK)
         return EXIT_DONE;
     const bool form = status == TSR_ERROR_ARGUMENT && !has_mesh_form(text);
     return complain_status(form ? EXIT_USAGE : EXIT_REFUSED);
+}
+
+int parse_mesh(const char *text, tsr_mesh **out)
+{
+    return parse_mesh_in(NULL, text, out);
 }
 
 static bool parse_number(const char **at, int64_t *out)
@@ -101,19 +106,29 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
     return complain(EXIT_REFUSED, "%s: %s", option, tsr_status_message());
 }
 
+/** The whole text as a number; `least` is what is said to be the least. */
+static int parse_whole(const char *option, const char *text, int least, int64_t *out)
+{
+    const char *at = text;
+    if (!parse_number(&at, out) || *at != '\0')
+        return complain(EXIT_USAGE, "%s '%s' is no number from %d to 2^63-1", option, text, least);
+    return EXIT_DONE;
+}
+
 int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out)
 {
     *out = otherwise;
     if (text == NULL)
         return EXIT_DONE;
-    const char *at = text;
-    int64_t value;
-    if (!parse_number(&at, &value) || *at != '\0')
-        return complain(EXIT_USAGE, "%s '%s' is no number from 1 to 2^63-1", option, text);
-    if (value == 0)
+    const int status = parse_whole(option, text, 1, out);
+    if (status == EXIT_DONE && *out == 0)
         return complain(EXIT_REFUSED, "%s is 0; it must be 1 at least", option);
-    *out = value;
-    return EXIT_DONE;
+    return status;
+}
+
+int parse_index(const char *option, const char *text, int64_t *out)
+{
+    return parse_whole(option, text, 0, out);
 }
 
 static const char *const mode_names[] = {[TSR_MODE_DIRECT] = "direct", [TSR_MODE_MESSAGE] = "message"};

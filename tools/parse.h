@@ -21,8 +21,9 @@ typedef struct tensor_shape {
 /** Rank threads that this tool starts at most. */
 #define MAX_RANK_THREADS 4096
 
-/** An abstract mesh; the caller destroys it. */
+/** An abstract mesh, in the default context or another; the caller destroys it. */
 int parse_mesh(const char *text, tsr_mesh **out);
+int parse_mesh_in(tsr_context *context, const char *text, tsr_mesh **out);
 
 /** "31x3", "scalar". */
 int parse_shape(const char *text, tensor_shape *out);
@@ -38,6 +39,9 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
 
 /** A number from 1 up; NULL is `otherwise`. */
 int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out);
+
+/** A number from 0 up. */
+int parse_index(const char *option, const char *text, int64_t *out);
 
 /** "direct", "message"; NULL is direct. */
 int parse_mode(const char *text, tsr_mode *out);

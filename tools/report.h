@@ -9,6 +9,9 @@
 /** {"shape": [2, 2], "names": ["dp", "tp"]}, and "ranks" where they are not 0, 1, 2, .. */
 json_t *mesh_to_json(const tsr_mesh *mesh);
 
+/** [3, 1, 0, 2]: the ranks in mesh order. */
+json_t *ranks_to_json(const tsr_mesh *mesh);
+
 /** [31, 3] */
 json_t *sizes_to_json(const int64_t *sizes, int count);
 

@@ -1,0 +1,132 @@
+#include "plan_answer.h"
+#include "report.h"
+
+#include <stdlib.h>
+
+/** A number that says by being negative that there is none. */
+static json_t *number_or_null(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *sum_to_json(tsr_plan_sum sum)
+{
+    return json_pack("{so sI}", "max", number_or_null(sum.max), "total", (json_int_t)sum.total);
+}
+
+static json_t *layout_to_json(const tsr_layout *layout)
+{
+    return json_pack("{so so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "placements", placements_to_json(layout));
+}
+
+static json_t *dims_to_json(unsigned dims)
+{
+    int64_t list[TSR_MAX_DIMS];
+    int count = 0;
+    for (int d = 0; d < TSR_MAX_DIMS; d++)
+        if ((dims >> d & 1) != 0)
+            list[count++] = d;
+    return sizes_to_json(list, count);
+}
+
+/** Appends to a list that may be NULL, which it gives back or, if there is no memory, destroys. */
+static json_t *append(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) == 0)
+        return array;
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *steps_to_json(const plan_answer *a)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < a->figures.step_count; i++) {
+        const tsr_plan_survey_step *const step = &a->figures.steps[i];
+        char *const text = plan_step_text(a, i);
+        array = append(array, text == NULL
+                                  ? NULL
+                                  : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims", dims_to_json(step->mesh_dims),
+                                              "bytes_received", sum_to_json(step->bytes_received), "text", text));
+        free(text);
+    }
+    return array;
+}
+
+typedef struct transfer_list {
+    json_t *array;
+    const char *peer; /**< "from", "to" */
+} transfer_list;
+
+static tsr_status add_transfer(const tsr_plan_transfer *t, void *user)
+{
+    transfer_list *const list = user;
+    json_t *box = json_array();
+    for (int d = 0; d < t->ndim; d++) {
+        const int64_t ends[2] = {t->begin[d], t->end[d]};
+        box = append(box, sizes_to_json(ends, 2));
+    }
+    list->array = append(list->array, json_pack("{sI sI so sI}", "step", (json_int_t)t->step, list->peer, (json_int_t)t->peer, "box", box,
+                                                "bytes", (json_int_t)t->bytes));
+    return list->array != NULL ? TSR_OK : TSR_ERROR_MEMORY;
+}
+
+typedef tsr_status visit(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
+
+static json_t *transfers_to_json(const tsr_plan *plan, visit *visit_all, const char *peer)
+{
+    transfer_list list = {json_array(), peer};
+    if (visit_all(plan, add_transfer, &list) == TSR_OK)
+        return list.array;
+    json_decref(list.array);
+    return NULL;
+}
+
+static json_t *relabel_to_json(const plan_request *r)
+{
+    const tsr_relabel_report *const report = &r->relabel;
+    return json_pack("{ss s{sI sI sI} sI so}", "method", report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", "bytes_kept", "given",
+                     (json_int_t)report->bytes_kept_given, "chosen", (json_int_t)report->bytes_kept, "greedy",
+                     (json_int_t)report->bytes_kept_greedy, "moved_ranks", (json_int_t)report->moved_ranks, "ranks",
+                     ranks_to_json(tsr_layout_mesh(r->to)));
+}
+
+/** What only some answers have: --rank, --relabel. False if there is no memory. */
+static bool add_extras(const plan_answer *a, json_t *json)
+{
+    const plan_request *const r = a->request;
+    if (r->relabelled && json_object_set_new(json, "relabel", relabel_to_json(r)) != 0)
+        return false;
+    return !a->one_rank || (json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0 &&
+                            json_object_set_new(json, "receives", transfers_to_json(a->plan, tsr_plan_visit_receives, "from")) == 0 &&
+                            json_object_set_new(json, "sends", transfers_to_json(a->plan, tsr_plan_visit_sends, "to")) == 0);
+}
+
+static json_t *question_to_json(const plan_request *r)
+{
+    return json_pack("{so ss ss ss so so}", "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
+                     tsr_dtype_name(tsr_layout_dtype(r->from)), "mode", mode_name(r->options.mode), "objective",
+                     objective_name(r->options.objective), "from", layout_to_json(r->from), "to", layout_to_json(r->to));
+}
+
+static json_t *figures_to_json(const plan_answer *a)
+{
+    const tsr_plan_survey *const f = &a->figures;
+    json_t *const bound = a->one_rank && f->lower_bound.max < 0 ? json_null() : sum_to_json(f->lower_bound);
+    return json_pack("{so so so so so so s{sI} sI sf so}", "steps", steps_to_json(a), "bytes_received", sum_to_json(f->bytes_received),
+                     "bytes_sent", sum_to_json(f->bytes_sent), "bytes_kept", sum_to_json(f->bytes_kept), "lower_bound", bound, "ratio",
+                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max", (json_int_t)f->messages_received,
+                     "workspace_bytes", (json_int_t)f->workspace_bytes, "seconds", f->seconds, "gather_and_slice",
+                     sum_to_json(f->gather_and_slice));
+}
+
+int plan_print_json(const plan_answer *a)
+{
+    json_t *const json = question_to_json(a->request), *const figures = figures_to_json(a);
+    const bool whole = json != NULL && figures != NULL && json_object_update(json, figures) == 0 && add_extras(a, json);
+    json_decref(figures);
+    if (whole)
+        return print_json(json);
+    json_decref(json);
+    return print_json(NULL);
+}

@@ -1,0 +1,232 @@
+#include "svg.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Of a sans-serif font's size: the width of a character, the height of a line, how deep the base line of a centred one lies. */
+#define CHARACTER 0.62
+#define LINE      1.25
+#define CENTRE    0.35
+
+/** The longest line that is written. */
+#define MOST_TEXT 512
+
+static const char *const defs =
+    "<defs>\n"
+    "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
+    "<path d=\"M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5\" stroke=\"#000000\" stroke-width=\"0.6\" stroke-opacity=\"0.45\"/></pattern>\n"
+    "<pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
+    "<circle cx=\"2.5\" cy=\"2.5\" r=\"0.7\" fill=\"#000000\" fill-opacity=\"0.5\"/></pattern>\n"
+    "</defs>\n";
+
+void svg_begin(svg *s)
+{
+    *s = (svg){0};
+    s->body = open_memstream(&s->text, &s->bytes);
+}
+
+/** A byte that is no part of printable ASCII becomes a question mark: titles hold nothing else. */
+static void write_escaped(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '&')
+            fputs("&amp;", file);
+        else if (*text == '<')
+            fputs("&lt;", file);
+        else if (*text == '>')
+            fputs("&gt;", file);
+        else if (*text == '"')
+            fputs("&quot;", file);
+        else
+            fputc(*text >= ' ' && *text <= '~' ? *text : '?', file);
+    }
+}
+
+static void write_page(FILE *file, double width, double height, const char *title, const char *body)
+{
+    fprintf(file,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
+            "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>",
+            width, height, width, height);
+    write_escaped(file, title);
+    fprintf(file, "</title>\n%s<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n%s</svg>\n", defs, width, height,
+            body);
+}
+
+void svg_end(svg *s, double width, double height, const char *title, char **text, size_t *bytes)
+{
+    *text = NULL;
+    const int whole = s->body != NULL && fflush(s->body) == 0 && !ferror(s->body);
+    FILE *const page = whole ? open_memstream(text, bytes) : NULL;
+    if (page != NULL) {
+        write_page(page, width, height, title, s->text);
+        const int failed = ferror(page);
+        if (fclose(page) != 0 || failed) {
+            free(*text);
+            *text = NULL;
+        }
+    }
+    if (s->body != NULL)
+        fclose(s->body);
+    free(s->text);
+    *s = (svg){0};
+}
+
+/** Red, green or blue, from 0 to 1, of a full hue in sixths of the circle; `offset` is 0, 4 or 2. */
+static double hue_channel(double hue, double offset)
+{
+    return fmin(fmax(fabs(fmod(hue + offset, 6) - 3) - 1, 0), 1);
+}
+
+static unsigned level_of(double share)
+{
+    return (unsigned)lround(255 * share) & 255u;
+}
+
+svg_colour svg_colour_of(size_t index)
+{
+    /* Steps of the golden angle keep neighbours, and neighbours' neighbours, apart. */
+    const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6), pale = 0.45 + 0.12 * (double)(index % 3);
+    svg_colour colour;
+    snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level_of(pale + (1 - pale) * hue_channel(hue, 0)),
+             level_of(pale + (1 - pale) * hue_channel(hue, 4)), level_of(pale + (1 - pale) * hue_channel(hue, 2)));
+    return colour;
+}
+
+svg_colour svg_shade(double share)
+{
+    svg_colour colour;
+    const unsigned level = level_of(0.95 - 0.45 * fmin(fmax(share, 0), 1));
+    snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level, level, level);
+    return colour;
+}
+
+static void write_title(svg *s, const char *title)
+{
+    fputs("<title>", s->body);
+    write_escaped(s->body, title);
+    fputs("</title>", s->body);
+}
+
+void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const char *title)
+{
+    if (s->body == NULL)
+        return;
+    fprintf(s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"", r.x, r.y,
+            r.width, r.height, fill, stroke);
+    if (title == NULL) {
+        fputs("/>\n", s->body);
+        return;
+    }
+    fputc('>', s->body);
+    write_title(s, title);
+    fputs("</rect>\n", s->body);
+}
+
+void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *stroke)
+{
+    if (s->body != NULL)
+        fprintf(s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x, to_y,
+                stroke);
+}
+
+void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)
+{
+    if (s->body == NULL)
+        return;
+    const double middle = (x + to_x) / 2;
+    fprintf(s->body,
+            "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
+            "fill-opacity=\"0.6\" stroke=\"#404040\" stroke-width=\"0.35\">",
+            x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x, y + height, fill);
+    write_title(s, title);
+    fputs("</path>\n", s->body);
+}
+
+double svg_text_width(double size, size_t characters)
+{
+    return CHARACTER * size * (double)characters;
+}
+
+static void cut_to_width(char *text, svg_style style)
+{
+    const size_t length = strlen(text), room = (size_t)fmax(style.width / (CHARACTER * style.size), 3);
+    if (length > room)
+        strcpy(text + room - 2, "..");
+}
+
+static void write_text(svg *s, double x, double y, svg_style style, const char *attributes, char *text)
+{
+    cut_to_width(text, style);
+    fprintf(s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y, style.size, style.anchor,
+            style.bold ? " font-weight=\"bold\"" : "", attributes);
+    write_escaped(s->body, text);
+    fputs("</text>\n", s->body);
+}
+
+void svg_text(svg *s, double x, double y, svg_style style, const char *format, ...)
+{
+    if (s->body == NULL)
+        return;
+    char text[MOST_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    write_text(s, x, y, style, "", text);
+}
+
+void svg_upward_text(svg *s, double x, double y, svg_style style, const char *format, ...)
+{
+    if (s->body == NULL)
+        return;
+    char text[MOST_TEXT], turned[64];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(turned, sizeof turned, " transform=\"rotate(-90 %.2f %.2f)\"", x, y);
+    write_text(s, x, y, style, turned, text);
+}
+
+/** How many characters of `words` fill one line of at most `room`, which may end at a space or after a +; 0 if none does. */
+static size_t line_length(const char *words, size_t room)
+{
+    size_t length = 0;
+    for (size_t end = 1; end <= room && words[end - 1] != '\0'; end++)
+        if (words[end] == '\0' || words[end] == ' ' || words[end - 1] == '+')
+            length = end;
+    return length;
+}
+
+/** Lines of at most `room` characters that the words take; 0 if a word is longer. */
+static size_t count_lines(const char *words, size_t room)
+{
+    size_t lines = 0;
+    while (*words != '\0') {
+        const size_t length = line_length(words, room);
+        if (length == 0)
+            return 0;
+        words += length + (words[length] == ' ');
+        lines++;
+    }
+    return lines;
+}
+
+int svg_words(svg *s, svg_rect r, double size, const char *words)
+{
+    const size_t room = (size_t)fmax((r.width - 4) / (CHARACTER * size), 0);
+    const size_t lines = count_lines(words, room);
+    if (lines == 0 || (double)lines * LINE * size > r.height)
+        return 0;
+    double y = r.y + r.height / 2 + (CENTRE - LINE * (double)(lines - 1) / 2) * size;
+    const svg_style style = {size, "middle", r.width, 0};
+    for (size_t i = 0; i < lines; i++, y += LINE * size) {
+        const size_t length = line_length(words, room);
+        svg_text(s, r.x + r.width / 2, y, style, "%.*s", (int)length, words);
+        words += length + (words[length] == ' ');
+    }
+    return 1;
+}
