@@ -7,20 +7,19 @@
 /* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */
 #define EACH_BYTES ((size_t)32 * 1024)
 
-static double seconds(const tsr_plan *plan, bool between, double bytes)
+/* By the model: each rank receives so many bytes in so many steps; where nodes matter, from other nodes. */
+static double seconds(const tsr_item *item, const tsr_plan *plan, int steps, double bytes)
 {
-    const int64_t whole = (int64_t)bytes;
-    return tsr_cost_step(&plan->profile, between ? 0 : whole, between ? whole : 0);
+    const tsr_load inside = {steps, bytes}, between = {item->ranks_per_node > 0 ? steps : 0, (double)item->ranks_per_node * bytes};
+    return tsr_cost_seconds(&plan->profile, inside, between);
 }
 
 /* One step in which every owner reads all other terms, against two in which it reads its share of them, and is given the other shares. */
 static bool each_takes_less_time(const tsr_item *item, const tsr_plan *plan)
 {
-    const bool between = item->ranks_per_node > 0;
     const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
     const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
-    return seconds(plan, between, (terms - 1) * shard) <
-           seconds(plan, between, (terms - 1) * shard / owners) + seconds(plan, between, (owners - 1) * shard / owners);
+    return seconds(item, plan, 1, (terms - 1) * shard) < seconds(item, plan, 2, (terms - 1 + owners - 1) * shard / owners);
 }
 
 /* With two terms a second step costs more than reading the other one twice while that is small, or comes as a message. */
@@ -55,12 +54,16 @@ static int64_t count_copies(const tsr_item *item)
     return a > b ? a : b;
 }
 
-/* Everybody fetches a copy from another node, against one copy a node that is then handed round. */
+/*
+ * Everybody fetches a copy from another node, against one copy a node that is then handed round in a second step. Into a rank come as many
+ * bytes either way; into a node at most a shard for each of its ranks but one less. So whichever way this picks takes at most the latency
+ * of a step inside longer than the other.
+ */
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
-    const int64_t copies = item->problem.reduces || item->problem.local ? 1 : count_copies(item);
-    const double shard = (double)tsr_item_shard_bytes(item);
-    return copies > 1 && seconds(plan, true, shard) + seconds(plan, false, shard) < seconds(plan, true, (double)copies * shard);
+    const double saved = (double)(item->ranks_per_node - 1) * (double)tsr_item_shard_bytes(item);
+    return !item->problem.reduces && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
+           count_copies(item) > 1;
 }
 
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)

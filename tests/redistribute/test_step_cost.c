@@ -40,12 +40,31 @@ static void two_kinds_run_at_once_and_the_slower_one_counts(void **state)
     assert_seconds(0, 0x1p90, 0x1p86);
 }
 
+static void assert_plan_seconds(tsr_load inside, tsr_load between, double wanted)
+{
+    const double found = tsr_cost_seconds(&profile, inside, between);
+    if (found != wanted)
+        fail_msg("%d steps, %.17g bytes inside and %d, %.17g between take %.17g seconds instead of %.17g", inside.steps, inside.bytes,
+                 between.steps, between.bytes, found, wanted);
+}
+
+static void every_step_of_a_kind_of_link_costs_its_latency(void **state)
+{
+    (void)state;
+    assert_plan_seconds((tsr_load){0, 0}, (tsr_load){0, 0}, 0);
+    assert_plan_seconds((tsr_load){2, 128}, (tsr_load){0, 0}, 2 * 0.25 + 2);
+    assert_plan_seconds((tsr_load){2, 64}, (tsr_load){1, 32}, 0.5 + 2);
+    assert_plan_seconds((tsr_load){3, 128}, (tsr_load){1, 32}, 3 * 0.25 + 2);
+    assert_plan_seconds((tsr_load){1, 0}, (tsr_load){0, 0}, 0.25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_without_bytes_takes_no_time),
         cmocka_unit_test(one_kind_of_link_costs_latency_and_bytes_over_bandwidth),
         cmocka_unit_test(two_kinds_run_at_once_and_the_slower_one_counts),
+        cmocka_unit_test(every_step_of_a_kind_of_link_costs_its_latency),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
