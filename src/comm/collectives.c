@@ -54,11 +54,19 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     return status;
 }
 
-static tsr_status run(tsr_comm *comm, tsr_collective call)
+static tsr_status run(tsr_comm *comm, tsr_collective *call)
 {
     tsr_status local;
-    TSR_TRY(tsr_collective_check(comm, &call, &local));
-    return tsr_comm_is_direct(comm) ? run_directly(comm, &call, local) : run_by_messages(comm, &call, local);
+    TSR_TRY(tsr_collective_check(comm, call, &local));
+    return tsr_comm_is_direct(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
+}
+
+/* What all collectives are given. */
+static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                              tsr_device device, tsr_stream stream)
+{
+    return (tsr_collective){
+        .operation = operation, .send = send, .receive = receive, .count = count, .dtype = dtype, .device = device, .stream = stream};
 }
 
 tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
@@ -72,14 +80,9 @@ tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, 
         .direct = tsr_direct_all_gather,
         .message = tsr_message_all_gather,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .counts = counts,
-                                      .dtype = dtype,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.counts = counts;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
@@ -93,15 +96,10 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
         .direct = tsr_direct_reduce_scatter,
         .message = tsr_message_reduce_scatter,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .counts = counts,
-                                      .dtype = dtype,
-                                      .op = op,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.counts = counts;
+    call.op = op;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
@@ -115,14 +113,9 @@ tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, 
         .direct = tsr_direct_all_reduce,
         .message = tsr_message_all_reduce,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .dtype = dtype,
-                                      .op = op,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.op = op;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
@@ -136,15 +129,10 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
         .direct = tsr_direct_all_to_all,
         .message = tsr_message_all_to_all,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .counts = send_counts,
-                                      .receive_counts = receive_counts,
-                                      .dtype = dtype,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.counts = send_counts;
+    call.receive_counts = receive_counts;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
@@ -157,14 +145,9 @@ tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_d
         .direct = tsr_direct_broadcast,
         .message = tsr_message_broadcast,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = buffer,
-                                      .receive = buffer,
-                                      .count = count,
-                                      .dtype = dtype,
-                                      .root = root,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, buffer, buffer, count, dtype, device, stream);
+    call.root = root;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
@@ -178,15 +161,10 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
         .direct = tsr_direct_scatter,
         .message = tsr_message_scatter,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .counts = counts,
-                                      .dtype = dtype,
-                                      .root = root,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.counts = counts;
+    call.root = root;
+    return run(comm, &call);
 }
 
 tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype, int root,
@@ -200,13 +178,8 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
         .direct = tsr_direct_gather,
         .message = tsr_message_gather,
     };
-    return run(comm, (tsr_collective){.operation = &operation,
-                                      .send = send,
-                                      .receive = receive,
-                                      .count = count,
-                                      .counts = counts,
-                                      .dtype = dtype,
-                                      .root = root,
-                                      .device = device,
-                                      .stream = stream});
+    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    call.counts = counts;
+    call.root = root;
+    return run(comm, &call);
 }
