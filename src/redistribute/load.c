@@ -143,6 +143,21 @@ static tsr_status read_strided(loader *l, int ndim, const int64_t *shape, const 
     return tsr_mesh_create_strided("tsr_plan_load", l->context, ndim, shape, names, first, strides, out);
 }
 
+/* The mesh as it was made, and what it knows of nodes. */
+static tsr_status read_nodes(loader *l, tsr_mesh *mesh, tsr_mesh **out)
+{
+    const int64_t ranks_per_node = (int64_t)tsr_read_u64(&l->reader);
+    tsr_status status = check_end(l, "a mesh");
+    if (status == TSR_OK && ranks_per_node == 0) {
+        *out = mesh;
+        return TSR_OK;
+    }
+    if (status == TSR_OK)
+        status = tsr_mesh_with_nodes(mesh, ranks_per_node, out);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
 static tsr_status read_mesh(loader *l, tsr_mesh **out)
 {
     const uint32_t dims = tsr_read_u32(&l->reader), named = tsr_read_u32(&l->reader), listed = tsr_read_u32(&l->reader);
@@ -154,9 +169,12 @@ static tsr_status read_mesh(loader *l, tsr_mesh **out)
     for (int d = 0; named && d < ndim; d++)
         names[d] = tsr_read_text(&l->reader);
     TSR_TRY(check_end(l, "a mesh"));
+    tsr_mesh *mesh;
     if (listed)
-        return read_listed(l, ndim, shape, named ? names : NULL, out);
-    return read_strided(l, ndim, shape, named ? names : NULL, out);
+        TSR_TRY(read_listed(l, ndim, shape, named ? names : NULL, &mesh));
+    else
+        TSR_TRY(read_strided(l, ndim, shape, named ? names : NULL, &mesh));
+    return read_nodes(l, mesh, out);
 }
 
 /* The mesh of side `number`: that of an earlier side, or one that follows. */

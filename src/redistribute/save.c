@@ -24,14 +24,14 @@ static bool same_names(const tsr_mesh *a, const tsr_mesh *b)
     return true;
 }
 
-/* Equal in what is saved, dims of size 1 and names included. */
+/* Equal in what is saved: dims of size 1, names and nodes included. */
 static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
 {
     if (a == b)
         return true;
     const int ndim = tsr_mesh_ndim(a);
     return ndim == tsr_mesh_ndim(b) && memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 &&
-           tsr_mesh_equal(a, b) && same_names(a, b);
+           tsr_mesh_equal(a, b) && same_names(a, b) && tsr_mesh_ranks_per_node(a) == tsr_mesh_ranks_per_node(b);
 }
 
 /* Most sides are on the first side's mesh or the second's. */
@@ -56,10 +56,11 @@ static void write_mesh(tsr_writer *w, const tsr_mesh *mesh)
         tsr_write_text(w, tsr_mesh_name(mesh, d));
     for (int64_t i = 0; grid->list && i < grid->count; i++)
         tsr_write_u32(w, (uint32_t)grid->list[i]);
-    if (grid->list)
-        return;
-    tsr_write_u64(w, (uint64_t)grid->first);
-    tsr_write_numbers(w, grid->strides, (size_t)grid->ndim);
+    if (!grid->list) {
+        tsr_write_u64(w, (uint64_t)grid->first);
+        tsr_write_numbers(w, grid->strides, (size_t)grid->ndim);
+    }
+    tsr_write_u64(w, (uint64_t)tsr_mesh_ranks_per_node(mesh));
 }
 
 static void write_shard(tsr_writer *w, const tsr_layout *layout, int mesh_dim)

@@ -6,7 +6,7 @@
  *     link      := f64 latency, f64 bandwidth
  *     item      := u32 dtype, u32 ndim, { i64 size }, side source, side destination
  *     side      := u64 mesh, [ mesh ], { placement }                one placement per mesh dim
- *     mesh      := u32 ndim, u32 named, u32 listed, { i64 size }, { name "\0" }, ranks
+ *     mesh      := u32 ndim, u32 named, u32 listed, { i64 size }, { name "\0" }, ranks, i64 ranks per node
  *     ranks     := i64 first, { i64 stride } | { u32 rank }         one stride per mesh dim | the listed ranks, row-major
  *     placement := u32 kind, shard | partial | nothing              by tsr_placement_kind
  *     shard     := u32 dim, u32 order, u32 balanced, u32 list, i64 interleave, i64 unit, u64 count, { i64 number }

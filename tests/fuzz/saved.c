@@ -11,14 +11,14 @@ static void put_number(uint8_t *at, uint64_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Planning looks at the ranks of a node, one by one: nodes stay below 2^8 ranks, so that no input takes long. */
+/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, so that no input takes long. */
 static void seal(uint8_t *bytes, size_t size)
 {
     static const uint8_t head[LENGTH_AT] = {'t', 's', 'r', '-', 'p', 'l', 'a', 'n', 1};
     uint64_t checksum = UINT64_C(0xcbf29ce484222325);
     memcpy(bytes, head, sizeof head);
     if (size >= RANKS_PER_NODE_AT + 8 + CHECKSUM_BYTES)
-        memset(bytes + RANKS_PER_NODE_AT + 1, 0, 7);
+        put_number(bytes + RANKS_PER_NODE_AT, bytes[RANKS_PER_NODE_AT] > 0 ? bytes[RANKS_PER_NODE_AT] : 4);
     put_number(bytes + LENGTH_AT, size);
     for (size_t i = 0; i < size - CHECKSUM_BYTES; i++)
         checksum = (checksum ^ bytes[i]) * UINT64_C(0x100000001b3);

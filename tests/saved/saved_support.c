@@ -9,6 +9,15 @@
 
 #include <cmocka.h>
 
+static tsr_mesh *mesh_of(const char *text, int64_t ranks_per_node)
+{
+    tsr_mesh *mesh = NULL, *knowing = NULL;
+    expect_ok(tsr_mesh_parse(NULL, NULL, text, &mesh));
+    expect_ok(tsr_mesh_with_nodes(mesh, ranks_per_node, &knowing));
+    tsr_mesh_destroy(mesh);
+    return knowing;
+}
+
 static tsr_layout *layout_on(const tsr_mesh *mesh, const saved_move *move, const char *placements)
 {
     int64_t shape[TSR_MAX_DIMS];
@@ -19,14 +28,12 @@ static tsr_layout *layout_on(const tsr_mesh *mesh, const saved_move *move, const
 
 tsr_plan *plan_of(const saved_move *move, const tsr_plan_options *options)
 {
-    tsr_mesh *from = NULL, *to = NULL;
     tsr_plan *plan = NULL;
     test_case("--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", move->from_mesh, move->to_mesh ? " --to-mesh " : "",
               move->to_mesh ? move->to_mesh : "", move->shape, tsr_dtype_name(move->dtype), move->from, move->to);
-    expect_ok(tsr_mesh_parse(NULL, NULL, move->from_mesh, &from));
-    if (move->to_mesh != NULL)
-        expect_ok(tsr_mesh_parse(NULL, NULL, move->to_mesh, &to));
-    tsr_layout *src = layout_on(from, move, move->from), *dst = layout_on(to != NULL ? to : from, move, move->to);
+    tsr_mesh *from = mesh_of(move->from_mesh, move->ranks_per_node);
+    tsr_mesh *to = move->to_mesh != NULL ? mesh_of(move->to_mesh, 0) : tsr_mesh_retain(from);
+    tsr_layout *src = layout_on(from, move, move->from), *dst = layout_on(to, move, move->to);
     expect_ok(tsr_plan_create(src, dst, options, &plan));
     tsr_layout_destroy(src);
     tsr_layout_destroy(dst);

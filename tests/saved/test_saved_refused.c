@@ -14,11 +14,11 @@
 #include <cmocka.h>
 
 /** Where its numbers stand: dtype 100, ndim 104, shape 108; the source's mesh 124 (ndim 132, named 136, listed 140, shape 144, names 160,
- * first rank 164, strides 172), Shard 188 (dim 192, order 196, balanced 200, list 204, interleave 208, unit 216, count 224, sizes 232),
- * Partial 248 (op 252); the destination's mesh 256, Replicate 264, Shard 268 (dim 272, order 276, balanced 280, list 284, interleave 288,
- * unit 296, count 304); checksum 312. */
+ * first rank 164, strides 172, nodes 188), Shard 196 (dim 200, order 204, balanced 208, list 212, interleave 216, unit 224, count 232,
+ * sizes 240), Partial 256 (op 260); the destination's mesh 264, Replicate 272, Shard 276 (dim 280, order 284, balanced 288, list 292,
+ * interleave 296, unit 304, count 312); checksum 320. */
 static const saved_move example = {"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1)", TSR_F32};
-enum { EXAMPLE_BYTES = 320 };
+enum { EXAMPLE_BYTES = 328 };
 
 static saved_bytes example_bytes(void)
 {
@@ -131,7 +131,7 @@ static void layouts_that_cannot_be_are_refused_by_a_sentence(void **state)
 {
     (void)state;
     static const wrong rows[] = {
-        {AT_ITEMS, 8, 0, BAD, "212 bytes follow"},
+        {AT_ITEMS, 8, 0, BAD, "220 bytes follow"},
         {AT_ITEMS, 8, 2, BAD, "end inside"},
         {AT_ITEMS, 8, 7, BAD, "7 items do not fit"},
         {AT_ITEMS, 8, UINT64_C(1) << 63, BAD, "items do not fit"},
@@ -160,8 +160,9 @@ static void layouts_that_cannot_be_are_refused_by_a_sentence(void **state)
         {172, 8, 2, BAD, "a stride is not larger"},
         {172, 8, UINT64_MAX, BAD, "the strides leave the ranks"},
         {172, 8, UINT64_C(1) << 63, BAD, "the strides leave the ranks"},
-        {256, 8, 2, BAD, "the side whose mesh"},
-        {256, 8, 1, BAD, NULL},
+        {188, 8, UINT64_MAX, BAD, "ranks_per_node is -1"},
+        {264, 8, 2, BAD, "the side whose mesh"},
+        {264, 8, 1, BAD, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_wrong(&rows[i]);
@@ -171,24 +172,24 @@ static void placements_that_cannot_be_are_refused_by_a_sentence(void **state)
 {
     (void)state;
     static const wrong rows[] = {
-        {188, 4, 3, BAD, "the kind of a placement is 3"},
-        {192, 4, 2, BAD, "shard dim 2"},
-        {192, 4, UINT32_MAX, BAD, "shard dim -1"},
-        {196, 4, UINT32_MAX - 1, BAD, "order -2"},
-        {200, 4, 1, BAD, "sizes stand alone"},
-        {204, 4, 0, BAD, "2 numbers that are list 0"},
-        {204, 4, 3, BAD, "list 3"},
-        {208, 8, 2, BAD, "combine sizes="},
-        {208, 8, UINT64_MAX, BAD, "interleave -1"},
+        {196, 4, 3, BAD, "the kind of a placement is 3"},
+        {200, 4, 2, BAD, "shard dim 2"},
+        {200, 4, UINT32_MAX, BAD, "shard dim -1"},
+        {204, 4, UINT32_MAX - 1, BAD, "order -2"},
+        {208, 4, 1, BAD, "sizes stand alone"},
+        {212, 4, 0, BAD, "2 numbers that are list 0"},
+        {212, 4, 3, BAD, "list 3"},
         {216, 8, 2, BAD, "combine sizes="},
-        {224, 8, 0, BAD, "0 numbers that are list 1"},
-        {224, 8, UINT64_C(1) << 61, BAD, "sizes or blocks do not fit"},
-        {224, 8, UINT64_MAX, BAD, "sizes or blocks do not fit"},
-        {232, 8, UINT64_MAX, BAD, "number 0 of sizes is -1"},
-        {232, 8, 3, BAD, "sum to 7"},
-        {252, 4, 9, BAD, "op 9"},
-        {252, 4, TSR_MIN, OTHER, "otherwise"},
-        {284, 4, 1, BAD, "0 numbers that are list 1"},
+        {216, 8, UINT64_MAX, BAD, "interleave -1"},
+        {224, 8, 2, BAD, "combine sizes="},
+        {232, 8, 0, BAD, "0 numbers that are list 1"},
+        {232, 8, UINT64_C(1) << 61, BAD, "sizes or blocks do not fit"},
+        {232, 8, UINT64_MAX, BAD, "sizes or blocks do not fit"},
+        {240, 8, UINT64_MAX, BAD, "number 0 of sizes is -1"},
+        {240, 8, 3, BAD, "sum to 7"},
+        {260, 4, 9, BAD, "op 9"},
+        {260, 4, TSR_MIN, OTHER, "otherwise"},
+        {292, 4, 1, BAD, "0 numbers that are list 1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_wrong(&rows[i]);
@@ -200,10 +201,10 @@ static void another_spelling_of_the_same_plan_is_refused(void **state)
     (void)state;
     static const wrong rows[] = {
         {136, 4, 2, BAD, "not those that tsr_plan_save() writes"}, /* named is 0 or 1 */
-        {196, 4, 0, BAD, "not those"},                             /* an order that ascending mesh dims say already */
-        {276, 4, 5, BAD, "not those"},
-        {288, 8, 1, BAD, "not those"}, /* interleave 1 is none, 0 */
-        {296, 8, 1, BAD, "not those"}, /* unit 1 likewise */
+        {204, 4, 0, BAD, "not those"},                             /* an order that ascending mesh dims say already */
+        {284, 4, 5, BAD, "not those"},
+        {296, 8, 1, BAD, "not those"}, /* interleave 1 is none, 0 */
+        {304, 8, 1, BAD, "not those"}, /* unit 1 likewise */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_wrong(&rows[i]);
@@ -216,7 +217,7 @@ static void bytes_after_the_last_item_are_refused(void **state)
     saved_bytes longer = {calloc(bytes.size + 4, 1), bytes.size + 4};
     memcpy(longer.at, bytes.at, bytes.size);
     test_case("four bytes more");
-    expect_refused(&longer, TSR_ERROR_ARGUMENT, "saved in 320 bytes, but here are 324");
+    expect_refused(&longer, TSR_ERROR_ARGUMENT, "saved in 328 bytes, but here are 332");
     seal(&longer);
     expect_refused(&longer, TSR_ERROR_ARGUMENT, "4 bytes follow the last item");
     bytes_free(&longer);
@@ -229,7 +230,7 @@ static void lists_take_no_memory_that_the_bytes_do_not_fill(void **state)
     (void)state;
     static const wrong rows[] = {
         {AT_ITEMS, 8, UINT64_C(1) << 40, BAD, "items do not fit"},
-        {224, 8, UINT64_C(1) << 40, BAD, "sizes or blocks do not fit"},
+        {232, 8, UINT64_C(1) << 40, BAD, "sizes or blocks do not fit"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect_wrong(&rows[i]);

@@ -29,6 +29,8 @@ static const saved_move moves[] = {
     {"6", "2x4", "1000", "S(0)", "S(0),R", TSR_I64},
     {"3@2", "3@[5,1,2]", "7", "S(0)", "S(0)", TSR_C64},
     {"a=2,b=2@[3,0,1,2]", "c=4", "8x8", "S(0),P(min)", "S(1)", TSR_F32},
+    {"8", NULL, "64", "S(0)", "R", TSR_F32, 4},
+    {"8", "8", "64", "S(0)", "R", TSR_F32, 4},
     {"2x2x2x2x2x2x2x2", NULL, "2x2x2x2x2x2x2x2", "S(7),S(6),S(5),S(4),S(3),S(2),S(1),S(0)", "R,R,R,R,S(0),S(0),P,P", TSR_F8E4M3},
 };
 enum { MOVES = sizeof moves / sizeof *moves };
@@ -50,6 +52,7 @@ static void expect_same_layout(const tsr_layout *a, const tsr_layout *b)
     tsr_mesh_print(tsr_layout_mesh(a), x, sizeof x);
     tsr_mesh_print(tsr_layout_mesh(b), y, sizeof y);
     assert_string_equal(x, y);
+    assert_int_equal(tsr_mesh_ranks_per_node(tsr_layout_mesh(a)), tsr_mesh_ranks_per_node(tsr_layout_mesh(b)));
 }
 
 static void expect_same_plan(const tsr_plan *a, const tsr_plan *b)
