@@ -69,17 +69,20 @@ static block block_at(const tsr_cut *cut, int64_t length, int64_t at)
     return block_get(cut, length, at / tsr_ceil_div(length, cut->interleave));
 }
 
-/* What part `part` holds of the blocks before `index`. All interleaved blocks but the last have one length. */
-static int64_t part_before(const tsr_cut *cut, int64_t length, int64_t part, int64_t index)
+/* What part `part` holds of the blocks before `index`. All interleaved blocks but the last have one length; others are added up, from the
+ * mark on where that is no further. */
+static int64_t part_before(const tsr_cut *cut, int64_t length, int64_t part, int64_t index, tsr_cut_mark *mark)
 {
-    if (index == 0)
-        return 0;
     if (!cut->block_starts)
-        return index * part_length(cut, block_get(cut, length, 0).length, part);
-    int64_t sum = 0;
-    for (int64_t i = 0; i < index; i++)
-        sum += part_length(cut, block_get(cut, length, i).length, part);
-    return sum;
+        return index == 0 ? 0 : index * part_length(cut, block_get(cut, length, 0).length, part);
+    tsr_cut_mark from = {0};
+    if (mark && mark->index <= index)
+        from = *mark;
+    for (; from.index < index; from.index++)
+        from.before += part_length(cut, block_get(cut, length, from.index).length, part);
+    if (mark)
+        *mark = from;
+    return from.before;
 }
 
 int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part)
@@ -87,31 +90,47 @@ int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part)
     if (length == 0)
         return 0;
     const int64_t last = cut->block_starts ? (int64_t)cut->block_count - 1 : block_at(cut, length, length - 1).index;
-    return part_before(cut, length, part, last) + part_length(cut, block_get(cut, length, last).length, part);
+    return part_before(cut, length, part, last, NULL) + part_length(cut, block_get(cut, length, last).length, part);
 }
 
-tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at)
+int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at)
+{
+    const block b = block_at(cut, length, at);
+    return part_at(cut, b.length, at - b.begin);
+}
+
+tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark)
 {
     const block b = block_at(cut, length, at);
     const int64_t part = part_at(cut, b.length, at - b.begin);
     const int64_t start = part_start(cut, b.length, part), end = part_start(cut, b.length, part + 1);
     const int64_t inside = at - b.begin - start;
-    return (tsr_run){part, part_before(cut, length, part, b.index) + inside, at, end - start - inside};
+    return (tsr_run){part, part_before(cut, length, part, b.index, mark) + inside, at, end - start - inside};
 }
 
-tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at)
+/* The block in which position `at` of the part lies, and what the part has before it. */
+static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, const tsr_cut_mark *mark)
 {
-    int64_t index = 0, before = 0;
-    if (cut->block_starts) {
-        for (int64_t here; at - before >= (here = part_length(cut, block_get(cut, length, index).length, part)); index++)
-            before += here;
-    } else {
+    if (!cut->block_starts) {
         const int64_t each = part_length(cut, block_get(cut, length, 0).length, part);
         const int64_t last = block_at(cut, length, length - 1).index;
-        index = each == 0 ? last : tsr_min_i64(at / each, last);
-        before = index * each;
+        const int64_t index = each == 0 ? last : tsr_min_i64(at / each, last);
+        return (tsr_cut_mark){index, index * each};
     }
-    const block b = block_get(cut, length, index);
+    tsr_cut_mark found = {0};
+    if (mark && mark->before <= at)
+        found = *mark;
+    for (int64_t here; at - found.before >= (here = part_length(cut, block_get(cut, length, found.index).length, part)); found.index++)
+        found.before += here;
+    return found;
+}
+
+tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark)
+{
+    const tsr_cut_mark found = find_block(cut, length, part, at, mark);
+    if (mark)
+        *mark = found;
+    const block b = block_get(cut, length, found.index);
     const int64_t start = part_start(cut, b.length, part), end = part_start(cut, b.length, part + 1);
-    return (tsr_run){part, at, b.begin + start + (at - before), end - start - (at - before)};
+    return (tsr_run){part, at, b.begin + start + (at - found.before), end - start - (at - found.before)};
 }

@@ -27,13 +27,22 @@ typedef struct tsr_run {
     int64_t part, local, begin, length;
 } tsr_run;
 
+/** Where one part was last looked up: it has `before` positions in the blocks before block `index`. All zero knows nothing yet. */
+typedef struct tsr_cut_mark {
+    int64_t index, before;
+} tsr_cut_mark;
+
 /** The length of part `part` of a piece of `length`. */
 int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part);
 
-/** The run that starts at position `at` of the piece, 0 <= at < length. */
-tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at);
+/** The part that position `at` of the piece belongs to, 0 <= at < length. */
+int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at);
 
-/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). */
-tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at);
+/** The run that starts at position `at` of the piece, 0 <= at < length. `mark` is that of its part in this piece, or NULL: with it,
+ * ascending positions go through the blocks once. */
+tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark);
+
+/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as above. */
+tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark);
 
 #endif

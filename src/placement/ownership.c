@@ -7,40 +7,24 @@
 #include "base/text.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
+#include "placement/walk.h"
 
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
 {
     return tsr_mesh_shape(layout->mesh)[mesh_dim] == 1 ? TSR_REPLICATE : layout->placements[mesh_dim].kind;
 }
 
-/* lengths[i] is that of the piece that cut i meets; lengths[count] is the shard's. */
-static int64_t piece_lengths(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t *lengths)
-{
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    lengths[0] = layout->shape[dim];
-    for (int i = 0; i < cuts->count; i++)
-        lengths[i + 1] = tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], lengths[i], coordinate[cuts->mesh_dim[i]]);
-    return lengths[cuts->count];
-}
-
 int64_t tsr_layout_length(const tsr_layout *layout, int dim, const int64_t *coordinate)
 {
-    int64_t lengths[TSR_MAX_DIMS + 1];
-    return piece_lengths(layout, dim, coordinate, lengths);
+    tsr_shard_walk walk;
+    return tsr_shard_walk_begin(&walk, layout, dim, coordinate);
 }
 
 tsr_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at)
 {
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    int64_t lengths[TSR_MAX_DIMS + 1];
-    tsr_run run = {0, at, at, piece_lengths(layout, dim, coordinate, lengths) - at};
-    for (int i = cuts->count - 1; i >= 0; i--) {
-        const int mesh_dim = cuts->mesh_dim[i];
-        const tsr_run outer = tsr_cut_position(&layout->cuts[mesh_dim], lengths[i], coordinate[mesh_dim], run.begin);
-        run.begin = outer.begin;
-        run.length = tsr_min_i64(run.length, outer.length);
-    }
-    return run;
+    tsr_shard_walk walk;
+    tsr_shard_walk_begin(&walk, layout, dim, coordinate);
+    return tsr_shard_walk_at(&walk, at);
 }
 
 tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate)
@@ -50,9 +34,9 @@ tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t 
     tsr_run run = {0, at, at, length - at};
     for (int i = 0; i < cuts->count; i++) {
         const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
-        const tsr_run inner = tsr_cut_owner(cut, length, run.local);
+        const tsr_run inner = tsr_cut_owner(cut, length, run.local, NULL);
         coordinate[cuts->mesh_dim[i]] = inner.part;
-        length = tsr_cut_size(cut, length, inner.part);
+        length = i + 1 < cuts->count ? tsr_cut_size(cut, length, inner.part) : 0;
         run.local = inner.local;
         run.length = tsr_min_i64(run.length, inner.length);
     }
@@ -113,11 +97,12 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
-    const int64_t length = inside ? tsr_layout_length(layout, dim, coordinate) : 0;
+    tsr_shard_walk walk;
+    const int64_t length = inside ? tsr_shard_walk_begin(&walk, layout, dim, coordinate) : 0;
     size_t found = 0;
     int64_t end = -1;
     for (int64_t at = 0; at < length;) {
-        const tsr_run run = tsr_layout_position(layout, dim, coordinate, at);
+        const tsr_run run = tsr_shard_walk_at(&walk, at);
         const bool touches = run.begin == end;
         found += !touches;
         end = run.begin + run.length;

@@ -175,6 +175,6 @@ tsr_part tsr_sharing_part(const tsr_sharing *sharing, int64_t home)
     if (sharing->dim < 0)
         return (tsr_part){-1, 0, home < sharing->busy};
     const int64_t size = tsr_cut_size(&sharing->cut, sharing->length, home);
-    const int64_t begin = size > 0 ? tsr_cut_position(&sharing->cut, sharing->length, home, 0).begin : 0;
+    const int64_t begin = size > 0 ? tsr_cut_position(&sharing->cut, sharing->length, home, 0, NULL).begin : 0;
     return (tsr_part){sharing->dim, begin, begin + size};
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "mesh/geometry.h"
+#include "placement/walk.h"
 
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
 {
@@ -89,18 +90,30 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
     return TSR_OK;
 }
 
-tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim)
+static tsr_status list_segments(tsr_overlap *overlap, tsr_shard_walk *near, tsr_owner_walk *far, int64_t length)
 {
-    const int64_t length = tsr_layout_length(near, dim, coordinate);
     int64_t owner[TSR_MAX_DIMS];
     for (int64_t at = 0; at < length;) {
-        const tsr_run mine = tsr_layout_position(near, dim, coordinate, at);
-        const tsr_run theirs = tsr_layout_owner(far, dim, mine.begin, owner);
+        const tsr_run mine = tsr_shard_walk_at(near, at);
+        const tsr_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
         const int64_t common = tsr_min_i64(mine.length, theirs.length);
-        const tsr_segment segment = {tsr_cut_key(far, dim, owner), mine.begin, at, theirs.local, common};
-        TSR_TRY(append(overlap, near->context, &segment));
+        const tsr_segment segment = {tsr_cut_key(far->layout, far->dim, owner), mine.begin, at, theirs.local, common};
+        TSR_TRY(append(overlap, near->layout->context, &segment));
         at += common;
     }
+    return TSR_OK;
+}
+
+tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim)
+{
+    tsr_shard_walk mine;
+    tsr_owner_walk theirs;
+    const int64_t length = tsr_shard_walk_begin(&mine, near, dim, coordinate);
+    tsr_status status = tsr_owner_walk_begin(&theirs, far, dim);
+    if (status == TSR_OK)
+        status = list_segments(overlap, &mine, &theirs, length);
+    tsr_owner_walk_end(&theirs);
+    TSR_TRY(status);
     tsr_sort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near, NULL);
     return group_segments(overlap, near->context);
 }

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "device/device.h"
 #include "mesh/geometry.h"
-#include "placement/layout.h"
+#include "placement/walk.h"
 #include "tensor/dtensor.h"
 
 /* Elements of the file that are converted at a time. */
@@ -97,12 +97,13 @@ static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
  * cut dim. */
 static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t inner)
 {
-    const int64_t length = tsr_layout_length(r->layout, dim, r->coordinate);
+    tsr_shard_walk walk;
+    const int64_t length = tsr_shard_walk_begin(&walk, r->layout, dim, r->coordinate);
     int64_t stride = inner;
     for (int i = dim + 1; i < cut; i++)
         stride *= r->layout->shape[i];
     for (int64_t at = 0; at < length;) {
-        const tsr_run run = tsr_layout_position(r->layout, dim, r->coordinate, at);
+        const tsr_run run = tsr_shard_walk_at(&walk, at);
         if (dim == cut - 1)
             TSR_TRY(read_run(r, base + run.begin * stride, run.length * stride));
         for (int64_t i = 0; dim < cut - 1 && i < run.length; i++)

@@ -152,6 +152,38 @@ static void planning_costs_what_its_messages_cost(void **state)
     tsr_context_destroy(context);
 }
 
+/** A look-up that went through the blocks from the first one on would take minutes here. Of two ranks, the first goes from the first half
+ * of the tensor to the first half of each block: half of that is in the other half. */
+static void planning_goes_through_blocks_once(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 100000, ROWS = 8 * BLOCKS };
+    static int64_t blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = i % 2 == 0 ? 6 : 10;
+    test_case("--mesh 2 --shape %d --from S(0) --to \"S(0;blocks=6,10,..)\" and back, rank 0", ROWS);
+    tsr_mesh *mesh = NULL;
+    expect_ok(tsr_mesh_parse(NULL, NULL, "2", &mesh));
+    tsr_placement placements[] = {tsr_shard(0), tsr_shard(0)};
+    placements[1].blocks = blocks;
+    placements[1].block_count = BLOCKS;
+    tsr_layout *layouts[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++)
+        expect_ok(tsr_layout_create(mesh, &placements[i], 1, (const int64_t[]){ROWS}, TSR_F32, &layouts[i]));
+    for (int back = 0; back < 2; back++) {
+        tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+        options.rank = 0;
+        tsr_plan *plan = NULL;
+        expect_ok(tsr_plan_create(layouts[back], layouts[1 - back], &options, &plan));
+        assert_int_equal(tsr_plan_bytes_received(plan), 4 * ROWS / 4);
+        assert_int_equal(tsr_plan_bytes_sent(plan), 4 * ROWS / 4);
+        tsr_plan_destroy(plan);
+    }
+    tsr_layout_destroy(layouts[0]);
+    tsr_layout_destroy(layouts[1]);
+    tsr_mesh_destroy(mesh);
+}
+
 /** Bytes that one rank receives, or sends, may be more than the tensor has. */
 static void more_bytes_than_can_be_counted_are_refused(void **state)
 {
@@ -178,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planning_is_linear_in_what_a_rank_meets),
         cmocka_unit_test(planning_costs_what_its_messages_cost),
+        cmocka_unit_test(planning_goes_through_blocks_once),
         cmocka_unit_test(more_bytes_than_can_be_counted_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
