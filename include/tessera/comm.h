@@ -134,9 +134,10 @@ TSR_API tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, s
 
 /**
  * The first half of tsr_comm_exchange(), which does not wait for peers; to them the two halves are the same call as the whole. If it
- * returns TSR_OK the exchange is in flight: lists and buffers stay as they are until tsr_comm_exchange_finish() has returned, on a rank
- * that gives up too, and every other call that communicates over this handle is refused until then (TSR_ERROR_STATE). Anything else leaves
- * nothing in flight. What only comes out among ranks, and where ranks are compared a fault of this rank's own lists, comes from finish.
+ * returns TSR_OK the exchange is in flight: lists and buffers stay as they are until tsr_comm_exchange_finish() has returned, or on a
+ * rank that gives up tsr_comm_destroy(), and every other call that communicates over this handle is refused until then (TSR_ERROR_STATE).
+ * Anything else leaves nothing in flight. What only comes out among ranks, and where ranks are compared a fault of this rank's own lists,
+ * comes from finish.
  */
 TSR_API tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                            size_t receive_count, tsr_device device, tsr_stream stream);

@@ -271,6 +271,38 @@ static void a_rank_that_leaves_in_between_is_named_by_the_others(void **state)
         }
 }
 
+/* The same in a group whose handle the victim destroys: then its buffers are its own, and whoever comes later finds nobody there. */
+static tsr_status destroy_in_between(tsr_comm *comm, void *arg)
+{
+    stage *s = arg;
+    tsr_comm *copy;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
+    tsr_status status = start(copy, s, 0);
+    if (tsr_comm_rank(comm) == s->victim) {
+        tsr_comm_destroy(copy);
+        return status == TSR_OK ? take_back(comm, s, status) : status;
+    }
+    if (status == TSR_OK && tsr_comm_rank(comm) % 2 == 0)
+        suite_sleep(5);
+    if (status == TSR_OK) {
+        const tsr_status finished = take_back(comm, s, tsr_comm_exchange_finish(copy));
+        if (suite_engine->direct || finished != TSR_OK)
+            status = suite_check_error(finished, TSR_ERROR_PEER, "has returned", __FILE__, __LINE__);
+    }
+    tsr_comm_destroy(copy);
+    return status;
+}
+
+static void a_destroyed_handle_leaves_nothing_in_flight(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= MOST_RANKS; n++)
+        for (int victim = 0; victim < n; victim++) {
+            stage s = {.victim = victim};
+            suite_run(n, destroy_in_between, &s);
+        }
+}
+
 /* All leave at once, with everything in flight. */
 static tsr_status leave_together(tsr_comm *comm, void *arg)
 {
@@ -340,6 +372,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(other_communicators_are_free_meanwhile),
         cmocka_unit_test(faulty_lists_are_told_once),
         cmocka_unit_test(a_rank_that_leaves_in_between_is_named_by_the_others),
+        cmocka_unit_test(a_destroyed_handle_leaves_nothing_in_flight),
         cmocka_unit_test(all_ranks_may_leave_in_between),
         cmocka_unit_test(an_abort_in_between_reaches_all),
         cmocka_unit_test(a_rank_that_is_late_to_finish_is_named),
