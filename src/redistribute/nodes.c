@@ -1,6 +1,8 @@
 #include "redistribute/nodes.h"
 
+#include "base/checked.h"
 #include "mesh/geometry.h"
+#include "mesh/grid.h"
 
 /* From so many source pieces a mate on, the regions need not be cut to give everybody the same. */
 #define WHOLE_REGIONS 4
@@ -91,36 +93,32 @@ tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const int64
     return tsr_sharing_part(&sharing, place);
 }
 
-/* True if all ranks of a mesh are in a node; more ranks than a node has are not looked at. */
-static bool is_within(const tsr_mesh *mesh, int64_t node, int64_t ranks_per_node)
+/* The lowest and the highest rank of a mesh. */
+static void find_ends(const tsr_mesh *mesh, int64_t *lowest, int64_t *highest)
 {
-    const int64_t count = tsr_mesh_count(mesh);
-    if (count > ranks_per_node)
-        return false;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t coordinate[TSR_MAX_DIMS], rest = i;
-        for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
-            coordinate[dim] = rest % tsr_mesh_shape(mesh)[dim];
-            rest /= tsr_mesh_shape(mesh)[dim];
-        }
-        if (tsr_mesh_rank(mesh, coordinate) / ranks_per_node != node)
-            return false;
-    }
-    return true;
+    const tsr_grid *grid = tsr_mesh_grid(mesh);
+    *lowest = *highest = grid->list ? grid->list[grid->sorted[0]] : grid->lowest;
+    if (grid->list)
+        *highest = grid->list[grid->sorted[grid->count - 1]];
+    for (int dim = 0; !grid->list && dim < grid->ndim; dim++)
+        *highest += (grid->strides[dim] < 0 ? -grid->strides[dim] : grid->strides[dim]) * (grid->shape[dim] - 1);
 }
 
 bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node)
 {
-    const int64_t first[TSR_MAX_DIMS] = {0};
-    const int64_t node = ranks_per_node > 0 ? tsr_mesh_rank(item->src->mesh, first) / ranks_per_node : 0;
-    return ranks_per_node > 0 && !(is_within(item->src->mesh, node, ranks_per_node) && is_within(item->dst->mesh, node, ranks_per_node));
+    int64_t lowest[2], highest[2];
+    if (ranks_per_node == 0)
+        return false;
+    find_ends(item->src->mesh, &lowest[0], &highest[0]);
+    find_ends(item->dst->mesh, &lowest[1], &highest[1]);
+    return tsr_min_i64(lowest[0], lowest[1]) / ranks_per_node != tsr_max_i64(highest[0], highest[1]) / ranks_per_node;
 }
 
-int64_t tsr_nodes_copies(const tsr_item *item, const int64_t *dst)
+bool tsr_nodes_has_mates(const tsr_item *item, const int64_t *dst)
 {
-    int64_t rank = tsr_mesh_rank(item->dst->mesh, dst), copies = 0;
-    tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, dst);
-    for (; n.next < n.end; n.next++)
-        copies += needs(&n, n.next);
-    return copies;
+    int64_t mates = 0;
+    tsr_neighbours n = tsr_neighbours_begin(item, tsr_mesh_rank(item->dst->mesh, dst), NULL, dst);
+    for (; n.next < n.end && mates < 2; n.next++)
+        mates += needs(&n, n.next);
+    return mates > 1;
 }

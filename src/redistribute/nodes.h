@@ -44,7 +44,7 @@ tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const int64
 /** True if some rank of the two meshes is in another node than the rest, so that nodes matter. */
 bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node);
 
-/** How many ranks of its node own the destination piece of the rank at `dst`. */
-int64_t tsr_nodes_copies(const tsr_item *item, const int64_t *dst);
+/** True if another rank in the node of the rank at `dst` owns its destination piece too. */
+bool tsr_nodes_has_mates(const tsr_item *item, const int64_t *dst);
 
 #endif

@@ -43,27 +43,26 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
     return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= plan->options.max_workspace / plan->count;
 }
 
-/* The more of the copies at the two ends of the destination's mesh that one node wants. */
-static int64_t count_copies(const tsr_item *item)
+/* At one of the two ends of the destination's mesh. */
+static bool has_mates(const tsr_item *item)
 {
     const tsr_side *side = &item->problem.dst;
     int64_t first[TSR_MAX_DIMS] = {0}, last[TSR_MAX_DIMS] = {0};
     for (int i = 0; i < side->ndim; i++)
         last[i] = side->roles[i] == TSR_ROLE_ZERO ? 0 : side->shape[i] - 1;
-    const int64_t a = tsr_nodes_copies(item, first), b = tsr_nodes_copies(item, last);
-    return a > b ? a : b;
+    return tsr_nodes_has_mates(item, first) || tsr_nodes_has_mates(item, last);
 }
 
 /*
  * Everybody fetches a copy from another node, against one copy a node that is then handed round in a second step. Into a rank come as many
- * bytes either way; into a node at most a shard for each of its ranks but one less. So whichever way this picks takes at most the latency
- * of a step inside longer than the other.
+ * bytes either way; into a node at most a shard for each of its ranks but one less. So everybody fetches where that costs no more than the
+ * second step's latency, which two moves by way of another layout would cost too (cost.h).
  */
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     const double saved = (double)(item->ranks_per_node - 1) * (double)tsr_item_shard_bytes(item);
     return !item->problem.reduces && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
-           count_copies(item) > 1;
+           has_mates(item);
 }
 
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)
