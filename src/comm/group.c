@@ -85,6 +85,21 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
                           entry->group.count);
 }
 
+/* What is pending lives in the scratch, which may have to grow. */
+static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
+{
+    const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
+    if (!entry || !entry->group.pending)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
+                          set.count);
+}
+
+bool tsr_comm_can_split(const tsr_comm *comm)
+{
+    return !(comm->table.capabilities & TSR_COMM_NO_SPLIT);
+}
+
 static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
 {
     const int count = request->set.count;
@@ -226,7 +241,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
 {
     const tsr_rank_set set = request->set;
     const bool missing = anybody(comm, is_missing);
-    if (missing && comm->table.capabilities & TSR_COMM_NO_SPLIT)
+    if (missing && !tsr_comm_can_split(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
                               "be split: let all of its ranks take part",
@@ -269,6 +284,8 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         local = check_set(comm, set);
     if (local == TSR_OK)
         local = check_hash(comm, set);
+    if (local == TSR_OK)
+        local = check_finished(comm, set);
     TSR_TRY(tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg));
     const tsr_group_record mine = record_of(comm, request);
     TSR_TRY(share_records(comm, mine));

@@ -46,12 +46,15 @@ typedef struct tsr_group_answer {
 } tsr_group_answer;
 
 /** Collective over `comm`. Groups that all their members hold already are not made again. Disagreement and failures: as tsr_call_begin();
- * ranks in error are those of `comm`. */
+ * ranks in error are those of `comm`. TSR_ERROR_STATE: what was started over the group that this rank names is not finished. */
 tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out);
 
 /** The group whose set has this tsr_rank_set_hash() if it was prepared here, else NULL. Local; no allocation. Prepare refuses a second set
  * with the hash of another, so that the hash alone says which set is meant. */
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
+
+/** False where the communicator is lent: the only group is all of it. */
+bool tsr_comm_can_split(const tsr_comm *comm);
 
 /** Never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);

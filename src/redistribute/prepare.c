@@ -130,6 +130,17 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
     return tsr_plan_check_rank(plan, comm);
 }
 
+/* All ranks of the communicator find the same: also those that the plan leaves out. */
+static tsr_status check_split(const tsr_comm *comm, int count)
+{
+    if (count == tsr_comm_size(comm) || tsr_comm_can_split(comm))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "the plan needs a communicator of its %d ranks alone, but this one of %d ranks (\"%s\") is lent and may not be "
+                          "split: plan with tsr_plan_options.no_split 1, then all its ranks prepare and execute the plan",
+                          count, tsr_comm_size(comm), tsr_comm_engine(comm));
+}
+
 tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
     tsr_comm *comm = tsr_mesh_comm(mesh);
@@ -164,9 +175,13 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     tsr_rank_set set = {NULL, 0};
     if (local == TSR_OK)
         local = check_comm(plan, comm);
-    if (local == TSR_OK && tsr_plan_takes_part(plan)) {
-        local = list_plan_ranks(plan, tsr_comm_size(comm), &ranks, &set.count);
-        set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
+    if (local == TSR_OK && (tsr_plan_takes_part(plan) || !tsr_comm_can_split(comm))) {
+        int count = 0;
+        local = list_plan_ranks(plan, tsr_comm_size(comm), &ranks, &count);
+        if (local == TSR_OK)
+            local = check_split(comm, count);
+        if (local == TSR_OK && tsr_plan_takes_part(plan))
+            set = (tsr_rank_set){ranks, count};
     }
     const tsr_group_request request = {
         .set = set,
