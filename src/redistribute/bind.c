@@ -4,6 +4,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
+#include "base/sort.h"
 #include "redistribute/execute.h"
 
 /* What a tensor must be: the shard that a layout gives this rank. */
@@ -83,19 +84,15 @@ static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bo
     return check_strides(x, given, written);
 }
 
-typedef struct span {
-    uintptr_t begin, end;
-} span;
-
-static span span_of(const expectation *x, const tsr_tensor *t)
+static tsr_span span_of(const expectation *x, const tsr_tensor *t)
 {
     if (!x->inside || is_empty(x) || !t->data)
-        return (span){0, 0};
+        return (tsr_span){0};
     int64_t last = 0;
     for (int dim = 0; dim < x->ndim; dim++)
         last += (t->shape[dim] - 1) * t->strides[dim];
     const uintptr_t begin = (uintptr_t)t->data;
-    return (span){begin, begin + ((uintptr_t)last + 1) * x->layout->element_bytes};
+    return (tsr_span){.begin = begin, .end = begin + ((uintptr_t)last + 1) * x->layout->element_bytes};
 }
 
 static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tensor *b)
@@ -109,7 +106,7 @@ static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tens
 static tsr_status check_overlap(const tsr_item *item, const expectation *src, const tsr_tensor *s, const expectation *dst,
                                 const tsr_tensor *d)
 {
-    const span a = span_of(src, s), b = span_of(dst, d);
+    const tsr_span a = span_of(src, s), b = span_of(dst, d);
     if (a.begin >= b.end || b.begin >= a.end || (item->problem.in_place && same_place(src, s, d)))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "src and dst overlap: %s",
@@ -153,23 +150,78 @@ static tsr_status agree_on_device(tsr_execution *e)
     return TSR_OK;
 }
 
+static expectation expect_source(const tsr_item *item)
+{
+    return (expectation){"src", item->src, item->in_src, item->src_ndim, item->src_shape};
+}
+
+static expectation expect_destination(const tsr_item *item)
+{
+    return (expectation){"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
+}
+
 static tsr_status take_pair(tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst)
 {
     const tsr_item *item = b->item;
-    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape};
-    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
+    const expectation from = expect_source(item), to = expect_destination(item);
     TSR_TRY(check_tensor(&from, src, false, &b->src));
     TSR_TRY(check_tensor(&to, dst, true, &b->dst));
     return check_overlap(item, &from, &b->src, &to, &b->dst);
 }
 
-static tsr_status name_item(const tsr_execution *e, size_t i, tsr_status status)
+static int by_begin(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    const tsr_span *x = a, *y = b;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* All memory of the batch that is not empty, ascending; what a tensor reads and writes in place once, as written. */
+static size_t list_spans(const tsr_execution *e)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        const expectation from = expect_source(b->item), to = expect_destination(b->item);
+        const tsr_span both[] = {span_of(&to, &b->dst), span_of(&from, &b->src)};
+        for (int side = 0; side < 2; side++) {
+            const bool in_place = side == 1 && both[0].begin == both[1].begin;
+            if (both[side].begin == both[side].end || in_place)
+                continue;
+            e->spans[count] = both[side];
+            e->spans[count].item = i;
+            e->spans[count++].written = side == 0;
+        }
+    }
+    tsr_sort(e->spans, count, sizeof *e->spans, by_begin, NULL);
+    return count;
+}
+
+/* Tensors of a batch may read the same memory; what one writes no other may touch. */
+static tsr_status check_apart(const tsr_execution *e)
+{
+    const size_t count = e->plan->count > 1 ? list_spans(e) : 0;
+    const tsr_span *last = NULL, *last_written = NULL; /* that reach furthest */
+    for (size_t i = 0; i < count; i++) {
+        const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;
+        if (before && before->end > s->begin)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination is its own",
+                                  s->written ? s->item : before->item, e->plan->count, s->written ? before->item : s->item);
+        if (!last || s->end > last->end)
+            last = s;
+        if (s->written && (!last_written || s->end > last_written->end))
+            last_written = s;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_name_tensor(size_t i, size_t count, tsr_status status)
 {
     char sentence[1024];
-    if (e->plan->count == 1)
+    if (count == 1)
         return status;
     snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
-    return tsr_status_set(status, "tensor %zu of %zu: %s", i, e->plan->count, sentence);
+    return tsr_status_set(status, "tensor %zu of %zu: %s", i, count, sentence);
 }
 
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes)
@@ -177,8 +229,9 @@ tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_status status = take_pair(&e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL);
         if (status != TSR_OK)
-            return name_item(e, i, status);
+            return tsr_name_tensor(i, e->plan->count, status);
     }
+    TSR_TRY(check_apart(e));
     TSR_TRY(agree_on_device(e));
     return check_workspace(e->plan, e->workspace, bytes);
 }

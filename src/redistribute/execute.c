@@ -39,31 +39,23 @@ static void place_results(tsr_execution *e)
     }
 }
 
-static void bind(tsr_execution *e, const tsr_plan *plan, const tsr_group *group, tsr_bound *bound)
+static void unbind(tsr_execution *e)
 {
-    e->plan = plan;
-    e->group = plan->local ? NULL : group;
-    e->bound = bound;
-    for (size_t i = 0; i < plan->count; i++) {
-        bound[i].item = &plan->items[i];
-        bound[i].src = (tsr_tensor){0};
-        bound[i].dst = (tsr_tensor){0};
+    for (size_t i = 0; i < e->plan->count; i++) {
+        e->bound[i].item = &e->plan->items[i];
+        e->bound[i].src = (tsr_tensor){0};
+        e->bound[i].dst = (tsr_tensor){0};
     }
-}
-
-static void forget_tensors(tsr_execution *e)
-{
-    bind(e, e->plan, e->group, e->bound);
     e->device = tsr_device_host();
 }
 
 static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
 {
-    e->device = tsr_device_host();
+    unbind(e);
     if (local == TSR_OK)
         local = tsr_execution_take(e, src, dst, bytes);
     if (local != TSR_OK)
-        forget_tensors(e);
+        unbind(e);
     e->ops = tsr_device_resolve(e->plan->context, e->device);
     e->eager = e->plan->eager && !e->device.driver;
     place_results(e);
@@ -92,9 +84,16 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     tsr_bound one;
     tsr_execution e;
     TSR_TRY(check_idle(group));
+    e.plan = plan;
+    e.group = plan->local ? NULL : group;
+    e.bound = &one;
+    if (plan->count > 1) {
+        const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
+        e.bound = scratch.bound;
+        e.spans = scratch.spans;
+    }
     e.workspace = workspace;
     e.stream = stream;
-    bind(&e, plan, group, plan->count == 1 ? &one : tsr_scratch_divide(plan, group->scratch).bound);
     TSR_TRY(start(&e, src, dst, bytes, local));
     return finish(&e);
 }
@@ -147,9 +146,12 @@ tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
     TSR_TRY(check_idle(group));
     const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
     tsr_execution *e = scratch.pending;
+    e->plan = plan;
+    e->group = plan->local ? NULL : group;
+    e->bound = scratch.bound;
+    e->spans = scratch.spans;
     e->workspace = workspace;
     e->stream = stream;
-    bind(e, plan, group, scratch.bound);
     TSR_TRY(start(e, src, dst, bytes, TSR_OK));
     ((tsr_group *)group)->pending = plan;
     return TSR_OK;

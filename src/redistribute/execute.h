@@ -21,6 +21,7 @@ struct tsr_execution {
     tsr_device device;
     tsr_device_ops ops;
     tsr_bound *bound; /**< one an item */
+    tsr_span *spans;  /**< two an item, where there are several */
     bool eager;       /**< the plan is, and the tensors are on the host */
     char *workspace;
     tsr_stream stream;
@@ -84,8 +85,11 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
 /** TSR_ERROR_STATE: the plan is another rank's than the communicator's. */
 tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm);
 
-/** Binds the execution to its tensors, after checks; e->bound is set, and has room. */
+/** Binds the execution to its tensors, after checks; e->bound and e->spans are set, and have room. */
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes);
+
+/** Passes a status on, with its sentence said of one of several tensors. */
+tsr_status tsr_name_tensor(size_t i, size_t count, tsr_status status);
 
 /** Collective over the mesh's communicator: compares a fingerprint among the ranks of the mesh. Errors as tsr_group_prepare(). */
 tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);

@@ -106,9 +106,11 @@ static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
     return TSR_OK;
 }
 
+/* After a failure too all that peers wait for is listed. */
 static tsr_status pack(round *r)
 {
     const tsr_mail *mail = &r->e->plan->out[r->phase];
+    tsr_status status = TSR_OK;
     for (bundle b = {0}; next_bundle(r, mail, &b);) {
         if (b.bytes == 0)
             continue;
@@ -116,12 +118,13 @@ static tsr_status pack(round *r)
         void *data = b.count > 1 ? NULL : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
         if (!data) {
             data = r->staging;
-            TSR_TRY(pack_bundle(r, mail, &b));
+            if (status == TSR_OK)
+                status = pack_bundle(r, mail, &b);
             r->staging += tsr_mail_line(b.bytes);
         }
         add_message(r, b.peer, data, message_bytes(r, &b, mail), &r->send_count);
     }
-    return TSR_OK;
+    return status;
 }
 
 static void stage_bundle(round *r, const tsr_mail *mail, const bundle *b)

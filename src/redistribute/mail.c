@@ -125,6 +125,7 @@ static size_t staging_bytes(const tsr_plan *plan, int64_t rounds, size_t *larges
     return rounds > 1 ? 2 * most : most;
 }
 
+/* Down to one element each; the number is one that arithmetic on rounds has room for. */
 static int64_t most_rounds(const tsr_plan *plan)
 {
     int64_t most = 2;
@@ -134,7 +135,7 @@ static int64_t most_rounds(const tsr_plan *plan)
         for (size_t i = 0; i < plan->in[phase].count; i++)
             most = plan->in[phase].at[i].elements > most ? plan->in[phase].at[i].elements : most;
     }
-    return most;
+    return most < INT32_MAX ? most : INT32_MAX;
 }
 
 /* The fewest rounds, two at least, whose staging fits. */

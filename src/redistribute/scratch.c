@@ -41,6 +41,7 @@ tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
     cursor at = {base, 0};
     scratch.pending = take(&at, 1, sizeof *scratch.pending);
     scratch.bound = take(&at, plan->count, sizeof *scratch.bound);
+    scratch.spans = take(&at, plan->count > 1 ? 2 * plan->count : 0, sizeof *scratch.spans);
     scratch.views = take(&at, plan->count > 1 ? plan->count : 0, sizeof *scratch.views);
     take_reduce_arrays(plan, &at, &scratch.reduce);
     const size_t messages = larger(plan->out[0].messages + plan->in[0].messages, plan->out[1].messages + plan->in[1].messages);

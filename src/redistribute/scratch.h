@@ -17,6 +17,13 @@ typedef struct tsr_reduce_arrays {
     void **dst;
 } tsr_reduce_arrays;
 
+/** Memory from a tensor's first byte to its last. */
+typedef struct tsr_span {
+    uintptr_t begin, end; /**< equal: no memory */
+    size_t item;
+    bool written;
+} tsr_span;
+
 /** What a rank shows its peers of one item, where a plan has several. */
 typedef struct tsr_view {
     const void *src;
@@ -27,6 +34,7 @@ typedef struct tsr_view {
 typedef struct tsr_scratch {
     tsr_execution *pending; /**< between start and finish */
     tsr_bound *bound;       /**< one an item */
+    tsr_span *spans;        /**< two an item, where there are several: to look for memory that they share */
     tsr_view *views;        /**< one an item, where there are several */
     tsr_reduce_arrays reduce;
     tsr_message *messages[2]; /**< of the two rounds in flight: sends, then receives */
