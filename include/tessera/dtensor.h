@@ -84,6 +84,12 @@ TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *p
  */
 TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
+/**
+ * Collective: tsr_redistribute_into() for `count` tensors that share one exchange, as a model's parameters do: x[i] into y[i], all on one
+ * mesh and device; shapes and dtypes may differ. The plan is kept for these layouts in this order. No y overlaps another tensor.
+ */
+TSR_API tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream);
+
 /** Collective: changes `x` itself to other placements in its own memory. TSR_ERROR_UNSUPPORTED where the plan is not tsr_plan_in_place().
  */
 TSR_API tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream);

@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/settings.h"
 #include "device/allocation.h"
 #include "mesh/geometry.h"
@@ -19,6 +20,7 @@ typedef struct cache {
 static void free_entry(cache *c, tsr_cached_plan *entry)
 {
     tsr_device_release(c->context, entry->device, entry->workspace, entry->workspace_bytes);
+    tsr_release(c->context, entry->tensors);
     tsr_plan_destroy(entry->plan);
     *entry = (tsr_cached_plan){0};
 }
@@ -53,40 +55,75 @@ static tsr_status cache_create(const tsr_mesh *mesh, cache **out)
     return TSR_OK;
 }
 
-static tsr_cached_plan *lookup(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+static bool is_for(const tsr_cached_plan *entry, const tsr_layout_pairs *pairs, tsr_device device)
 {
-    for (size_t i = 0; i < c->count; i++) {
-        tsr_cached_plan *entry = &c->entries[i];
-        const tsr_item *item = &entry->plan->items[0];
-        if (item->src->hash == src->hash && item->dst->hash == dst->hash && tsr_device_same(entry->device, device) &&
-            tsr_layout_equal(item->src, src) && tsr_layout_equal(item->dst, dst))
-            return entry;
+    if (entry->plan->count != pairs->count || !tsr_device_same(entry->device, device))
+        return false;
+    for (size_t i = 0; i < pairs->count; i++) {
+        const tsr_item *item = &entry->plan->items[i];
+        const tsr_layout *src, *dst;
+        pairs->get(pairs->arg, i, &src, &dst);
+        if (item->src->hash != src->hash || item->dst->hash != dst->hash || !tsr_layout_equal(item->src, src) ||
+            !tsr_layout_equal(item->dst, dst))
+            return false;
     }
+    return true;
+}
+
+static tsr_cached_plan *lookup(cache *c, const tsr_layout_pairs *pairs, tsr_device device)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (is_for(&c->entries[i], pairs, device))
+            return &c->entries[i];
     return NULL;
 }
 
-/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. */
-static tsr_status plan(cache *c, const tsr_layout *src, const tsr_layout *dst, const tsr_comm *comm, tsr_plan **out)
+static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layout **out)
 {
-    tsr_layout *from = NULL, *to = NULL;
     tsr_placement placements[TSR_MAX_DIMS];
-    tsr_placements_on(dst, c->mesh, placements);
+    tsr_placements_on(layout, c->mesh, placements);
+    return tsr_layout_create(c->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
+}
+
+/* Sources, then destinations. */
+static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, tsr_layout **copies)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        const tsr_layout *src, *dst;
+        pairs->get(pairs->arg, i, &src, &dst);
+        TSR_TRY(copy_layout(c, src, &copies[i]));
+        TSR_TRY(copy_layout(c, dst, &copies[pairs->count + i]));
+    }
+    return TSR_OK;
+}
+
+/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. */
+static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
+{
+    const size_t count = pairs->count;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = tsr_comm_rank(comm);
     options.mode = tsr_comm_is_direct(comm) ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
-    tsr_status status = tsr_layout_create(c->mesh, src->placements, src->ndim, src->shape, src->dtype, &from);
+    void *memory;
+    TSR_TRY(tsr_allocate_array(c->context, 2 * count, sizeof(tsr_layout *), &memory));
+    tsr_layout **copies = memory;
+    tsr_status status = copy_layouts(c, pairs, copies);
     if (status == TSR_OK)
-        status = tsr_layout_create(c->mesh, placements, dst->ndim, dst->shape, dst->dtype, &to);
-    if (status == TSR_OK)
-        status = tsr_plan_create(from, to, &options, out);
-    tsr_layout_destroy(from);
-    tsr_layout_destroy(to);
+        status = tsr_plan_create_batch(count, (const tsr_layout *const *)copies, (const tsr_layout *const *)copies + count, &options, out);
+    for (size_t i = 0; i < 2 * count; i++)
+        tsr_layout_destroy(copies[i]);
+    tsr_release(c->context, copies);
     return status;
 }
 
-static tsr_status make_entry(cache *c, const tsr_layout *src, const tsr_layout *dst, tsr_comm *comm, tsr_cached_plan *entry)
+static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_cached_plan *entry)
 {
-    TSR_TRY(plan(c, src, dst, comm, &entry->plan));
+    TSR_TRY(plan(c, pairs, comm, &entry->plan));
+    if (pairs->count > 1) {
+        void *memory;
+        TSR_TRY(tsr_allocate_array(c->context, 2 * pairs->count, sizeof(tsr_tensor), &memory));
+        entry->tensors = memory;
+    }
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
     return tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace);
 }
@@ -105,12 +142,11 @@ static tsr_cached_plan *place_for(cache *c)
 }
 
 /* A rank that fails before prepare still takes part in it. */
-static tsr_status add(cache *c, tsr_status status, const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out)
+static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
 {
-    tsr_comm *comm = tsr_mesh_comm(src->mesh);
     tsr_cached_plan entry = {.device = device};
     if (status == TSR_OK)
-        status = make_entry(c, src, dst, comm, &entry);
+        status = make_entry(c, pairs, comm, &entry);
     status = tsr_plan_prepare_with(entry.plan, comm, status, &entry.group);
     if (status != TSR_OK) {
         if (c)
@@ -123,20 +159,40 @@ static tsr_status add(cache *c, tsr_status status, const tsr_layout *src, const 
     return TSR_OK;
 }
 
-tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out)
+tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
-    cache *c = tsr_mesh_slot(src->mesh);
-    tsr_cached_plan *entry = c ? lookup(c, src, dst, device) : NULL;
+    const tsr_layout *first, *unused;
+    pairs->get(pairs->arg, 0, &first, &unused);
+    cache *c = tsr_mesh_slot(first->mesh);
+    tsr_cached_plan *entry = c ? lookup(c, pairs, device) : NULL;
     if (entry) {
         c->statistics.hits++;
     } else {
-        const tsr_status status = c ? TSR_OK : cache_create(src->mesh, &c);
-        TSR_TRY(add(c, status, src, dst, device, &entry));
+        const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
+        TSR_TRY(add(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
         c->statistics.misses++;
     }
     entry->used = ++c->clock;
     *out = entry;
     return TSR_OK;
+}
+
+typedef struct pair {
+    const tsr_layout *src, *dst;
+} pair;
+
+static void get_one(const void *arg, size_t i, const tsr_layout **src, const tsr_layout **dst)
+{
+    (void)i;
+    *src = ((const pair *)arg)->src;
+    *dst = ((const pair *)arg)->dst;
+}
+
+tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out)
+{
+    const pair one = {src, dst};
+    const tsr_layout_pairs pairs = {1, get_one, &one};
+    return tsr_cache_find_batch(&pairs, device, out);
 }
 
 tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)

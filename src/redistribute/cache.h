@@ -1,5 +1,5 @@
 /**
- * The plans that a mesh keeps: bounded, found again by the two layouts.
+ * The plans that a mesh keeps: bounded, found again by the layouts that they move between.
  *
  * It hangs on a slot of the mesh. Its layouts lie on a copy of the mesh without communicator, so that the mesh does not keep itself alive.
  * Not locked: it belongs to the mesh's communicator handle. Every rank looks up and evicts in the same order, because every rank makes the
@@ -12,9 +12,17 @@
 
 #include "redistribute/execute.h"
 
+/** Tensors that are moved together: one pair of layouts each, asked for one after the other. */
+typedef struct tsr_layout_pairs {
+    size_t count;
+    void (*get)(const void *arg, size_t i, const tsr_layout **src, const tsr_layout **dst);
+    const void *arg; /**< of get */
+} tsr_layout_pairs;
+
 typedef struct tsr_cached_plan {
     tsr_plan *plan;
     const tsr_group *group; /**< NULL where this rank is outside the mesh */
+    tsr_tensor *tensors;    /**< of a plan that moves several: room for its sources, then its destinations, while it is executed */
     void *workspace;
     size_t workspace_bytes;
     tsr_device device;
@@ -22,10 +30,13 @@ typedef struct tsr_cached_plan {
 } tsr_cached_plan;
 
 /**
- * The plan from `src` to `dst` (layouts of equal meshes over one communicator) for tensors on `device`. The first time for a pair it is
- * collective: planned, prepared, its workspace allocated. Both layouts may live on the stack: they are copied. `*out` is borrowed until the
- * next call.
+ * The plan for so many pairs of layouts, all of meshes equal to that of the first source and over its communicator, and for tensors on
+ * `device`. The first time for the same pairs in the same order it is collective: planned, prepared, its workspace allocated. Layouts may
+ * live on the stack: they are copied. `*out` is borrowed until the next call.
  */
+tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out);
+
+/** The same for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
 
 #endif

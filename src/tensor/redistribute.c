@@ -15,22 +15,21 @@ static tsr_status run(const tsr_cached_plan *entry, const tsr_tensor *src, const
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
-static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
+static tsr_status check_pair(const char *call, const tsr_dtensor *x, const tsr_dtensor *y)
 {
     if (!x || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: %s is NULL", !x ? "x" : "y");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !x ? "x" : "y");
     const tsr_layout *a = x->layout, *b = y->layout;
     char from[512], to[512];
     if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof a->shape) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: x is %s, y is %s: both must have the same global shape and dtype",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is %s, y is %s: both must have the same global shape and dtype", call,
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!tsr_mesh_equal(a->mesh, b->mesh) || tsr_mesh_comm(a->mesh) != tsr_mesh_comm(b->mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_redistribute_into: x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)", call,
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_into: x is on device %s, y on %s: both must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on device %s, y on %s: both must be on one", call,
                               tsr_device_print(x->local.device, here), tsr_device_print(y->local.device, there));
     }
     return TSR_OK;
@@ -38,10 +37,72 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
-    TSR_TRY(check_pair(x, y));
+    TSR_TRY(check_pair("tsr_redistribute_into", x, y));
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, &entry));
     return run(entry, &x->local, &y->local, stream, TSR_OK);
+}
+
+typedef struct batch {
+    size_t count;
+    const tsr_dtensor *const *x;
+    tsr_dtensor *const *y;
+} batch;
+
+static void get_layouts(const void *arg, size_t i, const tsr_layout **src, const tsr_layout **dst)
+{
+    const batch *b = arg;
+    *src = b->x[i]->layout;
+    *dst = b->y[i]->layout;
+}
+
+/* Against the first, whose mesh keeps the plan. */
+static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
+{
+    const tsr_mesh *a = x->layout->mesh, *b = first->layout->mesh;
+    char here[512], there[512];
+    if (!tsr_mesh_equal(a, b) || tsr_mesh_comm(a) != tsr_mesh_comm(b))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_redistribute_batch: x is %s, that of tensor 0 is %s: all must be on one mesh (tsr_plan_create_batch() "
+                              "takes several)",
+                              tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there));
+    if (!tsr_device_same(x->local.device, first->local.device))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: x is on device %s, that of tensor 0 on %s: all must be on one",
+                              tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
+    return TSR_OK;
+}
+
+static tsr_status check_batch(const batch *b)
+{
+    if (b->count == 0 || !b->x || !b->y)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: %s",
+                              b->count == 0 ? "count is 0; a batch has at least one tensor"
+                              : !b->x       ? "x is NULL"
+                                            : "y is NULL");
+    for (size_t i = 0; i < b->count; i++) {
+        tsr_status status = check_pair("tsr_redistribute_batch", b->x[i], b->y[i]);
+        if (status == TSR_OK)
+            status = check_like(b->x[i], b->x[0]);
+        if (status != TSR_OK)
+            return tsr_name_tensor(i, b->count, status);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream)
+{
+    const batch b = {count, x, y};
+    TSR_TRY(check_batch(&b));
+    const tsr_layout_pairs pairs = {count, get_layouts, &b};
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find_batch(&pairs, x[0]->local.device, &entry));
+    if (count == 1)
+        return run(entry, &x[0]->local, &y[0]->local, stream, TSR_OK);
+    for (size_t i = 0; i < count; i++) {
+        entry->tensors[i] = x[i]->local;
+        entry->tensors[count + i] = y[i]->local;
+    }
+    return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
 }
 
 static tsr_status create_like(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **y)
