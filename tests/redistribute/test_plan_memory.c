@@ -1,0 +1,84 @@
+/** Planning with its n-th allocation failing, for every n, over pairs that between them take every way through it. */
+#include "counted_memory.h"
+#include "layouts.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <tessera/plan.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *from_mesh, *from, *to_mesh, *to;
+} cases[] = {
+    {"4", "S(0)", "4", "S(1)"},
+    /* Replicas take turns: counted, and listed where cuts are no intervals. */
+    {"2x3", "S(0),R", "2x3", "S(1),R"},
+    {"2x3", "R,S(0;interleave=2)", "2x3", "S(0)[1],S(0;blocks=5,7)[0]"},
+    {"2x3", "R,S(0;blocks=5,2,5)", "3x2@4", "S(1),S(0;interleave=2)"},
+    /* Reduced, made and kept Partial; the shortcut. */
+    {"2x3", "P,R", "2x3", "S(0),R"},
+    {"2x3", "P,S(0;interleave=2)", "2x3", "R,S(1)"},
+    {"2x3", "P,R", "3x2@4", "S(0),R"},
+    {"2x3", "R,S(1)", "2x3", "P,R"},
+    {"2x3", "S(0;blocks=5,7),S(1)", "2x3", "S(0;blocks=5,7),P"},
+};
+
+static tsr_layout *make_layout(tsr_context *context, const char *mesh_text, const char *placements)
+{
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
+    expect_ok(tsr_layout_parse(mesh, placements, 2, (const int64_t[]){12, 5}, TSR_F32, &layout));
+    tsr_mesh_destroy(mesh);
+    return layout;
+}
+
+static void fail_every_allocation(counted_memory *memory, const tsr_layout *src, const tsr_layout *dst, int64_t rank)
+{
+    const size_t before = memory->live_blocks;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.rank = rank;
+    tsr_plan *plan = NULL;
+    for (memory->fail_at = 1;; memory->fail_at++) {
+        memory->allocations = 0;
+        const tsr_status status = tsr_plan_create(src, dst, &options, &plan);
+        if (status == TSR_OK)
+            break;
+        expect_error(status, TSR_ERROR_MEMORY, "no memory");
+        if (plan || memory->live_blocks != before)
+            fail_msg("allocation %zu: %zu blocks left: %s", memory->fail_at, memory->live_blocks - before, test_case_text());
+    }
+    memory->fail_at = 0;
+    tsr_plan_destroy(plan);
+    assert_int_equal(memory->live_blocks, before);
+}
+
+static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        counted_memory memory = {0};
+        tsr_context *context = counted_context(&memory);
+        tsr_layout *src = make_layout(context, cases[i].from_mesh, cases[i].from);
+        tsr_layout *dst = make_layout(context, cases[i].to_mesh, cases[i].to);
+        for (int64_t rank = 0; rank < 10; rank++) {
+            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld", cases[i].from_mesh, cases[i].to_mesh,
+                      cases[i].from, cases[i].to, (long long)rank);
+            fail_every_allocation(&memory, src, dst, rank);
+        }
+        tsr_layout_destroy(dst);
+        tsr_layout_destroy(src);
+        tsr_context_destroy(context);
+        assert_nothing_leaked(&memory);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nth_allocation_fails_and_nothing_leaks_or_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
