@@ -1,9 +1,10 @@
 /**
  * What links cost: the model by which plans are compared and timed.
  *
- * A step takes, for each kind of link that it uses, latency + bytes / bandwidth, and the kinds run at once. Inside a node the bytes are
- * those that the busiest rank receives; between nodes those that the busiest node receives (Hockney's model, R. W. Hockney, Parallel
- * Computing 20, 1994, with one term a level).
+ * A plan takes, for each kind of link that it uses, steps * latency + bytes / bandwidth, and the kinds run at once: the slower counts.
+ * Inside a node the bytes are all that the busiest rank receives, for what comes from another node passes through its link too; between
+ * nodes those that the busiest node receives from others (Hockney's model, R. W. Hockney, Parallel Computing 20, 1994, with one term a
+ * level). By it no layout in between makes a move without Partial quicker.
  *
  * As text, in the variable TSR_COST and in files, a profile is
  *
@@ -24,7 +25,7 @@ extern "C" {
 
 /** One kind of link. */
 typedef struct tsr_link {
-    double latency;   /**< seconds a step */
+    double latency;   /**< seconds a step in which it is used */
     double bandwidth; /**< bytes a second */
 } tsr_link;
 

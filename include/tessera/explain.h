@@ -59,7 +59,7 @@ typedef struct tsr_plan_figures {
     size_t workspace_bytes;                   /**< tsr_plan_workspace_bytes() */
     int64_t gather_and_slice; /**< bytes that it would receive if every source Partial were all-reduced around a ring, and the whole
                                  tensor gathered; 0 outside the destination's mesh, at most INT64_MAX */
-    double seconds;           /**< of its own receives by the plan's cost profile, the steps one after the other */
+    double seconds;           /**< of its own receives, by the plan's cost profile (tessera/cost.h) */
 } tsr_plan_figures;
 
 TSR_API tsr_status tsr_plan_figures_of(const tsr_plan *plan, tsr_plan_figures *out);
@@ -105,7 +105,7 @@ typedef struct tsr_plan_survey {
     int64_t messages_received, messages_sent; /**< of the rank that has most */
     size_t workspace_bytes;                   /**< likewise */
     tsr_plan_sum gather_and_slice;            /**< over the ranks of the destination's mesh; at most INT64_MAX */
-    double seconds;                           /**< each step by its busiest rank and node, the steps one after the other */
+    double seconds;                           /**< of the busiest rank and node, by the plan's cost profile (tessera/cost.h) */
     size_t step_count;
     tsr_plan_survey_step steps[TSR_PLAN_STEPS_MAX];
 } tsr_plan_survey;

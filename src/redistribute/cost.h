@@ -10,17 +10,17 @@ typedef struct tsr_load {
     double bytes; /**< into the rank (inside: from anywhere) or the node (between: from other nodes) that gets most, in all steps */
 } tsr_load;
 
+/** Adds what one step brings to a rank or a node: bytes, and a step if there are any. */
+void tsr_load_add(tsr_load *load, double bytes);
+
 /**
  * Seconds: of the slower kind of link, steps * latency + bytes / bandwidth.
  *
- * Counted so, a move without Partial takes no longer than two moves that go through another layout, whatever the profile. What a rank
- * receives is C without A, for going from A to C, which is no more than B without A and C without B; so is what a node receives, where each
- * piece crosses into it once. And where sharing a piece out takes a second step inside, two moves that both receive something have two as
- * well; where one of them receives nothing, the other alone receives no less than the direct one, in whichever way that is made.
+ * Counted so, a move without Partial takes no longer than two moves by way of another layout, where a latency inside is no greater than one
+ * between. What a rank receives is C without A, for going from A to C, which is no more than B without A and C without B; so is what a node
+ * receives, where each piece crosses into it once. Sharing a piece out within a node takes a second step inside, but two moves of which
+ * both receive something have two as well. A node takes pieces more than once only where that costs less than such a step (variant.c).
  */
 double tsr_cost_seconds(const tsr_cost_profile *profile, tsr_load inside, tsr_load between);
-
-/** tsr_cost_seconds() of one step: links without bytes take no part. */
-double tsr_cost_step(const tsr_cost_profile *profile, double inside_bytes, double between_bytes);
 
 #endif

@@ -45,7 +45,8 @@ static tsr_status measure_receives(const tsr_plan *plan, tsr_measure *out)
         const tsr_flow *flow = &flows.at[i];
         tsr_plan_step *step = &out->steps[flow->step];
         const bool near = ranks_per_node == 0 || flow->peer / ranks_per_node == plan->rank / ranks_per_node;
-        (near ? out->inside : out->between)[flow->phase] += bytes_of(plan, flow);
+        out->received[flow->phase] += bytes_of(plan, flow);
+        out->crossing[flow->phase] += near ? 0 : bytes_of(plan, flow);
         step->bytes_received += bytes_of(plan, flow);
         step->messages_received += i == 0 || flow->step != flow[-1].step || flow->peer != flow[-1].peer;
         step->mesh_dims |= differing_dims(&plan->items[flow->item], flow->peer);
@@ -103,8 +104,12 @@ static void sum_up(const tsr_plan *plan, tsr_measure *out)
     }
     f->ratio = tsr_told_ratio(f->bytes_received, f->lower_bound);
     f->workspace_bytes = plan->workspace_bytes;
-    for (int phase = 0; phase < 2; phase++)
-        f->seconds += tsr_cost_step(&plan->profile, (double)out->inside[phase], (double)out->between[phase]);
+    tsr_load inside = {0}, between = {0};
+    for (int phase = 0; phase < 2; phase++) {
+        tsr_load_add(&inside, (double)out->received[phase]);
+        tsr_load_add(&between, (double)out->crossing[phase]);
+    }
+    f->seconds = tsr_cost_seconds(&plan->profile, inside, between);
 }
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out)

@@ -13,9 +13,10 @@ typedef struct survey {
     const tsr_layout **src, **dst;
     int64_t *ranks;
     size_t rank_count, rank_capacity;
-    int64_t ranks_per_node, node;            /* that is added up */
-    double into_node[2];                     /* bytes from other nodes, by phase */
-    double busiest_rank[2], busiest_node[2]; /* by phase */
+    int64_t ranks_per_node, node; /* that is added up */
+    double into_node;             /* bytes from other nodes */
+    tsr_load inside, between;     /* of the busiest rank, and node */
+    bool used[2], crossed[2];     /* by phase: links at all, and those between nodes */
     tsr_plan_survey out;
 } survey;
 
@@ -117,10 +118,8 @@ static double greater(double a, double b)
 
 static void end_node(survey *s)
 {
-    for (int phase = 0; phase < 2; phase++) {
-        s->busiest_node[phase] = greater(s->busiest_node[phase], s->into_node[phase]);
-        s->into_node[phase] = 0;
-    }
+    s->between.bytes = greater(s->between.bytes, s->into_node);
+    s->into_node = 0;
 }
 
 static void add_links(survey *s, int64_t rank, const tsr_measure *m)
@@ -129,10 +128,14 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
     if (node != s->node)
         end_node(s);
     s->node = node;
+    double bytes = 0;
     for (int phase = 0; phase < 2; phase++) {
-        s->busiest_rank[phase] = greater(s->busiest_rank[phase], (double)m->inside[phase]);
-        s->into_node[phase] += (double)m->between[phase];
+        s->used[phase] |= m->received[phase] > 0;
+        s->crossed[phase] |= m->crossing[phase] > 0;
+        s->into_node += (double)m->crossing[phase];
+        bytes += (double)m->received[phase];
     }
+    s->inside.bytes = greater(s->inside.bytes, bytes);
 }
 
 static tsr_status add_rank(survey *s, int64_t rank)
@@ -184,8 +187,9 @@ static tsr_status take(survey *s)
     end_node(s);
     TSR_TRY(add_partial_bounds(s));
     s->out.ratio = tsr_told_ratio(s->out.bytes_received.total, s->out.lower_bound.total);
-    for (int phase = 0; phase < 2; phase++)
-        s->out.seconds += tsr_cost_step(&s->plan->profile, s->busiest_rank[phase], s->busiest_node[phase]);
+    s->inside.steps = s->used[0] + s->used[1];
+    s->between.steps = s->crossed[0] + s->crossed[1];
+    s->out.seconds = tsr_cost_seconds(&s->plan->profile, s->inside, s->between);
     return TSR_OK;
 }
 

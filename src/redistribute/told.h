@@ -40,7 +40,7 @@ void tsr_flows_free(tsr_flows *flows, const tsr_plan *plan);
 /** One rank's part of a plan in numbers. */
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
-    int64_t inside[2], between[2]; /**< bytes received by phase, from its own node and from others */
+    int64_t received[2], crossing[2]; /**< bytes by phase: from all ranks, and those of them from other nodes */
     tsr_plan_figures figures;
 } tsr_measure;
 

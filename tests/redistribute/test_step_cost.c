@@ -12,7 +12,10 @@ static const tsr_cost_profile profile = {.inside = {0.25, 64}, .between = {0.5, 
 
 static void assert_seconds(double inside, double between, double wanted)
 {
-    const double found = tsr_cost_step(&profile, inside, between);
+    tsr_load within = {0}, across = {0};
+    tsr_load_add(&within, inside);
+    tsr_load_add(&across, between);
+    const double found = tsr_cost_seconds(&profile, within, across);
     if (found != wanted)
         fail_msg("%.17g bytes inside and %.17g between take %.17g seconds instead of %.17g", inside, between, found, wanted);
 }
