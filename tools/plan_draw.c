@@ -11,7 +11,6 @@
 #define WIDTH  1180.0
 #define MARGIN 28.0
 #define INSIDE (WIDTH - 2 * MARGIN)
-#define COLUMN (INSIDE / 2 - 16) /* of a layout */
 #define SPACE  26.0
 
 /** One rank's transfers as entries of the table. */
@@ -59,7 +58,8 @@ static tsr_status draw_steps(svg *s, const plan_answer *a, const traffic *t, dou
 {
     for (size_t i = 0; i < t->steps; i++) {
         char *const text = plan_step_text(a, i), *heading;
-        const int length = text != NULL ? asprintf(&heading, "Step %zu: %s", i + 1, text) : -1;
+        const int length =
+            text != NULL ? asprintf(&heading, "Step %zu, %s: %s", i + 1, tsr_step_op_name(a->figures.steps[i].op), text) : -1;
         free(text);
         if (length < 0)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a step");
@@ -73,9 +73,7 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
 {
     const plan_request *const r = a->request;
     if (!traffic_possible(r->from, r->to)) {
-        svg_text(s, MARGIN, *y + 12, (svg_style){11, "start", INSIDE, 0},
-                 "Who sends what to whom is not drawn: that is for meshes of at most %d ranks.", TRAFFIC_RANKS);
-        *y += SPACE + 12;
+        *y = svg_paragraph(s, MARGIN, *y, INSIDE, 11, "Not drawn: who sends what to whom is drawn for meshes of at most 64 ranks.") + SPACE;
         return TSR_OK;
     }
     traffic t;
@@ -91,49 +89,48 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
 static tsr_status name_layout(const char *which, const tsr_layout *layout, char **out)
 {
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
-    const int length = mesh != NULL && placements != NULL ? asprintf(out, "%s %s on mesh %s", which, placements, mesh) : -1;
+    char *text = NULL;
+    if (mesh != NULL && placements != NULL && asprintf(&text, "%s %s on mesh %s", which, placements, mesh) < 0)
+        text = NULL;
     free(mesh);
     free(placements);
-    return length >= 0 ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
-}
-
-static tsr_status draw_layout(svg *s, const char *which, const tsr_layout *layout, double x, double y, double *height)
-{
-    char *heading;
-    TSR_TRY(name_layout(which, layout, &heading));
-    const tsr_status status = svg_layout(s, layout, heading, x, y, COLUMN, height);
-    free(heading);
-    return status;
+    *out = text;
+    return text != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
 }
 
 static tsr_status draw_layouts(svg *s, const plan_request *r, double *y)
 {
-    double from, to;
-    TSR_TRY(draw_layout(s, "From", r->from, MARGIN, *y, &from));
-    TSR_TRY(draw_layout(s, "To", r->to, MARGIN + INSIDE - COLUMN, *y, &to));
-    *y += SPACE + (from > to ? from : to);
-    return TSR_OK;
+    char *from = NULL, *to = NULL;
+    tsr_status status = name_layout("From", r->from, &from);
+    if (status == TSR_OK)
+        status = name_layout("To", r->to, &to);
+    if (status == TSR_OK)
+        status = svg_layouts(s, (const tsr_layout *const[2]){r->from, r->to}, (const char *const[2]){from, to},
+                             (svg_rect){MARGIN, *y, INSIDE, 0}, y);
+    *y += SPACE;
+    free(from);
+    free(to);
+    return status;
 }
 
 static void draw_figures(svg *s, const plan_answer *a, double *y)
 {
     const tsr_plan_survey *const f = &a->figures;
-    char most[BYTES_TEXT], total[BYTES_TEXT], least[BYTES_TEXT];
+    char most[BYTES_TEXT], total[BYTES_TEXT], least[BYTES_TEXT], line[4 * BYTES_TEXT + 128];
     print_bytes(f->bytes_received.max, most);
     print_bytes(f->bytes_received.total, total);
     print_bytes(f->lower_bound.total, least);
-    const svg_style style = {12, "start", INSIDE, 0};
     if (a->one_rank)
-        svg_text(s, MARGIN, *y, style, "Rank %lld alone: it receives %s.", (long long)a->request->options.rank, total);
+        snprintf(line, sizeof line, "Rank %lld alone: it receives %s.", (long long)a->request->options.rank, total);
     else
-        svg_text(s, MARGIN, *y, style, "A rank receives at most %s, all together %s; the least possible is %s.", most, total, least);
-    *y += SPACE;
+        snprintf(line, sizeof line, "A rank receives at most %s, all together %s; the least possible is %s.", most, total, least);
+    *y = svg_paragraph(s, MARGIN, *y, INSIDE, 12, line) + SPACE / 2;
 }
 
 static tsr_status draw(svg *s, const plan_answer *a, const char *title, double *y)
 {
     svg_text(s, MARGIN, *y, (svg_style){18, "start", INSIDE, 1}, "%s", title);
-    *y += SPACE;
+    *y += SPACE / 2;
     draw_figures(s, a, y);
     TSR_TRY(draw_layouts(s, a->request, y));
     return draw_traffic(s, a, y);
@@ -158,6 +155,6 @@ int plan_draw(const plan_answer *a, char **text, size_t *bytes)
     const plan_request *const r = a->request;
     char shape[SHAPE_TEXT_BYTES], title[SHAPE_TEXT_BYTES + 64];
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    snprintf(title, sizeof title, "A %s tensor of %s moves", shape, tsr_dtype_name(tsr_layout_dtype(r->from)));
+    snprintf(title, sizeof title, "How a tensor moves: %s %s", shape, tsr_dtype_name(tsr_layout_dtype(r->from)));
     return draw_page(a, title, text, bytes) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }

@@ -10,6 +10,9 @@
 #define LINE      1.25
 #define CENTRE    0.35
 
+/** A band whose outline would hide its colour. */
+#define THIN 2.0
+
 /** The longest line that is written. */
 #define MOST_TEXT 512
 
@@ -98,7 +101,7 @@ svg_colour svg_colour_of(size_t index)
 svg_colour svg_shade(double share)
 {
     svg_colour colour;
-    const unsigned level = level_of(0.95 - 0.45 * fmin(fmax(share, 0), 1));
+    const unsigned level = level_of(0.95 - 0.42 * fmin(fmax(share, 0), 1));
     snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level, level, level);
     return colour;
 }
@@ -139,8 +142,9 @@ void svg_band(svg *s, double x, double y, double to_x, double to_y, double heigh
     const double middle = (x + to_x) / 2;
     fprintf(s->body,
             "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
-            "fill-opacity=\"0.6\" stroke=\"#404040\" stroke-width=\"0.35\">",
-            x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x, y + height, fill);
+            "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
+            x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x, y + height, fill,
+            height < THIN ? 0.05 : 0.35);
     write_title(s, title);
     fputs("</path>\n", s->body);
 }
@@ -152,8 +156,8 @@ double svg_text_width(double size, size_t characters)
 
 static void cut_to_width(char *text, svg_style style)
 {
-    const size_t length = strlen(text), room = (size_t)fmax(style.width / (CHARACTER * style.size), 3);
-    if (length > room)
+    const size_t room = (size_t)fmax(style.width / (CHARACTER * style.size), 3);
+    if (strlen(text) > room)
         strcpy(text + room - 2, "..");
 }
 
@@ -201,32 +205,49 @@ static size_t line_length(const char *words, size_t room)
     return length;
 }
 
-/** Lines of at most `room` characters that the words take; 0 if a word is longer. */
-static size_t count_lines(const char *words, size_t room)
+/** Characters of a line so wide. */
+static size_t room_of(double width, double size)
+{
+    return (size_t)fmax(width / (CHARACTER * size), 0);
+}
+
+/** Writes the words line by line, beginning at (x, y), or only counts the lines; returns how many they are, 0 if a word is too long. */
+static size_t write_lines(svg *s, double x, double y, svg_style style, const char *words)
 {
     size_t lines = 0;
-    while (*words != '\0') {
-        const size_t length = line_length(words, room);
+    for (; *words != '\0'; lines++) {
+        const size_t length = line_length(words, room_of(style.width, style.size));
         if (length == 0)
             return 0;
+        if (s != NULL)
+            svg_text(s, x, y + LINE * style.size * (double)lines, style, "%.*s", (int)length, words);
         words += length + (words[length] == ' ');
-        lines++;
     }
     return lines;
 }
 
 int svg_words(svg *s, svg_rect r, double size, const char *words)
 {
-    const size_t room = (size_t)fmax((r.width - 4) / (CHARACTER * size), 0);
-    const size_t lines = count_lines(words, room);
+    const svg_style style = {size, "middle", r.width - 3, 0};
+    const size_t lines = write_lines(NULL, 0, 0, style, words);
     if (lines == 0 || (double)lines * LINE * size > r.height)
         return 0;
-    double y = r.y + r.height / 2 + (CENTRE - LINE * (double)(lines - 1) / 2) * size;
-    const svg_style style = {size, "middle", r.width, 0};
-    for (size_t i = 0; i < lines; i++, y += LINE * size) {
-        const size_t length = line_length(words, room);
-        svg_text(s, r.x + r.width / 2, y, style, "%.*s", (int)length, words);
-        words += length + (words[length] == ' ');
-    }
+    write_lines(s, r.x + r.width / 2, r.y + r.height / 2 + (CENTRE - LINE * (double)(lines - 1) / 2) * size, style, words);
     return 1;
+}
+
+int svg_upward_words(svg *s, svg_rect r, double size, const char *words)
+{
+    if (svg_text_width(size, strlen(words)) > r.height - 3 || LINE * size > r.width)
+        return 0;
+    svg_upward_text(s, r.x + r.width / 2 + CENTRE * size, r.y + r.height / 2, (svg_style){size, "middle", r.height, 0}, "%s", words);
+    return 1;
+}
+
+double svg_paragraph(svg *s, double x, double y, double width, double size, const char *words)
+{
+    const svg_style style = {size, "start", width, 0};
+    const double lines = fmax((double)write_lines(NULL, 0, 0, style, words), 1);
+    write_lines(s, x, y + size, style, words);
+    return y + LINE * size * lines + 4;
 }

@@ -68,7 +68,14 @@ void svg_upward_text(svg *s, double x, double y, svg_style style, const char *fo
 /** About how wide a text of so many characters is. */
 double svg_text_width(double size, size_t characters);
 
-/** Words parted by spaces, centred in a rectangle on as many lines as it has room for; 0, and nothing drawn, if it has not. */
+/** Words parted by spaces, or after a +, centred in a rectangle on as many lines as it has room for; 0, and nothing drawn, if it has not.
+ */
 int svg_words(svg *s, svg_rect r, double size, const char *words);
+
+/** The same on one line, read upwards. */
+int svg_upward_words(svg *s, svg_rect r, double size, const char *words);
+
+/** Words on lines of at most `width`, the first below (x, y); returns where they end. */
+double svg_paragraph(svg *s, double x, double y, double width, double size, const char *words);
 
 #endif

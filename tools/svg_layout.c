@@ -8,13 +8,16 @@
 /** Beyond so many a side, blocks are too small to be seen. */
 #define MOST_PIECES 64
 
-#define HEADING   14.0
-#define LABEL     11.0
-#define NUMBER    9.0
-#define SMALLEST  6.0
-#define MARGIN    44.0 /* for the numbers of rows */
-#define LEAST_ROW 18.0 /* of a picture with one row */
-#define HIGHEST   340.0
+#define HEADING    14.0
+#define LABEL      11.0
+#define NUMBER     9.0
+#define LARGEST    13.0 /* letters in a block */
+#define SMALLEST   6.0
+#define LEAST_ROW  11.0 /* that letters fit into */
+#define LEAST      18.0 /* of a piece, where there is room */
+#define STRIP      64.0
+#define COLUMN_GAP 16.0 /* half of what is between the two layouts */
+#define HIGHEST    340.0
 
 /** Where the pieces of a dim begin and end on the page. */
 typedef struct edges {
@@ -24,7 +27,7 @@ typedef struct edges {
 /** Every piece gets a little, and a share by its length of what is left. */
 static edges place(const block_cuts *cuts, double begin, double length)
 {
-    const double n = (double)cuts->count, least = fmin(LEAST_ROW, length / n / 2);
+    const double n = (double)cuts->count, least = fmin(LEAST, length / n / 2);
     const double whole = (double)cuts->at[cuts->count] - (double)cuts->at[0];
     edges e;
     e.at[0] = begin;
@@ -37,35 +40,54 @@ static edges place(const block_cuts *cuts, double begin, double length)
 static double body_height(const blocks *b, double width)
 {
     if (!blocks_have_dim(b, 0))
-        return 64;
+        return STRIP;
     const double rows = (double)b->cuts[0].at[b->cuts[0].count], columns = (double)b->cuts[1].at[b->cuts[1].count];
-    const double least = fmin(HIGHEST, fmax(80, LEAST_ROW * (double)b->cuts[0].count));
-    return fmin(fmax(width * rows / columns, least), HIGHEST);
+    const double pieces = (double)b->cuts[0].count, most = fmax(HIGHEST, LEAST_ROW * pieces);
+    return fmin(fmax(width * rows / columns, fmin(most, fmax(80, LEAST * pieces))), most);
 }
 
-/** The first index of every piece at its edge, and the size at the last, where they do not run into each other. */
-static void number_columns(svg *s, const block_cuts *cuts, const edges *e, double y)
+static size_t print_number(int64_t number, char text[24])
 {
+    return (size_t)snprintf(text, 24, "%lld", (long long)number);
+}
+
+/** The size at the end and the first index of every piece at its edge, where they do not run into each other or beyond `right`. */
+static void number_columns(svg *s, const block_cuts *cuts, const edges *e, double y, double right)
+{
+    char text[24];
+    const svg_style style = {NUMBER, "middle", 200, 0};
+    const double last = svg_text_width(NUMBER, print_number(cuts->at[cuts->count], text)) / 2;
+    const double end = fmin(e->at[cuts->count], right - last);
+    svg_text(s, end, y, style, "%s", text);
     double free_from = -1;
-    for (size_t i = 0; i <= cuts->count; i++) {
-        char text[24];
-        const double half = svg_text_width(NUMBER, (size_t)snprintf(text, sizeof text, "%lld", (long long)cuts->at[i])) / 2;
-        if (e->at[i] - half < free_from)
+    for (size_t i = 0; i < cuts->count; i++) {
+        const double half = svg_text_width(NUMBER, print_number(cuts->at[i], text)) / 2;
+        if (e->at[i] - half < free_from || e->at[i] + half + 3 > end - last)
             continue;
-        svg_text(s, e->at[i], y, (svg_style){NUMBER, "middle", 200, 0}, "%s", text);
+        svg_text(s, e->at[i], y, style, "%s", text);
         free_from = e->at[i] + half + 3;
     }
 }
 
 static void number_rows(svg *s, const block_cuts *cuts, const edges *e, double x)
 {
+    const svg_style style = {NUMBER, "end", 200, 0};
+    const double end = e->at[cuts->count];
+    svg_text(s, x, end + NUMBER / 3, style, "%lld", (long long)cuts->at[cuts->count]);
     double free_from = -1;
-    for (size_t i = 0; i <= cuts->count; i++) {
-        if (e->at[i] < free_from)
+    for (size_t i = 0; i < cuts->count; i++) {
+        if (e->at[i] < free_from || e->at[i] + NUMBER > end)
             continue;
-        svg_text(s, x, e->at[i] + NUMBER / 3, (svg_style){NUMBER, "end", MARGIN - 6, 0}, "%lld", (long long)cuts->at[i]);
+        svg_text(s, x, e->at[i] + NUMBER / 3, style, "%lld", (long long)cuts->at[i]);
         free_from = e->at[i] + NUMBER + 1;
     }
+}
+
+/** How far from the left the blocks begin. */
+static double row_margin(const blocks *b)
+{
+    char text[24];
+    return blocks_have_dim(b, 0) ? svg_text_width(NUMBER, print_number(b->cuts[0].at[b->cuts[0].count], text)) + 8 : 0;
 }
 
 static size_t first_owner(const blocks *b, size_t row, size_t column)
@@ -76,11 +98,11 @@ static size_t first_owner(const blocks *b, size_t row, size_t column)
     return i;
 }
 
-/** The largest letters that fit; a viewer shows the title in any case. */
+/** The largest letters that fit, across or upwards; a viewer shows the title in any case. */
 static void label_block(svg *s, svg_rect r, const char *name)
 {
-    for (double size = LABEL; size >= SMALLEST; size--)
-        if (svg_words(s, r, size, name))
+    for (double size = LARGEST; size >= SMALLEST; size--)
+        if (svg_words(s, r, size, name) || (r.height > r.width && svg_upward_words(s, r, size, name)))
             return;
     svg_words(s, r, SMALLEST, "..");
 }
@@ -100,21 +122,26 @@ static void draw_block(svg *s, const blocks *b, const edges *rows, const edges *
     label_block(s, r, name);
 }
 
-/** Ranks that hold nothing, in one line; "" if there are none. */
-static void name_idle(const blocks *b, char text[BLOCK_NAME_BYTES])
+#define IDLE       "Ranks that hold nothing:"
+#define IDLE_BYTES (sizeof IDLE + BLOCK_NAME_BYTES)
+
+static bool is_idle(const blocks *b, const block_owner *owner)
 {
     int64_t shape[TSR_MAX_DIMS];
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < b->owner_count; i++) {
-        if (tsr_layout_local(b->layout, b->owners[i].coordinate, shape, NULL) != TSR_OK)
-            continue;
-        int idle = 0;
-        for (int d = 0; d < b->ndim; d++)
-            idle |= shape[d] == 0;
-        if (idle)
-            used += (size_t)snprintf(text + used, BLOCK_NAME_BYTES - used, " %lld", (long long)b->owners[i].rank);
-    }
+    bool idle = tsr_layout_local(b->layout, owner->coordinate, shape, NULL) != TSR_OK;
+    for (int d = 0; d < b->ndim; d++)
+        idle = idle || shape[d] == 0;
+    return idle;
+}
+
+/** A sentence of those ranks; false if there are none. */
+static bool name_idle(const blocks *b, char text[IDLE_BYTES])
+{
+    size_t used = (size_t)snprintf(text, IDLE_BYTES, IDLE);
+    for (size_t i = 0; i < b->owner_count; i++)
+        if (is_idle(b, &b->owners[i]))
+            used += (size_t)snprintf(text + used, IDLE_BYTES - used, " %lld", (long long)b->owners[i].rank);
+    return used > strlen(IDLE);
 }
 
 static bool has_partial(const tsr_layout *layout)
@@ -128,60 +155,84 @@ static bool has_partial(const tsr_layout *layout)
 /** What the blocks cannot say, below them; returns where that ends. */
 static double draw_notes(svg *s, const blocks *b, double x, double y, double width)
 {
-    char idle[BLOCK_NAME_BYTES];
-    const svg_style style = {LABEL, "start", width, 0};
-    if (has_partial(b->layout))
-        svg_text(s, x, y += 16, style, "Hatched: ranks joined by + hold terms of one value.");
-    name_idle(b, idle);
-    if (idle[0] == '\0')
-        return y;
-    svg_text(s, x, y += 16, style, "These ranks hold nothing:");
-    svg_words(s, (svg_rect){x, y + 4, width, 60}, NUMBER, idle + 1);
-    return y + 68;
+    char idle[IDLE_BYTES];
+    if (b->owner_count > 0 && has_partial(b->layout))
+        y = svg_paragraph(s, x, y, width, LABEL, "Hatched: ranks joined by + hold terms of one value.");
+    return name_idle(b, idle) ? svg_paragraph(s, x, y, width, LABEL, idle) : y;
 }
 
-static double draw_blocks(svg *s, const blocks *b, double x, double y, double width)
+/** Where a layout is drawn. */
+typedef struct panel {
+    const tsr_layout *layout;
+    double x, y, width;
+    blocks b; /**< empty for a layout that is not drawn */
+} panel;
+
+static void draw_blocks(svg *s, panel *p, double high)
 {
-    const double left = x + MARGIN, wide = width - MARGIN - 20, high = body_height(b, wide);
-    const edges rows = place(&b->cuts[0], y + 16, high), columns = place(&b->cuts[1], left, wide);
+    const blocks *const b = &p->b;
+    const double left = p->x + row_margin(b), wide = p->x + p->width - 24 - left;
+    const edges rows = place(&b->cuts[0], p->y + 16, high), columns = place(&b->cuts[1], left, wide);
     if (blocks_have_dim(b, 1))
-        number_columns(s, &b->cuts[1], &columns, y + 11);
+        number_columns(s, &b->cuts[1], &columns, p->y + 11, p->x + p->width);
     if (blocks_have_dim(b, 0))
         number_rows(s, &b->cuts[0], &rows, left - 4);
     for (size_t r = 0; r < b->cuts[0].count; r++)
         for (size_t c = 0; c < b->cuts[1].count; c++)
             draw_block(s, b, &rows, &columns, r, c);
-    return draw_notes(s, b, left, y + 16 + high, wide);
+    p->y = draw_notes(s, b, left, p->y + 20 + high, wide);
 }
 
-static double draw_sentence(svg *s, double x, double y, double width, const char *sentence)
+/** Why there is no picture; NULL if there is one. */
+static const char *refusal(const panel *p)
 {
-    svg_text(s, x, y + 16, (svg_style){LABEL, "start", width, 0}, "%s", sentence);
-    return y + 24;
+    if (p->b.owner_count == 0)
+        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks.";
+    if (p->b.cuts[0].count > MOST_PIECES || p->b.cuts[1].count > MOST_PIECES)
+        return "Not drawn: the tensor has more than 64 blocks on a side.";
+    return p->b.cuts[0].count == 0 || p->b.cuts[1].count == 0 ? "The tensor is empty." : NULL;
 }
 
-static double draw_body(svg *s, const blocks *b, double x, double y, double width)
+static void draw_panel(svg *s, panel *p, double high)
 {
-    if (b->cuts[0].count == 0 || b->cuts[1].count == 0)
-        return draw_notes(s, b, x, draw_sentence(s, x, y, width, "The tensor is empty."), width);
-    if (b->cuts[0].count > MOST_PIECES || b->cuts[1].count > MOST_PIECES)
-        return draw_sentence(s, x, y, width, "Too many blocks to be drawn: 64 a side are the most.");
-    return draw_blocks(s, b, x, y, width);
+    if (refusal(p) == NULL)
+        draw_blocks(s, p, high);
+    else
+        p->y = draw_notes(s, &p->b, p->x, svg_paragraph(s, p->x, p->y, p->width, LABEL, refusal(p)), p->width);
 }
 
-tsr_status svg_layout(svg *s, const tsr_layout *layout, const char *heading, double x, double y, double width, double *height)
+static tsr_status read_panel(panel *p)
 {
-    svg_text(s, x, y + HEADING, (svg_style){HEADING, "start", width, 1}, "%s", heading);
-    const double top = y + HEADING + 8;
-    if (!blocks_possible(layout)) {
-        *height = draw_sentence(s, x, top, width, "Not drawn: layouts are for tensors of at most 2 dims on at most 64 ranks.") - y;
-        return TSR_OK;
+    return blocks_possible(p->layout) ? blocks_read(p->layout, &p->b) : TSR_OK;
+}
+
+/** Both as high as the one that needs more, for it is the same tensor. */
+static void draw_panels(svg *s, panel panels[2])
+{
+    double high = 0;
+    for (int i = 0; i < 2; i++)
+        if (refusal(&panels[i]) == NULL)
+            high = fmax(high, body_height(&panels[i].b, panels[i].width));
+    for (int i = 0; i < 2; i++)
+        draw_panel(s, &panels[i], high);
+}
+
+tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place, double *end)
+{
+    panel panels[2] = {{.layout = layouts[0]}, {.layout = layouts[1]}};
+    for (int i = 0; i < 2; i++) {
+        panels[i].width = place.width / 2 - COLUMN_GAP;
+        panels[i].x = place.x + (i == 0 ? 0 : place.width - panels[i].width);
+        panels[i].y = place.y + HEADING + 8;
+        svg_text(s, panels[i].x, place.y + HEADING, (svg_style){HEADING, "start", panels[i].width, 1}, "%s", headings[i]);
     }
-    blocks b;
-    const tsr_status status = blocks_read(layout, &b);
-    if (status != TSR_OK)
-        return status;
-    *height = draw_body(s, &b, x, top, width) - y;
-    blocks_finish(&b);
-    return TSR_OK;
+    tsr_status status = read_panel(&panels[0]);
+    if (status == TSR_OK)
+        status = read_panel(&panels[1]);
+    if (status == TSR_OK)
+        draw_panels(s, panels);
+    *end = fmax(panels[0].y, panels[1].y);
+    blocks_finish(&panels[0].b);
+    blocks_finish(&panels[1].b);
+    return status;
 }

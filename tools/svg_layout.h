@@ -1,4 +1,4 @@
-/** A layout as a picture: every block of the tensor in its owner's colour, with its ranks. */
+/** Layouts as pictures: every block of the tensor in its owner's colour, with its ranks. */
 #ifndef TESSERA_TOOLS_SVG_LAYOUT_H
 #define TESSERA_TOOLS_SVG_LAYOUT_H
 
@@ -7,9 +7,9 @@
 #include <tessera/layout.h>
 
 /**
- * Draws a layout below (x, y), `width` wide, under a heading, and says in `*height` how far down it reaches. A tensor or mesh that cannot
- * be drawn gets a sentence instead.
+ * Draws two layouts of one tensor side by side in a strip of the page (its height is not used), each under its heading, and says in `*end`
+ * how far down they reach. A layout that cannot be drawn gets a sentence instead.
  */
-tsr_status svg_layout(svg *s, const tsr_layout *layout, const char *heading, double x, double y, double width, double *height);
+tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place, double *end);
 
 #endif

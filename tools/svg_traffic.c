@@ -12,7 +12,7 @@
 #define BAR     10.0  /* the width of a rank's bar */
 #define SIDE    104.0 /* for a rank's number and bytes beside its bar */
 #define GAP     3.0   /* between bars */
-#define LEAST   6.0   /* the height of a bar without bytes */
+#define LEAST   8.0   /* the height of a bar without bytes */
 #define LARGEST 44.0  /* a cell of the table */
 
 /** A rank's side of the step: a sender's or a receiver's. */
@@ -150,22 +150,31 @@ static void draw_cell(svg *s, const scene *c, size_t i, size_t j, svg_rect r)
             return;
 }
 
-/** Ranks beside the rows and over the columns, every so manieth where they would run into each other. */
-static void draw_heads(svg *s, const scene *c, double x, double y, double cell)
-{
-    const size_t stride = (size_t)ceil((LABEL + 1) / cell);
-    for (size_t i = 0; i < c->from.count; i += stride)
-        svg_text(s, x - 4, y + ((double)i + 0.5) * cell + LABEL / 3, (svg_style){LABEL, "end", SIDE, 0}, "%lld",
-                 (long long)rank_of(c, &c->from.at[i]));
-    for (size_t j = 0; j < c->to.count; j += stride)
-        svg_upward_text(s, x + ((double)j + 0.5) * cell + LABEL / 3, y - 4, (svg_style){LABEL, "start", SIDE, 0}, "%lld",
-                        (long long)rank_of(c, &c->to.at[j]));
-}
-
 /** The number of characters of the longest rank. */
 static size_t rank_digits(const scene *c)
 {
     return (size_t)snprintf(NULL, 0, "%lld", (long long)c->t->ranks[c->t->count - 1]);
+}
+
+/** A rank over its column, turned where columns are narrow. */
+static void draw_column_head(svg *s, double x, double y, double cell, double wide, long long rank)
+{
+    if (wide + 2 <= cell)
+        svg_text(s, x, y, (svg_style){LABEL, "middle", SIDE, 0}, "%lld", rank);
+    else
+        svg_upward_text(s, x + LABEL / 3, y, (svg_style){LABEL, "start", SIDE, 0}, "%lld", rank);
+}
+
+/** Ranks beside the rows and over the columns, leaving out those that would run into each other. */
+static void draw_heads(svg *s, const scene *c, double x, double y, double cell)
+{
+    const size_t stride = (size_t)ceil((LABEL + 1) / cell);
+    const double wide = svg_text_width(LABEL, rank_digits(c));
+    for (size_t i = 0; i < c->from.count; i += stride)
+        svg_text(s, x - 4, y + ((double)i + 0.5) * cell + LABEL / 3, (svg_style){LABEL, "end", SIDE, 0}, "%lld",
+                 (long long)rank_of(c, &c->from.at[i]));
+    for (size_t j = 0; j < c->to.count; j += stride)
+        draw_column_head(s, x + ((double)j + 0.5) * cell, y - 4, cell, wide, (long long)rank_of(c, &c->to.at[j]));
 }
 
 static double draw_table(svg *s, const scene *c, double x, double y, double width)
@@ -198,8 +207,7 @@ double svg_traffic(svg *s, const traffic *t, size_t step, const char *heading, d
     scene c;
     make_scene(t, step, &c);
     if (c.from.bytes == 0) {
-        svg_text(s, x, top + 12, (svg_style){11, "start", width, 0}, "Nothing crosses from rank to rank here.");
-        return HEADING + 32;
+        return svg_paragraph(s, x, top - 4, width, 11, "Nothing crosses from rank to rank here.") - y;
     }
     return top - y + fmax(draw_flow(s, &c, x, top, flow), draw_table(s, &c, x + flow + 24, top, width - flow - 24));
 }

@@ -24,7 +24,7 @@ void print_short_bytes(int64_t bytes, char text[BYTES_TEXT])
         return;
     }
     const char *const unit = scale_bytes(bytes, &scaled);
-    snprintf(text, BYTES_TEXT, "%.1f %s", scaled, unit);
+    snprintf(text, BYTES_TEXT, "%.*f %s", scaled < 99.95, scaled, unit);
 }
 
 void print_bytes(int64_t bytes, char text[BYTES_TEXT])
@@ -35,7 +35,7 @@ void print_bytes(int64_t bytes, char text[BYTES_TEXT])
         return;
     }
     const char *const unit = scale_bytes(bytes, &scaled);
-    snprintf(text, BYTES_TEXT, "%lld bytes (%.1f %sB)", (long long)bytes, scaled, unit);
+    snprintf(text, BYTES_TEXT, "%lld bytes (%.*f %sB)", (long long)bytes, scaled < 99.95, scaled, unit);
 }
 
 void print_seconds(double seconds, char text[BYTES_TEXT])
