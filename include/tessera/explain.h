@@ -105,6 +105,7 @@ typedef struct tsr_plan_survey {
     int64_t messages_received, messages_sent; /**< of the rank that has most */
     size_t workspace_bytes;                   /**< likewise */
     tsr_plan_sum gather_and_slice;            /**< over the ranks of the destination's mesh; at most INT64_MAX */
+    int64_t busiest_rank;                     /**< the lowest of those that receive most; -1 where nothing crosses */
     double seconds;                           /**< of the busiest rank and node, by the plan's cost profile (tessera/cost.h) */
     size_t step_count;
     tsr_plan_survey_step steps[TSR_PLAN_STEPS_MAX];

@@ -147,6 +147,8 @@ static tsr_status add_rank(survey *s, int64_t rank)
     tsr_measure m;
     TSR_TRY(tsr_plan_create_batch(s->plan->count, s->src, s->dst, &options, &own));
     tsr_status status = tsr_measure_plan(own, &m);
+    if (status == TSR_OK && m.figures.bytes_received > s->out.bytes_received.max)
+        s->out.busiest_rank = rank;
     if (status == TSR_OK)
         status = add_figures(&s->out, &m.figures);
     if (status == TSR_OK)
@@ -182,6 +184,7 @@ static tsr_status take(survey *s)
     TSR_TRY(list_layouts(s));
     TSR_TRY(list_ranks(s));
     s->out.ranks = (int64_t)s->rank_count;
+    s->out.busiest_rank = -1;
     for (size_t i = 0; i < s->rank_count; i++)
         TSR_TRY(add_rank(s, s->ranks[i]));
     end_node(s);
