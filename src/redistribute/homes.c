@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "mesh/geometry.h"
 
 /* All owners: whoever holds the destination piece rather than a fill. */
@@ -47,22 +48,76 @@ static int64_t rank_of(const tsr_homes *homes, const tsr_problem *problem, int64
     return tsr_mesh_rank(problem->dst.layout->mesh, coordinate);
 }
 
-/* Between two meshes contributors among the owners are found one by one. */
+/* The number of the owner at a destination coordinate; -1 if there is none. */
+static int64_t number_at(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
+{
+    int64_t number = 0;
+    for (int i = 0; i < problem->dst.ndim; i++) {
+        if (homes->varies[i])
+            number = number * problem->dst.shape[i] + dst[i];
+        else if (homes->coordinate[i] != dst[i])
+            return -1;
+    }
+    return number;
+}
+
+static tsr_status append_owner(tsr_homes *homes, const tsr_problem *problem, int64_t *count, int64_t number)
+{
+    void *memory = homes->owners;
+    const tsr_status status =
+        tsr_reserve(problem->dst.layout->context, &memory, &homes->capacity, (size_t)*count + 1, sizeof *homes->owners);
+    homes->owners = memory;
+    TSR_TRY(status);
+    homes->owners[(*count)++] = number;
+    return TSR_OK;
+}
+
+static int by_number(const void *a, const void *b, const void *unused)
+{
+    (void)unused;
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Looks at all owners, whether they contribute. */
+static tsr_status list_from_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t *found)
+{
+    for (int64_t i = 0; i < homes->count; i++) {
+        int64_t own[TSR_MAX_DIMS];
+        if (tsr_mesh_locate(problem->src.layout->mesh, rank_of(homes, problem, i), own) && tsr_problem_holds(problem, own, src))
+            TSR_TRY(append_owner(homes, problem, found, i));
+    }
+    return TSR_OK;
+}
+
+/* Looks at all contributors, whether they are owners. */
+static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t *found)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    memcpy(coordinate, src, sizeof coordinate);
+    for (int64_t term = 0; term < problem->terms; term++) {
+        tsr_side_decode(&problem->src, TSR_ROLE_REDUCED, term, coordinate);
+        for (int64_t replica = 0; replica < problem->replicas; replica++) {
+            tsr_side_decode(&problem->src, TSR_ROLE_FREE, replica, coordinate);
+            int64_t dst[TSR_MAX_DIMS];
+            const bool inside = tsr_mesh_locate(problem->dst.layout->mesh, tsr_mesh_rank(problem->src.layout->mesh, coordinate), dst);
+            const int64_t number = inside ? number_at(homes, problem, dst) : -1;
+            if (number >= 0)
+                TSR_TRY(append_owner(homes, problem, found, number));
+        }
+    }
+    tsr_sort(homes->owners, (size_t)*found, sizeof *homes->owners, by_number, NULL);
+    return TSR_OK;
+}
+
+/* Between two meshes contributors among the owners are found one by one, from the smaller side. */
 static tsr_status list_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     int64_t found = 0;
-    for (int64_t i = 0; i < homes->count; i++) {
-        const int64_t rank = rank_of(homes, problem, i);
-        int64_t own[TSR_MAX_DIMS];
-        if (!tsr_mesh_locate(problem->src.layout->mesh, rank, own) || !tsr_problem_holds(problem, own, src))
-            continue;
-        void *memory = homes->ranks;
-        const tsr_status status =
-            tsr_reserve(problem->dst.layout->context, &memory, &homes->capacity, (size_t)found + 1, sizeof *homes->ranks);
-        homes->ranks = memory;
-        TSR_TRY(status);
-        homes->ranks[found++] = rank;
-    }
+    if (problem->terms * problem->replicas < homes->count)
+        TSR_TRY(list_from_contributors(homes, problem, src, &found));
+    else
+        TSR_TRY(list_from_owners(homes, problem, src, &found));
     homes->listed = found > 0;
     homes->count = homes->listed ? found : homes->count;
     return TSR_OK;
@@ -80,30 +135,24 @@ tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const in
 
 void tsr_homes_free(tsr_homes *homes, tsr_context *context)
 {
-    tsr_release(context, homes->ranks);
+    tsr_release(context, homes->owners);
     *homes = (tsr_homes){0};
 }
 
 int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home)
 {
-    return homes->listed ? homes->ranks[home] : rank_of(homes, problem, home);
+    return rank_of(homes, problem, homes->listed ? homes->owners[home] : home);
 }
 
-int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, int64_t rank, const int64_t *dst)
+int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
 {
-    int64_t number = 0;
-    if (homes->listed) {
-        while (number < homes->count && homes->ranks[number] != rank)
-            number++;
-        return number < homes->count ? number : -1;
-    }
-    for (int i = 0; i < problem->dst.ndim; i++) {
-        if (homes->varies[i])
-            number = number * problem->dst.shape[i] + dst[i];
-        else if (homes->coordinate[i] != dst[i])
-            return -1;
-    }
-    return number;
+    const int64_t number = number_at(homes, problem, dst);
+    if (!homes->listed)
+        return number;
+    int64_t home = 0;
+    while (home < homes->count && homes->owners[home] != number)
+        home++;
+    return home < homes->count ? home : -1;
 }
 
 /* On one mesh a home takes the copy on its own free dims, so that those are given; elsewhere replicas take turns. */

@@ -20,8 +20,8 @@ typedef struct tsr_homes {
     int64_t count;
     int64_t coordinate[TSR_MAX_DIMS]; /**< in the destination's mesh: what all homes share */
     bool varies[TSR_MAX_DIMS];        /**< mesh dims over whose coordinates they range */
-    bool listed;                      /**< then `ranks` has them */
-    int64_t *ranks;
+    bool listed;                      /**< then they are only those owners whose numbers `owners` has, ascending */
+    int64_t *owners;
     size_t capacity;
 } tsr_homes;
 
@@ -33,8 +33,8 @@ void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 /** The rank of home number `home`. */
 int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home);
 
-/** The number of the home that this rank, at `dst` in the destination's mesh, is; -1 if it is none. */
-int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, int64_t rank, const int64_t *dst);
+/** The number of the home that the rank at `dst` in the destination's mesh is; -1 if it is none. */
+int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst);
 
 /** The source coordinate that contributes term `term` (row-major over the reduced dims) to what home number `home` reduces. */
 void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,

@@ -269,7 +269,7 @@ static tsr_status add_shared(receiver *r)
 {
     const tsr_item *item = r->item;
     TSR_TRY(tsr_homes_find(&r->homes, r->problem, r->src, item->dst_coordinate));
-    const int64_t own = tsr_homes_number(&r->homes, r->problem, item->rank, item->dst_coordinate);
+    const int64_t own = tsr_homes_number(&r->homes, r->problem, item->dst_coordinate);
     const tsr_sharing sharing = tsr_homes_share(&r->homes, r->problem, r->regions.shape);
     const bool each = r->problem->each;
     if (!each)

@@ -29,6 +29,7 @@ static const large_plan large_plans[] = {
     /* Few of the many owners of a region reduce it. */
     {"2x200000", "400000x400000", "P,S(0)", "R,R", NULL, 77, INT64_C(400000) * 400000},
     {"2x200000", "400000x3", "P,S(0)", "P,R", NULL, 77, INT64_C(399998) * 3},
+    {"1000x2", "2000x3", "S(0),P", "R", "2000000", 1000000, 6000},
 };
 
 static void planning_is_linear_in_what_a_rank_meets(void **state)
