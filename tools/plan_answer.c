@@ -34,6 +34,7 @@ static tsr_status count_rank(const tsr_plan *plan, tsr_plan_survey *out)
                              .messages_sent = f.messages_sent,
                              .workspace_bytes = f.workspace_bytes,
                              .gather_and_slice = same(f.gather_and_slice),
+                             .busiest_rank = -1,
                              .seconds = f.seconds};
     return count_steps(plan, out);
 }

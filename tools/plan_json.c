@@ -91,15 +91,17 @@ static json_t *relabel_to_json(const plan_request *r)
                      ranks_to_json(tsr_layout_mesh(r->to)));
 }
 
-/** What only some answers have: --rank, --relabel. False if there is no memory. */
+/** What only some answers have: with --relabel, without or with --rank. False if there is no memory. */
 static bool add_extras(const plan_answer *a, json_t *json)
 {
     const plan_request *const r = a->request;
     if (r->relabelled && json_object_set_new(json, "relabel", relabel_to_json(r)) != 0)
         return false;
-    return !a->one_rank || (json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0 &&
-                            json_object_set_new(json, "receives", transfers_to_json(a->plan, tsr_plan_visit_receives, "from")) == 0 &&
-                            json_object_set_new(json, "sends", transfers_to_json(a->plan, tsr_plan_visit_sends, "to")) == 0);
+    if (!a->one_rank)
+        return json_object_set_new(json, "busiest_rank", number_or_null(a->figures.busiest_rank)) == 0;
+    return json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0 &&
+           json_object_set_new(json, "receives", transfers_to_json(a->plan, tsr_plan_visit_receives, "from")) == 0 &&
+           json_object_set_new(json, "sends", transfers_to_json(a->plan, tsr_plan_visit_sends, "to")) == 0;
 }
 
 static json_t *question_to_json(const plan_request *r)

@@ -128,13 +128,15 @@ static const char *compare_with_gather(const plan_answer *a, char text[64])
 static void print_table(const plan_answer *a)
 {
     const tsr_plan_survey *const f = &a->figures;
-    char remark[64], whose[32];
+    char remark[64], whose[32], busiest[48] = "";
     snprintf(whose, sizeof whose, a->one_rank ? "rank %lld" : "%lld ranks", (long long)(a->one_rank ? a->request->options.rank : f->ranks));
     if (a->one_rank)
         printf("\n%s\n", whose);
     else
         printf("\n%-20s  %-28s  %s\n", whose, "at most by one", "all together");
-    print_row(a, "received", f->bytes_received, "");
+    if (f->busiest_rank >= 0)
+        snprintf(busiest, sizeof busiest, "rank %lld is the busiest", (long long)f->busiest_rank);
+    print_row(a, "received", f->bytes_received, busiest);
     print_row(a, "sent", f->bytes_sent, "");
     print_row(a, "kept in place", f->bytes_kept, "");
     print_row(a, "least to receive", f->lower_bound, judge(a, remark));

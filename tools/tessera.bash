@@ -6,6 +6,7 @@ _tessera_values() {
     --mode) echo direct message ;;
     --engine) echo threads mpi ;;
     --device) echo host cuda ;;
+    --objective) echo bytes time ;;
     --placements | --from | --to) echo R P 'S\(0\)' 'S\(1\)' ;;
     esac
 }
@@ -14,10 +15,17 @@ _tessera_options() {
     case "$1" in
     info) echo --json ;;
     layout) echo --mesh --shape --placements --dtype --json ;;
+    plan)
+        echo --mesh --to-mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --profile --relabel --save \
+            --svg --json
+        ;;
     redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
     "bench redistribute") echo --mesh --shape --from --to --dtype --iterations --mode --engine --device --json ;;
     "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json ;;
     "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json ;;
+    "bench plan")
+        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json
+        ;;
     "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
     echo --help
@@ -27,23 +35,24 @@ _tessera() {
     local current=$2 previous=$3 command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [[ $COMP_CWORD -eq 1 ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "info layout redistribute bench --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "info layout plan redistribute bench --help --version" -- "$current")
         return
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"
     fi
     case "$command $previous" in
-    *" --input" | *" --profile" | "bench calibrate --output") mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    *" --input" | *" --profile" | *" --save" | *" --svg" | "bench calibrate --output") mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     *" --input-shards" | *" --output") mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    *" --dtype" | *" --mode" | *" --engine" | *" --device" | *" --placements" | *" --from" | *" --to")
+    *" --dtype" | *" --mode" | *" --objective" | *" --engine" | *" --device" | *" --placements" | *" --from" | *" --to")
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
-    *" --mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
+    *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
+    *" --max-workspace" | *" --ranks-per-node" | *" --rank") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current") ;;
     esac
 }
