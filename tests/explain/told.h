@@ -1,0 +1,28 @@
+/**
+ * Everything that all plans of one move say of themselves, held against the oracle's lists of who owns what.
+ *
+ * Steps, transfers, figures and the survey are checked against each other and against what is counted here element by element.
+ */
+#ifndef TESTS_EXPLAIN_TOLD_H
+#define TESTS_EXPLAIN_TOLD_H
+
+#include "oracle_random.h"
+#include <tessera/explain.h>
+
+typedef struct told_case {
+    oracle_layout src, dst;
+    oracle_numbers numbers; /**< storage for the layouts' sizes and blocks */
+    int64_t world;          /**< ranks 0 to world - 1 have a plan */
+    tsr_mode mode;
+    tsr_objective objective;
+    int64_t ranks_per_node;
+    tsr_cost_profile profile;
+} told_case;
+
+/** Fails the test with the case as a command, unless all that is told is true. */
+void told_check(const told_case *c);
+
+/** Fails the running test with what is wrong, and the case. */
+void told_wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+#endif
