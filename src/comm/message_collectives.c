@@ -4,6 +4,7 @@
  */
 #include "base/hash.h"
 #include "comm/collective.h"
+#include "comm/native.h"
 
 /* What a call sends and receives; the lists have room for one message a rank each. */
 typedef struct traffic {
@@ -32,12 +33,6 @@ static tsr_status deliver(const traffic *moves)
     const tsr_comm *comm = moves->comm;
     return comm->table.exchange(comm->self, comm->messages, moves->sends, comm->messages + comm->size, moves->receives, moves->call->device,
                                 moves->call->stream);
-}
-
-static bool is_exact(const tsr_collective *call)
-{
-    const tsr_dtype_class kind = tsr_dtype_get(call->dtype)->kind;
-    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
 }
 
 /* A rank whose own step failed tells the others, who have done theirs. */
@@ -75,7 +70,7 @@ static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, con
 
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.reduce_scatter && !call->counts && is_exact(call))
+    if (comm->table.reduce_scatter && !call->counts && tsr_native_is_exact(call->dtype))
         return comm->table.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                           call->stream);
     traffic moves = {comm, call, 0, 0};
@@ -118,7 +113,7 @@ static tsr_status collect_shares(tsr_comm *comm, const tsr_collective *call, tsr
 
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.all_reduce && is_exact(call))
+    if (comm->table.all_reduce && tsr_native_is_exact(call->dtype))
         return comm->table.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                       call->stream);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);

@@ -2,6 +2,8 @@
 
 #include <tessera/sys/status.h>
 
+#include "redistribute/native_move.h"
+
 static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
 {
     return tsr_device_fill_identity(&e->ops, &b->dst, b->item->problem.fill, e->stream);
@@ -61,12 +63,22 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
     place_results(e);
     if (local == TSR_OK)
         local = fill_all(e, true);
-    return by_messages(e) ? tsr_message_start(e, local) : tsr_direct_start(e, local);
+    if (!by_messages(e))
+        return tsr_direct_start(e, local);
+    e->native = tsr_native_group(e->plan, e->group);
+    return e->native ? tsr_native_start(e, local) : tsr_message_start(e, local);
+}
+
+static tsr_status finish_crossing(tsr_execution *e)
+{
+    if (!by_messages(e))
+        return tsr_direct_finish(e);
+    return e->native ? tsr_native_finish(e) : tsr_message_finish(e);
 }
 
 static tsr_status finish(tsr_execution *e)
 {
-    TSR_TRY(by_messages(e) ? tsr_message_finish(e) : tsr_direct_finish(e));
+    TSR_TRY(finish_crossing(e));
     return fill_all(e, false);
 }
 

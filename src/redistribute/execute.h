@@ -18,6 +18,7 @@ typedef struct tsr_bound {
 struct tsr_execution {
     const tsr_plan *plan;
     const tsr_group *group; /**< NULL for a plan that is local */
+    const tsr_group *native; /**< message mode: over which the engine's own collective makes the move; NULL: it goes by mail */
     tsr_device device;
     tsr_device_ops ops;
     tsr_bound *bound; /**< one an item */
@@ -69,11 +70,13 @@ static inline size_t tsr_item_staged_bytes(const tsr_item *item)
 /** Bytes from a place's base to a box's position in the source (destination) shard. */
 int64_t tsr_execution_offset(const tsr_item *item, size_t box, const int64_t *strides, bool at_source);
 
-/** The two ways, in two halves. */
+/** The ways, in two halves each. */
 tsr_status tsr_direct_start(tsr_execution *e, tsr_status local);
 tsr_status tsr_direct_finish(tsr_execution *e);
 tsr_status tsr_message_start(tsr_execution *e, tsr_status local);
 tsr_status tsr_message_finish(tsr_execution *e);
+tsr_status tsr_native_start(tsr_execution *e, tsr_status local);
+tsr_status tsr_native_finish(tsr_execution *e);
 
 /**
  * tsr_plan_execute() for callers that found the group themselves, or NULL for a local plan. `local` is a failure with which this rank takes

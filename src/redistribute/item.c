@@ -7,6 +7,7 @@
 #include "comm/call.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
+#include "redistribute/native_move.h"
 #include "redistribute/variant.h"
 
 static void locate(tsr_item *item)
@@ -87,6 +88,7 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
         return TSR_OK;
     TSR_TRY(tsr_build_receives(item));
     TSR_TRY(tsr_build_sends(item));
+    TSR_TRY(tsr_native_build(item, plan));
     rotate(&item->moves, item->rank);
     rotate(&item->sends, item->rank);
     rotate(&item->given, item->rank);
@@ -105,6 +107,7 @@ void tsr_item_free(tsr_item *item)
     tsr_release(item->context, item->contributors);
     tsr_release(item->context, item->term_parcels);
     tsr_release(item->context, item->owners);
+    tsr_release(item->context, item->native.pieces.at);
     tsr_layout_destroy(item->src);
     tsr_layout_destroy(item->dst);
 }

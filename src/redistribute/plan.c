@@ -125,6 +125,13 @@ static void sum_up(tsr_plan *plan)
     plan->hash = hash_plan(plan);
 }
 
+/* Which way it goes is known when it is prepared. */
+static void widen_workspace(tsr_plan *plan)
+{
+    const size_t bytes = plan->items[0].native.workspace_bytes;
+    plan->workspace_bytes = plan->workspace_bytes < bytes ? bytes : plan->workspace_bytes;
+}
+
 static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
     for (size_t i = 0; i < plan->count; i++)
@@ -133,6 +140,7 @@ static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_
     sum_up(plan);
     if (plan->mode == TSR_MODE_MESSAGE && !plan->local && plan->rank >= 0)
         TSR_TRY(tsr_mail_build(plan));
+    widen_workspace(plan);
     plan->scratch_bytes = tsr_scratch_divide(plan, NULL).bytes;
     return TSR_OK;
 }

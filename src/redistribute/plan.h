@@ -5,6 +5,7 @@
 
 #include <tessera/plan.h>
 
+#include "comm/native.h"
 #include "redistribute/problem.h"
 
 /** A run of boxes that travels between this rank and `peer` (a rank of the communicator; this rank itself for a local copy). */
@@ -47,6 +48,22 @@ typedef struct tsr_mail {
     size_t messages; /**< peers */
 } tsr_mail;
 
+/**
+ * A move that is one collective, over each group of ranks that differ in some mesh dims alone. It takes the place of the mail where the
+ * engine has that collective of its own. What it is follows from layouts and options, so that all ranks find the same.
+ */
+typedef struct tsr_native_move {
+    tsr_native kind;
+    bool varies[TSR_MAX_DIMS]; /**< the source's mesh dims in which ranks of a group differ */
+    int64_t ranks;             /**< of a group */
+    int64_t root;              /**< of a broadcast: the rank of this rank's group that has all */
+    tsr_reduce_op op;
+    /** What is gathered or scattered, one piece a rank of the group, as `peer`, ascending; of the others the whole shard, in one box. None
+     * where this group's shards are empty. */
+    tsr_transfers pieces;
+    size_t workspace_bytes; /**< of this rank, where nothing lies as the engine takes it */
+} tsr_native_move;
+
 /** One tensor's move, as far as one rank has to do with it. */
 typedef struct tsr_item {
     tsr_context *context; /**< the plan's */
@@ -83,6 +100,8 @@ typedef struct tsr_item {
     int64_t term_elements; /**< that other ranks contribute to the reductions */
     int64_t *owners;       /**< ranks whose destination holds what this rank reduces, this one among them; NULL if it reduces nothing */
     size_t owner_count;
+
+    tsr_native_move native;
 } tsr_item;
 
 struct tsr_plan {
@@ -109,6 +128,8 @@ struct tsr_plan {
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */
     uint64_t group_key;     /**< atomic; 0 until the first prepare: then that of the plan's rank set */
+    uint64_t native_key;    /**< atomic; 0 until a prepare finds that the engine has the move: then that of the group's set of ranks within
+                               the plan's group */
 };
 
 static inline const int64_t *tsr_item_box(const tsr_item *item, size_t box)

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/execute.h"
+#include "redistribute/native_move.h"
 
 static int by_value(const void *a, const void *b, const void *unused)
 {
@@ -193,7 +194,9 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
         .arg = plan,
     };
     tsr_group_answer answer = {0};
-    const tsr_status status = tsr_group_prepare(comm, &request, &answer);
+    tsr_status status = tsr_group_prepare(comm, &request, &answer);
+    if (status == TSR_OK && plan)
+        status = tsr_native_prepare(plan, answer.group);
     if (status == TSR_OK && plan && set.count > 0) {
         __atomic_store_n(&((tsr_plan *)plan)->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
         __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);

@@ -1,0 +1,43 @@
+#include "comm/native.h"
+
+#include "comm/object.h"
+
+bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind)
+{
+    switch (kind) {
+    case TSR_NATIVE_ALL_GATHER:
+        return comm->table.all_gather;
+    case TSR_NATIVE_REDUCE_SCATTER:
+        return comm->table.reduce_scatter;
+    case TSR_NATIVE_ALL_REDUCE:
+        return comm->table.all_reduce;
+    case TSR_NATIVE_BROADCAST:
+        return comm->table.broadcast;
+    default:
+        return false;
+    }
+}
+
+tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
+{
+    const tsr_comm_table *table = &comm->table;
+    TSR_TRY(tsr_comm_check_idle(comm));
+    switch (c->kind) {
+    case TSR_NATIVE_ALL_GATHER:
+        return table->all_gather(comm->self, c->send, c->receive, c->count, c->dtype, c->device, c->stream);
+    case TSR_NATIVE_REDUCE_SCATTER:
+        return table->reduce_scatter(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
+    case TSR_NATIVE_ALL_REDUCE:
+        return table->all_reduce(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
+    case TSR_NATIVE_BROADCAST:
+        return table->broadcast(comm->self, c->receive, c->count, c->dtype, c->root, c->device, c->stream);
+    default:
+        return tsr_status_set(TSR_ERROR_INTERNAL, "collective %d is none", (int)c->kind);
+    }
+}
+
+bool tsr_native_is_exact(tsr_dtype dtype)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
+    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
+}

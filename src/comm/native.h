@@ -1,0 +1,39 @@
+/** An engine's own collectives, for callers that have agreed on the call already: nothing is compared, checked or allocated here. */
+#ifndef TSR_COMM_NATIVE_H
+#define TSR_COMM_NATIVE_H
+
+#include <stdbool.h>
+#include <tessera/sys/comm.h>
+
+typedef enum tsr_native {
+    TSR_NATIVE_NONE,
+    TSR_NATIVE_ALL_GATHER,
+    TSR_NATIVE_REDUCE_SCATTER,
+    TSR_NATIVE_ALL_REDUCE,
+    TSR_NATIVE_BROADCAST
+} tsr_native;
+
+/** Arguments as in the table: a broadcast has `receive` alone, on the root too. */
+typedef struct tsr_native_call {
+    tsr_native kind;
+    const void *send;
+    void *receive;
+    int64_t count; /**< of each rank's part, or of the one buffer */
+    tsr_dtype dtype;
+    tsr_reduce_op op;
+    int root;
+    tsr_device device;
+    tsr_stream stream;
+} tsr_native_call;
+
+/** True if the engine has this collective of its own. The same on all ranks, and in all groups of the communicator. */
+bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind);
+
+/** Collective. TSR_ERROR_STATE: an exchange is in flight. */
+tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
+
+/** True if a reduction gives the same bits in any order and by anybody's kernel: integers and bool. Floating min and max do not, for
+ * engines may differ from ours in NaNs and in the order of zeros. */
+bool tsr_native_is_exact(tsr_dtype dtype);
+
+#endif
