@@ -185,12 +185,13 @@ void tsr_turns_seek(tsr_turns *turns, int64_t turn)
 int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
 {
     reconsider(turns, 0);
-    for (int m = 0; m < turns->problem->dst.ndim; m++) {
+    for (int m = 0;; m++) {
         const choice c = choice_begin(turns, m);
         const bool first = receiver[m] == turns->all.begin[m], last = receiver[m] + 1 == turns->all.end[m];
         const tally below = first ? (tally){0} : count_below(&c, receiver[m]);
+        if (m + 1 == turns->problem->dst.ndim)
+            return turns->first[m] + below.receivers;
         const tally next = last ? count_all(&c) : count_below(&c, receiver[m] + 1);
         choose(&c, receiver[m], &below, &next);
     }
-    return turns->first[turns->problem->dst.ndim];
 }
