@@ -38,9 +38,11 @@ static bool stages(const tsr_item *item, const tsr_plan *plan)
     return item->problem.each && item->problem.in_place && plan->mode == TSR_MODE_DIRECT;
 }
 
+/* Every item's results begin on a line of their own. */
 static bool fits(const tsr_item *item, const tsr_plan *plan)
 {
-    return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= plan->options.max_workspace / plan->count;
+    const size_t lines = plan->options.max_workspace / plan->count & ~(size_t)63;
+    return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= lines;
 }
 
 /* At one of the two ends of the destination's mesh. */

@@ -1,8 +1,8 @@
 /**
  * Runs many redistributions for real on one set of rank threads and compares every byte with the oracle.
  *
- * A case is a pair of layouts and how to go about it. All ranks build their plans, execute, and compare their own memory; rank 0 then
- * compares the figures of all ranks with the oracle's bounds. A failing case is printed as a command.
+ * A case is a pair of layouts, or several pairs that are moved together, and how to go about it. All ranks build their plans, execute, and
+ * compare their own memory; rank 0 then compares the figures of all ranks with the oracle's bounds. A failing case is printed as a command.
  */
 #ifndef TESTS_REDISTRIBUTE_SWEEP_H
 #define TESTS_REDISTRIBUTE_SWEEP_H
@@ -12,17 +12,33 @@
 
 typedef enum sweep_way {
     WAY_PLAN,     /**< tsr_plan_create, _prepare, _execute */
-    WAY_DTENSORS, /**< tsr_redistribute_into; both layouts on one mesh */
+    WAY_DTENSORS, /**< tsr_redistribute_into, or _batch; all layouts on one mesh */
 } sweep_way;
+
+/** What max_workspace is: nothing; so much that every rank keeps it by the most rounds; a bit more. */
+typedef enum sweep_cap { CAP_NONE, CAP_LEAST, CAP_SOME } sweep_cap;
+
+/** Tensors of one case. */
+enum { SWEEP_TENSORS = 6 };
+
+typedef struct sweep_pair {
+    oracle_layout src, dst;
+    oracle_numbers numbers; /**< storage for the layouts' sizes and blocks */
+} sweep_pair;
 
 typedef struct sweep_case {
     oracle_layout src, dst;
     oracle_numbers numbers; /**< storage for the layouts' sizes and blocks */
+    int more;               /**< how many other pairs are moved together with this one */
+    sweep_pair *others;     /**< lives until the next case */
     uint64_t seed;          /**< of the values and strides */
     tsr_mode mode;
     sweep_way way;
     bool strided;
-    int64_t ranks_per_node; /**< as in tsr_plan_options, like what follows; WAY_PLAN only */
+    bool halves; /**< tsr_plan_start() and _finish() in place of _execute(); WAY_PLAN only, like what follows */
+    sweep_cap cap;
+    bool no_split;
+    int64_t ranks_per_node; /**< as in tsr_plan_options */
     tsr_objective objective;
     const tsr_cost_profile *profile;
 } sweep_case;
@@ -30,14 +46,18 @@ typedef struct sweep_case {
 /** Writes case `number` to `out`, which is all zero; false: there is no such case, go on with the next number. */
 typedef bool sweep_make(void *arg, int64_t number, sweep_case *out);
 
+/** What carries the messages: rank threads; an engine that has messages and nothing else, so that every plan is in message mode; such an
+ * engine that is lent and may not be split, so that every plan is made without splitting. */
+typedef enum sweep_engine { ENGINE_THREADS, ENGINE_MESSAGES, ENGINE_LENT } sweep_engine;
+
 typedef struct move_sweep {
     int world; /**< ranks of the communicator */
     sweep_make *make;
     void *arg;
     int64_t first, count; /**< case numbers first .. count - 1 */
-    bool messages;        /**< over an engine that has messages and nothing else; every plan is then in message mode */
-    double deadline;      /**< test_now() after which no case is begun; 0: none */
-    int64_t ran;          /**< out: cases that were run */
+    sweep_engine engine;
+    double deadline; /**< test_now() after which no case is begun; 0: none */
+    int64_t ran;     /**< out: cases that were run */
 } move_sweep;
 
 /** Runs the sweep and returns how many cases failed (it gives up after a few). */

@@ -211,8 +211,11 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
 
 static void sweep_named(const named_table *table, int world, bool messages)
 {
-    move_sweep sweep = {
-        .world = world, .make = make_named, .arg = (void *)(uintptr_t)table, .count = table->count * FLAVOURS, .messages = messages};
+    move_sweep sweep = {.world = world,
+                        .make = make_named,
+                        .arg = (void *)(uintptr_t)table,
+                        .count = table->count * FLAVOURS,
+                        .engine = messages ? ENGINE_MESSAGES : ENGINE_THREADS};
     assert_int_equal(sweep_run(&sweep), 0);
 }
 

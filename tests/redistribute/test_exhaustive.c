@@ -49,6 +49,8 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
     out->mode = variant % WAYS == 1 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
     out->way = variant % WAYS == 2 ? WAY_DTENSORS : WAY_PLAN;
     out->strided = variant / WAYS % 4 == 3;
+    out->halves = variant % 5 == 3;
+    out->cap = out->way == WAY_DTENSORS || variant % 8 > 1 ? CAP_NONE : variant % 16 < 2 ? CAP_LEAST : CAP_SOME;
     return true;
 }
 

@@ -14,7 +14,8 @@ typedef struct recipe {
     int world;
     int mesh_ndim;
     bool two_meshes;
-    bool messages; /**< an engine that has nothing else */
+    sweep_engine engine;
+    int batch; /**< up to so many tensors together; 0: one */
     int64_t elements;
     int64_t ranks_per_node;
     tsr_objective objective;
@@ -64,6 +65,36 @@ static void take_over_some(oracle_random *random, sweep_case *c)
 /** Handing round inside a node costs nothing, so that it is done wherever it can be; one step is faster than two. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
+/** Other pairs to go with the first: of all dtypes and shapes, and on meshes of their own where there are two. */
+static void add_others(oracle_random *random, const recipe *r, sweep_case *out)
+{
+    static sweep_pair others[SWEEP_TENSORS - 1];
+    if (r->batch == 0)
+        return;
+    memset(others, 0, sizeof(others));
+    out->others = others;
+    for (out->more = 0; out->more < r->batch - 1 && oracle_random_below(random, 4) > 0; out->more++) {
+        sweep_pair *pair = &others[out->more];
+        pair->src.dtype = oracle_random_dtype(random);
+        oracle_random_shape(random, 4, r->elements, &pair->src);
+        pair->src.mesh = r->two_meshes ? oracle_random_mesh(random, r->mesh_ndim, r->world, r->world) : out->src.mesh;
+        pair->dst = pair->src;
+        pair->dst.mesh = r->two_meshes ? oracle_random_mesh(random, r->mesh_ndim, r->world, r->world) : out->dst.mesh;
+        oracle_random_placements(random, &pair->src, &pair->numbers);
+        oracle_random_placements(random, &pair->dst, &pair->numbers);
+    }
+}
+
+/** In halves, in as many rounds as can be, without splitting. */
+static void choose_execution(oracle_random *random, sweep_case *out)
+{
+    static const sweep_cap caps[] = {CAP_LEAST, CAP_SOME};
+    out->halves = oracle_random_below(random, 3) == 0;
+    const int64_t cap = oracle_random_below(random, 8);
+    out->cap = cap < 2 && out->way == WAY_PLAN ? caps[cap] : CAP_NONE;
+    out->no_split = oracle_random_below(random, 5) == 0;
+}
+
 static bool make_random(void *arg, int64_t number, sweep_case *out)
 {
     const recipe *r = arg;
@@ -76,6 +107,8 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
     out->mode = oracle_random_below(&random, 2) ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
     out->way = !r->two_meshes && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
+    choose_execution(&random, out);
+    add_others(&random, r, out);
     if (r->ranks_per_node == 0 && r->objective == TSR_OBJECTIVE_BYTES)
         return true;
     out->way = WAY_PLAN;
@@ -85,16 +118,18 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
     return true;
 }
 
+static const char *const engine_names[] = {"", ", messages", ", lent"};
+
 static void sweep_random(recipe r, double share)
 {
     move_sweep sweep = {.world = r.world,
                         .make = make_random,
                         .arg = &r,
                         .count = INT64_MAX,
-                        .messages = r.messages,
-                        .deadline = test_now() + test_seconds(45) * share};
+                        .engine = r.engine,
+                        .deadline = test_now() + test_seconds(36) * share};
     assert_int_equal(sweep_run(&sweep), 0);
-    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", r.messages ? ", messages" : "",
+    fprintf(stderr, "%d ranks, %s%s: %lld cases\n", r.world, r.two_meshes ? "two meshes" : "one mesh", engine_names[r.engine],
             (long long)sweep.ran);
 }
 
@@ -118,8 +153,23 @@ static void random_layouts_between_two_meshes(void **state)
 static void random_layouts_over_an_engine_that_only_has_messages(void **state)
 {
     (void)state;
-    sweep_random((recipe){.world = 5, .mesh_ndim = 4, .messages = true, .elements = 800}, 0.1);
-    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .messages = true, .elements = 800}, 0.1);
+    sweep_random((recipe){.world = 5, .mesh_ndim = 4, .engine = ENGINE_MESSAGES, .elements = 800}, 0.1);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800}, 0.1);
+}
+
+static void random_batches(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 4, .mesh_ndim = 3, .batch = 3, .elements = 500}, 0.05);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .batch = SWEEP_TENSORS, .two_meshes = true, .elements = 500}, 0.05);
+    sweep_random((recipe){.world = 5, .mesh_ndim = 3, .batch = 4, .engine = ENGINE_MESSAGES, .elements = 500}, 0.05);
+    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .batch = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 500}, 0.05);
+}
+
+static void random_layouts_over_an_engine_that_is_lent(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 6, .mesh_ndim = 4, .two_meshes = true, .engine = ENGINE_LENT, .elements = 800}, 0.05);
 }
 
 static void random_layouts_over_nodes(void **state)
@@ -128,7 +178,8 @@ static void random_layouts_over_nodes(void **state)
     sweep_random((recipe){.world = 6, .mesh_ndim = 3, .elements = 800, .ranks_per_node = 2}, 0.05);
     sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .ranks_per_node = 4}, 0.05);
     sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .ranks_per_node = 3}, 0.05);
-    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .messages = true, .elements = 800, .ranks_per_node = 2}, 0.05);
+    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800, .ranks_per_node = 2},
+                 0.05);
 }
 
 static void random_layouts_for_time(void **state)
@@ -144,6 +195,8 @@ int main(void)
         cmocka_unit_test(random_layouts_on_one_mesh),
         cmocka_unit_test(random_layouts_between_two_meshes),
         cmocka_unit_test(random_layouts_over_an_engine_that_only_has_messages),
+        cmocka_unit_test(random_layouts_over_an_engine_that_is_lent),
+        cmocka_unit_test(random_batches),
         cmocka_unit_test(random_layouts_over_nodes),
         cmocka_unit_test(random_layouts_for_time),
     };

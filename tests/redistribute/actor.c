@@ -1,0 +1,328 @@
+#include "actor.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/dtensor.h>
+
+static _Thread_local int64_t allocations;
+
+void *actor_allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    allocations++;
+    void *memory = NULL;
+    return posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) == 0 ? memory : NULL;
+}
+
+void actor_release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+const oracle_layout *sweep_source(const sweep_case *c, int i)
+{
+    return i == 0 ? &c->src : &c->others[i - 1].src;
+}
+
+const oracle_layout *sweep_destination(const sweep_case *c, int i)
+{
+    return i == 0 ? &c->dst : &c->others[i - 1].dst;
+}
+
+static void complain(actor *a, const char *what, const char *detail)
+{
+    if (a->verdict->failed)
+        return;
+    a->verdict->failed = true;
+    snprintf(a->verdict->text, sizeof(a->verdict->text), "rank %d: %s: %s", a->rank, what, detail);
+}
+
+static bool check(actor *a, tsr_status status, const char *what)
+{
+    if (status != TSR_OK)
+        complain(a, what, tsr_status_message());
+    return status == TSR_OK;
+}
+
+static bool same_mesh(const oracle_mesh *a, const oracle_mesh *b)
+{
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0 &&
+           memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+}
+
+static bool make_mesh(actor *a, const oracle_mesh *model, tsr_mesh **mesh)
+{
+    return check(a, tsr_mesh_create(a->comm, model->ndim, model->shape, NULL, model->ranks, mesh), "tsr_mesh_create");
+}
+
+static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, tsr_mesh **mesh)
+{
+    if (*mesh != NULL && same_mesh(wanted, model))
+        return true;
+    tsr_mesh_destroy(*mesh);
+    *mesh = NULL;
+    *model = *wanted;
+    return make_mesh(a, wanted, mesh);
+}
+
+/** The mesh that is kept for the first tensor if it is the same; the caller destroys `*out`. */
+static bool find_mesh(actor *a, const oracle_mesh *wanted, tsr_mesh **out)
+{
+    tsr_mesh *kept = same_mesh(wanted, &a->src_model)                          ? a->src_mesh
+                     : a->dst_mesh != NULL && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
+                                                                               : NULL;
+    *out = tsr_mesh_retain(kept);
+    return kept != NULL || make_mesh(a, wanted, out);
+}
+
+static bool make_layout(actor *a, const oracle_layout *model, tsr_layout **out)
+{
+    tsr_mesh *mesh = NULL;
+    if (!find_mesh(a, &model->mesh, &mesh))
+        return false;
+    const bool made =
+        check(a, tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, out), "tsr_layout_create");
+    tsr_mesh_destroy(mesh);
+    return made;
+}
+
+static bool make_layouts(actor *a)
+{
+    const sweep_case *c = &a->stage->current;
+    if (!keep_mesh(a, &c->src.mesh, &a->src_model, &a->src_mesh))
+        return false;
+    if (!same_mesh(&c->src.mesh, &c->dst.mesh) && !keep_mesh(a, &c->dst.mesh, &a->dst_model, &a->dst_mesh))
+        return false;
+    for (int i = 0; i < a->count; i++) {
+        moved *m = &a->at[i];
+        *m = (moved){.from = sweep_source(c, i), .to = sweep_destination(c, i), .move = &a->stage->moves[i], .rank = a->rank};
+        if (!make_layout(a, m->from, &m->src_layout) || !make_layout(a, m->to, &m->dst_layout))
+            return false;
+    }
+    return true;
+}
+
+static void set_values(actor *a, uint64_t seed)
+{
+    for (int i = 0; i < a->count; i++)
+        moved_set(&a->at[i], seed + (uint64_t)i * 7919);
+}
+
+static const local_buffer *target_of(const moved *m, bool in_place)
+{
+    return in_place ? &m->src : &m->dst;
+}
+
+static void compare(actor *a, bool in_place, const char *what)
+{
+    char text[256], where[300];
+    for (int i = 0; i < a->count; i++) {
+        const char *wrong = moved_wrong(&a->at[i], target_of(&a->at[i], in_place), text, sizeof(text));
+        snprintf(where, sizeof(where), "%s, tensor %d", what, i);
+        if (wrong != NULL)
+            complain(a, where, wrong);
+    }
+}
+
+static void compare_sources(actor *a)
+{
+    char text[256];
+    for (int i = 0; i < a->count; i++)
+        if (moved_source_wrong(&a->at[i], text, sizeof(text)) != NULL)
+            complain(a, "the source changed", text);
+}
+
+enum { WORKSPACE_GUARD = 64, WORKSPACE_PATTERN = 0x3C };
+
+static unsigned char *make_workspace(size_t bytes)
+{
+    unsigned char *workspace = NULL;
+    if (bytes == 0 || posix_memalign((void **)&workspace, 64, bytes + WORKSPACE_GUARD) != 0)
+        return NULL;
+    memset(workspace, WORKSPACE_PATTERN, bytes + WORKSPACE_GUARD);
+    return workspace;
+}
+
+static tsr_status move(actor *a, const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, void *workspace)
+{
+    const size_t bytes = tsr_plan_workspace_bytes(plan);
+    if (!a->stage->current.halves)
+        return tsr_plan_execute(plan, a->comm, src, dst, workspace, bytes, NULL);
+    const tsr_status status = tsr_plan_start(plan, a->comm, src, dst, workspace, bytes, NULL);
+    return status == TSR_OK ? tsr_plan_finish(plan, a->comm) : status;
+}
+
+static void execute(actor *a, const tsr_plan *plan, bool in_place, const char *what)
+{
+    tsr_tensor src[SWEEP_TENSORS], dst[SWEEP_TENSORS];
+    bool in_src = false, in_dst = false;
+    for (int i = 0; i < a->count; i++) {
+        src[i] = a->at[i].src.view;
+        dst[i] = target_of(&a->at[i], in_place)->view;
+        in_src = in_src || a->at[i].in_src;
+        in_dst = in_dst || a->at[i].in_dst;
+    }
+    const size_t bytes = tsr_plan_workspace_bytes(plan);
+    unsigned char *workspace = make_workspace(bytes);
+    const int64_t before = allocations;
+    check(a, move(a, plan, in_src ? src : NULL, in_dst ? dst : NULL, workspace), what);
+    if (allocations != before)
+        complain(a, what, "it allocated");
+    for (size_t i = 0; workspace != NULL && i < WORKSPACE_GUARD; i++)
+        if (workspace[bytes + i] != WORKSPACE_PATTERN)
+            complain(a, what, "bytes behind the workspace were written");
+    free(workspace);
+    compare(a, in_place, what);
+}
+
+static tsr_status make_plan(const actor *a, size_t max_workspace, tsr_plan **out)
+{
+    const sweep_case *c = &a->stage->current;
+    const tsr_layout *src[SWEEP_TENSORS], *dst[SWEEP_TENSORS];
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.mode = c->mode;
+    options.max_workspace = max_workspace;
+    options.no_split = c->no_split;
+    options.ranks_per_node = c->ranks_per_node;
+    options.objective = c->objective;
+    options.profile = c->profile;
+    for (int i = 0; i < a->count; i++) {
+        src[i] = a->at[i].src_layout;
+        dst[i] = a->at[i].dst_layout;
+    }
+    return a->count == 1 ? tsr_plan_create(src[0], dst[0], &options, out)
+                         : tsr_plan_create_batch((size_t)a->count, src, dst, &options, out);
+}
+
+/** With how little workspace this rank can do, from the sentence that refuses less. */
+static int64_t find_least(actor *a)
+{
+    tsr_plan *plan = NULL;
+    const tsr_status status = make_plan(a, 1, &plan);
+    tsr_plan_destroy(plan);
+    if (status == TSR_OK)
+        return 0;
+    const char *number = strstr(tsr_status_message(), "needs at least ");
+    if (status != TSR_ERROR_ARGUMENT || number == NULL)
+        complain(a, "too little max_workspace", tsr_status_message());
+    return number != NULL ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
+}
+
+/** The ranks agree on a cap that all can keep. One byte less than the most is refused on the rank that needs it. */
+static void agree_on_cap(actor *a, bool made)
+{
+    stage *s = a->stage;
+    int64_t most = 0;
+    a->verdict->least = made ? find_least(a) : 0;
+    pthread_barrier_wait(&s->barrier);
+    for (int r = 0; r < s->sweep->world; r++)
+        most = s->verdicts[r].least > most ? s->verdicts[r].least : most;
+    a->cap = most == 0 ? 1 : s->current.cap == CAP_LEAST ? most : most + most * (int64_t)(s->current.seed % 5) / 4;
+    tsr_plan *plan = NULL;
+    if (most > 1 && a->verdict->least == most && make_plan(a, (size_t)most - 1, &plan) == TSR_OK)
+        complain(a, "tsr_plan_create", "a cap below the least was accepted");
+    tsr_plan_destroy(plan);
+}
+
+static bool all_in_place(const actor *a)
+{
+    bool all = true;
+    for (int i = 0; i < a->count; i++)
+        all = all && oracle_in_place(a->at[i].move);
+    return all;
+}
+
+static void run_plan(actor *a)
+{
+    const sweep_case *c = &a->stage->current;
+    tsr_plan *plan = NULL;
+    if (!check(a, make_plan(a, (size_t)a->cap, &plan), "tsr_plan_create") || !check(a, tsr_plan_prepare(plan, a->comm), "tsr_plan_prepare"))
+        goto destroy;
+    a->verdict->received = tsr_plan_bytes_received(plan);
+    a->verdict->sent = tsr_plan_bytes_sent(plan);
+    a->verdict->in_place = tsr_plan_in_place(plan);
+    if (a->cap > 0 && tsr_plan_workspace_bytes(plan) > (size_t)a->cap)
+        complain(a, "tsr_plan_workspace_bytes", "it is more than options.max_workspace");
+    set_values(a, c->seed);
+    execute(a, plan, false, "tsr_plan_execute");
+    compare_sources(a);
+    set_values(a, c->seed + 1);
+    execute(a, plan, false, "the second tsr_plan_execute");
+    if (all_in_place(a) && a->verdict->in_place)
+        execute(a, plan, true, "tsr_plan_execute in place");
+destroy:
+    tsr_plan_destroy(plan);
+}
+
+static tsr_status redistribute(const actor *a, tsr_dtensor *const *x, tsr_dtensor *const *y)
+{
+    return a->count == 1 ? tsr_redistribute_into(x[0], y[0], NULL)
+                         : tsr_redistribute_batch((size_t)a->count, (const tsr_dtensor *const *)x, y, NULL);
+}
+
+static bool wrap(actor *a, tsr_dtensor **x, tsr_dtensor **y)
+{
+    for (int i = 0; i < a->count; i++) {
+        const moved *m = &a->at[i];
+        const tsr_tensor nothing = {.dtype = m->from->dtype, .ndim = 1};
+        if (!check(a, tsr_dtensor_from_local(m->in_src ? &m->src.view : &nothing, m->src_layout, NULL, &x[i]), "tsr_dtensor_from_local") ||
+            !check(a, tsr_dtensor_from_local(m->in_src ? &m->dst.view : &nothing, m->dst_layout, NULL, &y[i]), "tsr_dtensor_from_local"))
+            return false;
+    }
+    return true;
+}
+
+static void run_dtensors(actor *a)
+{
+    const sweep_case *c = &a->stage->current;
+    tsr_dtensor *x[SWEEP_TENSORS] = {NULL}, *y[SWEEP_TENSORS] = {NULL};
+    if (!wrap(a, x, y))
+        goto destroy;
+    set_values(a, c->seed);
+    if (check(a, redistribute(a, x, y), "tsr_redistribute_into"))
+        compare(a, false, "tsr_redistribute_into");
+    compare_sources(a);
+    set_values(a, c->seed + 1);
+    const int64_t before = allocations;
+    if (check(a, redistribute(a, x, y), "the second tsr_redistribute_into"))
+        compare(a, false, "the second tsr_redistribute_into");
+    if (allocations != before)
+        complain(a, "the second tsr_redistribute_into", "it allocated");
+destroy:
+    for (int i = 0; i < a->count; i++) {
+        tsr_dtensor_destroy(x[i]);
+        tsr_dtensor_destroy(y[i]);
+    }
+}
+
+void actor_play(actor *a)
+{
+    const sweep_case *c = &a->stage->current;
+    *a->verdict = (verdict){.failed = false};
+    memset(a->at, 0, sizeof(a->at));
+    a->count = 1 + c->more;
+    a->cap = 0;
+    const bool made = make_layouts(a);
+    if (c->cap != CAP_NONE)
+        agree_on_cap(a, made);
+    for (int i = 0; made && i < a->count; i++)
+        moved_start(&a->at[i], c->seed + (uint64_t)i, c->strided);
+    if (made && c->way == WAY_DTENSORS)
+        run_dtensors(a);
+    else if (made)
+        run_plan(a);
+    for (int i = 0; i < a->count; i++) {
+        if (made)
+            moved_finish(&a->at[i]);
+        tsr_layout_destroy(a->at[i].src_layout);
+        tsr_layout_destroy(a->at[i].dst_layout);
+    }
+}
+
+void actor_finish(actor *a)
+{
+    tsr_mesh_destroy(a->src_mesh);
+    tsr_mesh_destroy(a->dst_mesh);
+}
