@@ -11,6 +11,7 @@ typedef struct lender {
     tsr_comm *carrier;
     int owned; /* the carrier goes with this */
     int *calls;
+    message_engine_tally *tally;
     tsr_message *posted; /* the sends in flight, and their bytes */
 } lender;
 
@@ -19,19 +20,19 @@ static tsr_comm *carrier_of(void *self)
     return ((const lender *)self)->carrier;
 }
 
-static tsr_status make_self(tsr_comm *carrier, int owned, int *calls, void **self)
+static tsr_status make_self(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally, void **self)
 {
     lender *made = malloc(sizeof *made);
     if (!made)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a handle of \"messages\"");
-    *made = (lender){carrier, owned, calls, NULL};
+    *made = (lender){carrier, owned, calls, tally, NULL};
     *self = made;
     return TSR_OK;
 }
 
 tsr_status message_engine_self(tsr_comm *carrier, void **self)
 {
-    return make_self(carrier, 1, NULL, self);
+    return make_self(carrier, 1, NULL, NULL, self);
 }
 
 void message_engine_release(void *self)
@@ -46,6 +47,11 @@ static tsr_status count_call(void *self, const char *what)
     if (mine->calls && *mine->calls > 0 && --*mine->calls == 0)
         return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier), what);
     return TSR_OK;
+}
+
+static message_engine_tally *tally_of(void *self)
+{
+    return ((const lender *)self)->tally;
 }
 
 static int rank_of(void *self)
@@ -70,7 +76,7 @@ static tsr_status split(void *self, int color, int key, void **out)
         *out = NULL;
         return TSR_OK;
     }
-    const tsr_status status = make_self(part, 1, mine->calls, out);
+    const tsr_status status = make_self(part, 1, mine->calls, mine->tally, out);
     if (status != TSR_OK)
         tsr_comm_destroy(part);
     return status;
@@ -156,23 +162,35 @@ static void destroy(void *self)
 static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
                              tsr_stream stream)
 {
+    TSR_TRY(count_call(self, "gather"));
+    if (tally_of(self))
+        tally_of(self)->all_gathers++;
     return tsr_comm_all_gather(carrier_of(self), send, receive, count, NULL, dtype, device, stream);
 }
 
 static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
                                  tsr_device device, tsr_stream stream)
 {
+    TSR_TRY(count_call(self, "reduce and scatter"));
+    if (tally_of(self))
+        tally_of(self)->reduce_scatters++;
     return tsr_comm_reduce_scatter(carrier_of(self), send, receive, count, NULL, dtype, op, device, stream);
 }
 
 static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
                              tsr_device device, tsr_stream stream)
 {
+    TSR_TRY(count_call(self, "reduce"));
+    if (tally_of(self))
+        tally_of(self)->all_reduces++;
     return tsr_comm_all_reduce(carrier_of(self), send, receive, count, dtype, op, device, stream);
 }
 
 static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
+    TSR_TRY(count_call(self, "broadcast"));
+    if (tally_of(self))
+        tally_of(self)->broadcasts++;
     return tsr_comm_broadcast(carrier_of(self), buffer, count, dtype, root, device, stream);
 }
 
@@ -206,10 +224,10 @@ static tsr_comm_table table_with_all(void)
     return table;
 }
 
-static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, const tsr_comm_table *table, tsr_comm **out)
+static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally, const tsr_comm_table *table, tsr_comm **out)
 {
     void *self = NULL;
-    TSR_TRY(make_self(carrier, owned, calls, &self));
+    TSR_TRY(make_self(carrier, owned, calls, tally, &self));
     const tsr_status status = tsr_comm_create_from_table(tsr_comm_context(carrier), table, self, out);
     if (status != TSR_OK)
         message_engine_release(self);
@@ -219,7 +237,14 @@ static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, const tsr_comm_
 tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
 {
     const tsr_comm_table table = table_with_halves();
-    return wrap(carrier, 0, calls, &table, out);
+    return wrap(carrier, 0, calls, NULL, &table, out);
+}
+
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, unsigned capabilities, tsr_comm **out)
+{
+    tsr_comm_table table = table_with_all();
+    table.capabilities = capabilities;
+    return wrap(carrier, 0, calls, tally, &table, out);
 }
 
 typedef struct program {
@@ -234,7 +259,7 @@ static tsr_status run_wrapped(tsr_comm *comm, void *arg)
     const program *run = arg;
     tsr_comm *copy, *wrapped;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
-    tsr_status status = wrap(copy, 1, NULL, &run->table, &wrapped);
+    tsr_status status = wrap(copy, 1, NULL, NULL, &run->table, &wrapped);
     if (status != TSR_OK) {
         tsr_comm_destroy(copy);
         return status;

@@ -17,6 +17,15 @@ tsr_status message_engine_run_own(int nranks, tsr_rank_main *body, void *arg, co
  */
 tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out);
 
+/** How often a rank has called each of its engine's own collectives. */
+typedef struct message_engine_tally {
+    int all_gathers, reduce_scatters, all_reduces, broadcasts;
+} message_engine_tally;
+
+/** message_engine_create() with the engine's own collectives, which `calls` counts too, and fails before they have taken part. `tally`
+ * counts those of this rank, in what is split off too; NULL: nobody does. `capabilities`: of the table, TSR_COMM_NO_SPLIT or 0. */
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, unsigned capabilities, tsr_comm **out);
+
 /** A handle's `self`, which owns `carrier`, and the table, for tests of tables. */
 tsr_status message_engine_self(tsr_comm *carrier, void **self);
 void message_engine_release(void *self);
