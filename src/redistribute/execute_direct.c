@@ -47,15 +47,15 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
     return TSR_OK;
 }
 
-/* Shares of this rank's destination piece that its mates have taken by now. */
+/* What mates have taken by now for all of them. */
 static tsr_status collect(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        const tsr_transfers *given = &b->item->given;
+        const tsr_transfers *relayed = &b->item->relayed;
         const tsr_place dst = {b->dst.data, b->dst.strides};
-        for (size_t k = 0; b->item->shares && k < given->count; k++)
-            TSR_TRY(tsr_execution_copy(e, b->item, &given->at[k], dst, destination_of(e, b, given->at[k].peer), false));
+        for (size_t k = 0; k < relayed->count; k++)
+            TSR_TRY(tsr_execution_copy(e, b->item, &relayed->at[k], dst, destination_of(e, b, relayed->at[k].peer), false));
     }
     return TSR_OK;
 }

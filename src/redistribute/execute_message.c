@@ -32,7 +32,7 @@ static size_t bytes_of(const round *r, const tsr_parcel *parcel)
     return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
 }
 
-/* What is sent in the first phase lies in the source, in the second in the destination. */
+/* What is sent in the first phase lies in the source, later in the destination. */
 static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
 {
     const tsr_bound *b = bound_of(r->e, parcel);
@@ -287,9 +287,11 @@ tsr_status tsr_message_finish(tsr_execution *e)
 {
     note(e, keep(e));
     TSR_TRY(run_phase(e, 0));
-    if (e->plan->results) {
-        TSR_TRY(begin_phase(e, 1, e->local));
-        TSR_TRY(run_phase(e, 1));
+    for (int phase = 1; phase < TSR_PHASES; phase++) {
+        if (!(phase == 1 ? e->plan->results : e->plan->shares))
+            continue;
+        TSR_TRY(begin_phase(e, phase, e->local));
+        TSR_TRY(run_phase(e, phase));
     }
     return e->rounds > 1 ? agree(e, e->local) : e->local;
 }

@@ -105,7 +105,7 @@ static void sum_up(const tsr_plan *plan, tsr_measure *out)
     f->ratio = tsr_told_ratio(f->bytes_received, f->lower_bound);
     f->workspace_bytes = plan->workspace_bytes;
     tsr_load inside = {0}, between = {0};
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         tsr_load_add(&inside, (double)out->received[phase]);
         tsr_load_add(&between, (double)out->crossing[phase]);
     }

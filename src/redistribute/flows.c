@@ -61,7 +61,10 @@ static tsr_status list_item(listing *l, const tsr_steps *steps, tsr_direction di
         TSR_TRY(add_terms(l));
     l->like.phase = 1;
     l->like.step = steps->of_phase[1];
-    return add_transfers(l, direction == TSR_RECEIVES ? &item->given : &item->gives);
+    TSR_TRY(add_transfers(l, direction == TSR_RECEIVES ? &item->given : &item->gives));
+    l->like.phase = 2;
+    l->like.step = steps->of_phase[2];
+    return add_transfers(l, direction == TSR_RECEIVES ? &item->relayed : &item->relays);
 }
 
 static int by_step_peer_and_item(const void *a, const void *b, const void *unused)

@@ -54,10 +54,9 @@ static void rotate(tsr_transfers *transfers, int64_t rank)
 }
 
 /* Where each owner reduces the whole, a reduction has no results to give. */
-static bool has_results(const tsr_item *item)
+static bool has_results(const tsr_problem *problem)
 {
-    const tsr_problem *problem = &item->problem;
-    return item->shares || (problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1);
+    return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
 }
 
 size_t tsr_item_shard_bytes(const tsr_item *item)
@@ -72,7 +71,7 @@ bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
     int64_t bytes = (int64_t)item->src->element_bytes;
     for (int dim = 0; dim < item->src->ndim; dim++)
         bytes *= item->src->shape[dim];
-    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && bytes <= TSR_CALL_BUFFER_BYTES;
+    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && bytes <= TSR_CALL_BUFFER_BYTES;
 }
 
 tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst)
@@ -82,7 +81,7 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     item->rank = plan->rank;
     tsr_problem_init(&item->problem, src, dst);
     tsr_variant_choose(item, plan);
-    item->results = has_results(item);
+    item->results = has_results(&item->problem);
     locate(item);
     if (plan->rank < 0)
         return TSR_OK;
@@ -93,6 +92,8 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     rotate(&item->sends, item->rank);
     rotate(&item->given, item->rank);
     rotate(&item->gives, item->rank);
+    rotate(&item->relayed, item->rank);
+    rotate(&item->relays, item->rank);
     return TSR_OK;
 }
 
@@ -103,6 +104,8 @@ void tsr_item_free(tsr_item *item)
     tsr_release(item->context, item->sends.at);
     tsr_release(item->context, item->given.at);
     tsr_release(item->context, item->gives.at);
+    tsr_release(item->context, item->relayed.at);
+    tsr_release(item->context, item->relays.at);
     tsr_release(item->context, item->reductions);
     tsr_release(item->context, item->contributors);
     tsr_release(item->context, item->term_parcels);

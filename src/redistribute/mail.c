@@ -88,8 +88,10 @@ static tsr_status list(tsr_plan *plan)
         TSR_TRY(add_transfers(plan, &plan->in[0], i, &plan->items[i].moves));
         TSR_TRY(add_terms(plan, &plan->in[0], i));
         TSR_TRY(add_transfers(plan, &plan->in[1], i, &plan->items[i].given));
+        TSR_TRY(add_transfers(plan, &plan->out[2], i, &plan->items[i].relays));
+        TSR_TRY(add_transfers(plan, &plan->in[2], i, &plan->items[i].relayed));
     }
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         count_messages(plan, &plan->out[phase]);
         count_messages(plan, &plan->in[phase]);
     }
@@ -118,7 +120,7 @@ static size_t staging_bytes(const tsr_plan *plan, int64_t rounds, size_t *larges
 {
     size_t most = 0;
     *largest = 0;
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         const size_t bytes = mail_bytes(plan, &plan->out[phase], rounds, largest) + mail_bytes(plan, &plan->in[phase], rounds, largest);
         most = bytes > most ? bytes : most;
     }
@@ -129,7 +131,7 @@ static size_t staging_bytes(const tsr_plan *plan, int64_t rounds, size_t *larges
 static int64_t most_rounds(const tsr_plan *plan)
 {
     int64_t most = 2;
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         for (size_t i = 0; i < plan->out[phase].count; i++)
             most = plan->out[phase].at[i].elements > most ? plan->out[phase].at[i].elements : most;
         for (size_t i = 0; i < plan->in[phase].count; i++)
@@ -192,7 +194,7 @@ tsr_status tsr_mail_build(tsr_plan *plan)
 
 void tsr_mail_free(tsr_plan *plan)
 {
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         tsr_release(plan->context, plan->out[phase].at);
         tsr_release(plan->context, plan->in[phase].at);
     }

@@ -51,6 +51,28 @@ bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank)
     return false;
 }
 
+bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank)
+{
+    while (n->next < n->end) {
+        *rank = n->next++;
+        if (needs(n, *rank))
+            return true;
+    }
+    return false;
+}
+
+/* Homes take the owners in turn. */
+int64_t tsr_nodes_relay(const tsr_item *item, int64_t home, int64_t rank, const int64_t *dst)
+{
+    int64_t owners = 0, owner = -1;
+    for (tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, dst); tsr_neighbours_owner(&n, &owner);)
+        owners++;
+    tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, dst);
+    for (int64_t i = 0; i <= home % owners; i++)
+        (void)tsr_neighbours_owner(&n, &owner);
+    return owner;
+}
+
 static int64_t nth_holder(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst, int64_t n)
 {
     tsr_neighbours walk = tsr_neighbours_begin(item, rank, src, dst);
@@ -116,9 +138,7 @@ bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node)
 
 bool tsr_nodes_has_mates(const tsr_item *item, const int64_t *dst)
 {
-    int64_t mates = 0;
+    int64_t owner;
     tsr_neighbours n = tsr_neighbours_begin(item, tsr_mesh_rank(item->dst->mesh, dst), NULL, dst);
-    for (; n.next < n.end && mates < 2; n.next++)
-        mates += needs(&n, n.next);
-    return mates > 1;
+    return tsr_neighbours_owner(&n, &owner) && tsr_neighbours_owner(&n, &owner);
 }

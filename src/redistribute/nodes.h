@@ -3,7 +3,7 @@
  *
  * Where nodes are known, a rank takes what it needs from a copy in its own node if there is one. What no rank of a node holds crosses into
  * it once: the ranks there that need it, and own the same destination piece (mates), share it out, and give each other their shares in the
- * second phase. All of it is a function of the two layouts and the two coordinates, so that both ends of a transfer find the same; the cost
+ * third phase. All of it is a function of the two layouts and the two coordinates, so that both ends of a transfer find the same; the cost
  * is that of looking at the ranks of one node.
  */
 #ifndef TSR_REDISTRIBUTE_NODES_H
@@ -28,6 +28,13 @@ bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank);
 /** The next rank whose destination piece it is, the value and not a fill, and which does not hold the source piece. */
 bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank);
 
+/** The next rank that owns the destination piece and holds the value; `src` does not count. */
+bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank);
+
+/** Which owner of the destination piece at `dst` takes what rank `home` gives to the node of `rank`, which is another: it hands it round
+ * there. */
+int64_t tsr_nodes_relay(const tsr_item *item, int64_t home, int64_t rank, const int64_t *dst);
+
 /** How a rank that needs a region, and does not hold its source piece, comes by it. */
 typedef struct tsr_supply {
     int64_t holder; /**< in its node: whom it takes all from; -1: nobody there has it */
@@ -37,12 +44,17 @@ typedef struct tsr_supply {
 
 tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
 
-/** What of a region its mate number `place` takes in the first phase; the others' shares it is given in the second. Where there are many
- * source pieces, whole regions are dealt out in turn. `shape`: the region's. */
+/** What of a region its mate number `place` takes in the first phase; the others' shares it is given in the third phase. Where there are
+ * many source pieces, whole regions are dealt out in turn. `shape`: the region's. */
 tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const int64_t *src, int64_t place, int64_t mates);
 
 /** True if some rank of the two meshes is in another node than the rest, so that nodes matter. */
 bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node);
+
+static inline bool tsr_nodes_same(const tsr_item *item, int64_t a, int64_t b)
+{
+    return a / item->ranks_per_node == b / item->ranks_per_node;
+}
 
 /** True if another rank in the node of the rank at `dst` owns its destination piece too. */
 bool tsr_nodes_has_mates(const tsr_item *item, const int64_t *dst);

@@ -79,8 +79,8 @@ static tsr_status check_total(const tsr_plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
         const int64_t element = (int64_t)item->src->element_bytes;
-        const int64_t crossing[] = {item->moves.elements, item->sends.elements, item->given.elements, item->gives.elements,
-                                    item->term_elements};
+        const int64_t crossing[] = {item->moves.elements,   item->sends.elements,  item->given.elements, item->gives.elements,
+                                    item->relayed.elements, item->relays.elements, item->term_elements};
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
             if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
                 return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: rank %lld would receive and send more than 2^62 bytes",
@@ -276,7 +276,8 @@ int64_t tsr_plan_bytes_received(const tsr_plan *plan)
     int64_t bytes = 0;
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
-        bytes += (item->moves.elements + item->given.elements + item->term_elements) * (int64_t)item->src->element_bytes;
+        bytes += (item->moves.elements + item->given.elements + item->relayed.elements + item->term_elements) *
+                 (int64_t)item->src->element_bytes;
     }
     return bytes;
 }
@@ -285,7 +286,8 @@ int64_t tsr_plan_bytes_sent(const tsr_plan *plan)
 {
     int64_t bytes = 0;
     for (size_t i = 0; i < plan->count; i++)
-        bytes += (plan->items[i].sends.elements + plan->items[i].gives.elements) * (int64_t)plan->items[i].src->element_bytes;
+        bytes += (plan->items[i].sends.elements + plan->items[i].gives.elements + plan->items[i].relays.elements) *
+                 (int64_t)plan->items[i].src->element_bytes;
     return bytes;
 }
 

@@ -29,6 +29,9 @@ typedef struct tsr_reduction {
     size_t first_term;
 } tsr_reduction;
 
+/** Of an execution: sources travel, results, and what ranks of a node hand round. */
+#define TSR_PHASES 3
+
 /** In tsr_parcel.term: the parcel is moved, not reduced. */
 #define TSR_NO_TERM SIZE_MAX
 
@@ -75,9 +78,9 @@ typedef struct tsr_item {
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
     bool fills;             /**< the whole local destination is filled with the identity of problem.fill */
-    bool results;           /**< some rank is given something in the second phase; the same on every rank */
+    bool results;           /**< there is a second phase; like what follows the same on every rank */
     int64_t ranks_per_node; /**< 0: nodes do not matter */
-    bool shares;            /**< what a node lacks crosses into it once, and mates give each other their shares in the second phase */
+    bool shares;            /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
     bool staged;            /**< reductions of direct mode go to the workspace where source and destination are one memory */
 
     /** Boxes: 3 * ndim numbers each: shape, position in the source shard, position in the destination shard. */
@@ -87,9 +90,11 @@ typedef struct tsr_item {
     /** The first phase: what is copied into this rank's destination; what of its source goes to other ranks, to be moved or reduced there.
      * Peers in rotated order. */
     tsr_transfers moves, sends;
-    /** The second: what other ranks, who hold it by then, give to this rank's destination, and what it gives to theirs. All hold the same
-     * piece, so that positions are those of the destination on both sides. */
+    /** The second: results of reductions that other ranks give to this rank's destination, and that it gives to theirs. */
     tsr_transfers given, gives;
+    /** The third: what crossed into this rank's node for all its mates, from them and to them. In the last two all hold the same piece, so
+     * that positions are those of the destination on both sides. */
+    tsr_transfers relayed, relays;
 
     tsr_reduction *reductions;
     size_t reduction_count, reduction_capacity;
@@ -112,8 +117,8 @@ struct tsr_plan {
     tsr_mode mode;
     int64_t rank;
     bool inside;  /**< this rank is in one of the meshes */
-    bool results; /**< some item's second phase is not empty; the same on every rank */
-    bool shares;  /**< some item shares */
+    bool results; /**< some item has a second phase; the same on every rank */
+    bool shares;  /**< some item has a third */
     bool local;   /**< nothing crosses ranks, on any of them */
     bool eager;   /**< one item, small, and peers write nothing here: on the host, sources are copied to where peers read them, and one
                      meeting is enough */
@@ -121,9 +126,9 @@ struct tsr_plan {
     size_t count;
     tsr_item *items;
 
-    tsr_mail out[2], in[2]; /**< by phase; message mode only */
-    int64_t rounds;         /**< that this rank's mail needs */
-    int64_t agreed_rounds;  /**< atomic; 0 until the first prepare: then the most that any rank needs */
+    tsr_mail out[TSR_PHASES], in[TSR_PHASES]; /**< by phase; message mode only */
+    int64_t rounds;                           /**< that this rank's mail needs */
+    int64_t agreed_rounds;                    /**< atomic; 0 until the first prepare: then the most that any rank needs */
 
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */

@@ -114,12 +114,12 @@ static tsr_status take(receiver *r, int64_t peer, const tsr_part *part, tsr_tran
     return tsr_transfers_append(&r->item->moves, r->item, move);
 }
 
-/* What another has by the second phase. */
-static tsr_status add_given(receiver *r, int64_t peer, const tsr_part *part)
+/* What another rank has by a later phase. */
+static tsr_status add_gift(receiver *r, tsr_transfers *gifts, int64_t peer, const tsr_part *part, tsr_transfer *gift)
 {
-    tsr_transfer gift = {.peer = peer};
-    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift.first_box, &gift.box_count, &gift.elements));
-    return tsr_transfers_append(&r->item->given, r->item, &gift);
+    *gift = (tsr_transfer){.peer = peer};
+    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift->first_box, &gift->box_count, &gift->elements));
+    return tsr_transfers_append(gifts, r->item, gift);
 }
 
 /* Mates exchange their shares of a region that nobody in their node had. */
@@ -132,9 +132,10 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
         if (mate == item->rank)
             continue;
         const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, place, supply->mates);
-        const tsr_transfer gift = {mate, own->first_box, own->box_count, own->elements};
-        TSR_TRY(add_given(r, mate, &part));
-        TSR_TRY(tsr_transfers_append(&item->gives, item, &gift));
+        const tsr_transfer relay = {mate, own->first_box, own->box_count, own->elements};
+        tsr_transfer relayed;
+        TSR_TRY(add_gift(r, &item->relayed, mate, &part, &relayed));
+        TSR_TRY(tsr_transfers_append(&item->relays, item, &relay));
     }
     return TSR_OK;
 }
@@ -214,6 +215,14 @@ static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
     return TSR_OK;
 }
 
+/* Where nodes share, one owner in each of the others takes results for all there. */
+static bool is_given(const receiver *r, int64_t owner)
+{
+    const tsr_item *item = r->item;
+    return !item->shares || tsr_nodes_same(item, owner, item->rank) ||
+           tsr_nodes_relay(item, item->rank, owner, item->dst_coordinate) == owner;
+}
+
 /* To whom results go. All owners hold the same destination piece, whatever region they share. */
 static tsr_status note_owners(receiver *r)
 {
@@ -227,13 +236,14 @@ static tsr_status note_owners(receiver *r)
     for (int64_t i = 0; i < count; i++) {
         if (!r->problem->each)
             tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
-        item->owners[i] = tsr_mesh_rank(item->dst->mesh, coordinate);
+        const int64_t owner = tsr_mesh_rank(item->dst->mesh, coordinate);
+        if (owner == item->rank || is_given(r, owner))
+            item->owners[item->owner_count++] = owner;
     }
-    item->owner_count = (size_t)count;
     return TSR_OK;
 }
 
-/* One transfer an owner: what it is given in the second phase. */
+/* One transfer for each who is given the result in the second phase. */
 static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
 {
     TSR_TRY(tsr_transfers_reserve(&item->gives, item, 0, item->owner_count - 1));
@@ -265,6 +275,32 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     return give(item, &reduction);
 }
 
+/* What this rank takes of another node's home for its mates too. */
+static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
+{
+    tsr_item *item = r->item;
+    tsr_neighbours mates = tsr_neighbours_begin(item, item->rank, NULL, item->dst_coordinate);
+    tsr_transfer relay = *gift;
+    while (tsr_neighbours_owner(&mates, &relay.peer))
+        if (relay.peer != item->rank)
+            TSR_TRY(tsr_transfers_append(&item->relays, item, &relay));
+    return TSR_OK;
+}
+
+/* Another home's part, once it is reduced: from that home, or from whoever takes it for this node. */
+static tsr_status add_result(receiver *r, int64_t home, const tsr_part *part)
+{
+    tsr_item *item = r->item;
+    tsr_transfer gift;
+    if (!item->shares || tsr_nodes_same(item, home, item->rank))
+        return add_gift(r, &item->given, home, part, &gift);
+    const int64_t relay = tsr_nodes_relay(item, home, item->rank, item->dst_coordinate);
+    if (relay != item->rank)
+        return add_gift(r, &item->relayed, relay, part, &gift);
+    TSR_TRY(add_gift(r, &item->given, home, part, &gift));
+    return hand_round(r, &gift);
+}
+
 static tsr_status add_shared(receiver *r)
 {
     const tsr_item *item = r->item;
@@ -279,7 +315,7 @@ static tsr_status add_shared(receiver *r)
         if (home == own)
             TSR_TRY(add_reduction(r, home, &part));
         else
-            TSR_TRY(add_given(r, tsr_homes_rank(&r->homes, r->problem, home), &part));
+            TSR_TRY(add_result(r, tsr_homes_rank(&r->homes, r->problem, home), &part));
     }
     return TSR_OK;
 }

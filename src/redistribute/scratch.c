@@ -44,8 +44,11 @@ tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
     scratch.spans = take(&at, plan->count > 1 ? 2 * plan->count : 0, sizeof *scratch.spans);
     scratch.views = take(&at, plan->count > 1 ? plan->count : 0, sizeof *scratch.views);
     take_reduce_arrays(plan, &at, &scratch.reduce);
-    const size_t messages = larger(plan->out[0].messages + plan->in[0].messages, plan->out[1].messages + plan->in[1].messages);
-    const size_t parcels = larger(plan->in[0].count, plan->in[1].count);
+    size_t messages = 0, parcels = 0;
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
+        messages = larger(messages, plan->out[phase].messages + plan->in[phase].messages);
+        parcels = larger(parcels, plan->in[phase].count);
+    }
     for (int half = 0; half < 2; half++) {
         scratch.messages[half] = take(&at, messages, sizeof *scratch.messages[half]);
         scratch.offsets[half] = take(&at, parcels, sizeof *scratch.offsets[half]);

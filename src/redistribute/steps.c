@@ -118,6 +118,10 @@ tsr_steps tsr_steps_of(const tsr_plan *plan)
         steps.of_phase[1] = steps.count;
         steps.ops[steps.count++] = TSR_STEP_ALL_GATHER;
     }
+    if (plan->shares && steps.ops[0] != TSR_STEP_ALL_REDUCE) {
+        steps.of_phase[2] = steps.count;
+        steps.ops[steps.count++] = TSR_STEP_ALL_GATHER;
+    }
     if (fills(plan))
         steps.ops[steps.count++] = TSR_STEP_FILL;
     return steps;
@@ -170,9 +174,9 @@ static void append_reduction(tsr_text *text, const tsr_plan *plan, bool all)
         tsr_text_append(text, ", each part once");
 }
 
-static void append_sentence(tsr_text *text, const tsr_plan *plan, tsr_step_op op, size_t index)
+static void append_sentence(tsr_text *text, const tsr_plan *plan, const tsr_steps *steps, size_t index)
 {
-    const bool first = index == 0;
+    const tsr_step_op op = steps->ops[index];
     if (op == TSR_STEP_COPY)
         tsr_text_append(text, "each rank copies what it keeps");
     else if (op == TSR_STEP_FILL)
@@ -185,9 +189,10 @@ static void append_sentence(tsr_text *text, const tsr_plan *plan, tsr_step_op op
         tsr_text_append(text, "what a node lacks crosses into it once, a share to each of its ranks");
     else if (op == TSR_STEP_EXCHANGE)
         tsr_text_append(text, "each rank takes just the boxes that it lacks");
-    else if (!first)
-        tsr_text_append(text, "%s",
-                        any(plan, false, false) ? "ranks of a node give each other their shares" : "results go to all their owners");
+    else if (plan->shares && index == steps->of_phase[2])
+        tsr_text_append(text, "ranks of a node give each other their shares");
+    else if (plan->results && index == steps->of_phase[1])
+        tsr_text_append(text, plan->shares ? "results go to their owners, into each node once" : "results go to all their owners");
     else {
         tsr_text_append(text, "pieces");
         append_dims(text, plan, TSR_ROLE_CUT);
@@ -201,6 +206,6 @@ size_t tsr_plan_step_print(const tsr_plan *plan, size_t index, char *buffer, siz
     tsr_text text = {buffer, capacity, 0};
     tsr_text_append(&text, "%s", "");
     if (index < steps.count)
-        append_sentence(&text, plan, steps.ops[index], index);
+        append_sentence(&text, plan, &steps, index);
     return text.length;
 }

@@ -16,7 +16,7 @@ typedef struct survey {
     int64_t ranks_per_node, node; /* that is added up */
     double into_node;             /* bytes from other nodes */
     tsr_load inside, between;     /* of the busiest rank, and node */
-    bool used[2], crossed[2];     /* by phase: links at all, and those between nodes */
+    bool used[TSR_PHASES], crossed[TSR_PHASES];     /* by phase: links at all, and those between nodes */
     tsr_plan_survey out;
 } survey;
 
@@ -129,7 +129,7 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
         end_node(s);
     s->node = node;
     double bytes = 0;
-    for (int phase = 0; phase < 2; phase++) {
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
         s->used[phase] |= m->received[phase] > 0;
         s->crossed[phase] |= m->crossing[phase] > 0;
         s->into_node += (double)m->crossing[phase];

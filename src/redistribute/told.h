@@ -13,7 +13,7 @@
 typedef struct tsr_steps {
     size_t count;
     tsr_step_op ops[TSR_PLAN_STEPS_MAX];
-    size_t of_phase[2]; /**< which step each phase of an execution belongs to; only where anything crosses ranks */
+    size_t of_phase[TSR_PHASES]; /**< which step each phase of an execution belongs to; only where anything crosses ranks */
 } tsr_steps;
 
 tsr_steps tsr_steps_of(const tsr_plan *plan);
@@ -40,7 +40,7 @@ void tsr_flows_free(tsr_flows *flows, const tsr_plan *plan);
 /** One rank's part of a plan in numbers. */
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
-    int64_t received[2], crossing[2]; /**< bytes by phase: from all ranks, and those of them from other nodes */
+    int64_t received[TSR_PHASES], crossing[TSR_PHASES]; /**< bytes by phase: from all ranks, and those of them from other nodes */
     tsr_plan_figures figures;
 } tsr_measure;
 

@@ -63,7 +63,7 @@ static bool has_mates(const tsr_item *item)
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     const double saved = (double)(item->ranks_per_node - 1) * (double)tsr_item_shard_bytes(item);
-    return !item->problem.reduces && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
+    return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
            has_mates(item);
 }
 
@@ -72,9 +72,9 @@ void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)
     item->ranks_per_node = plan->options.ranks_per_node;
     if (!tsr_nodes_matter(item, item->ranks_per_node))
         item->ranks_per_node = 0;
-    item->shares = item->ranks_per_node > 0 && sharing_is_faster(item, plan);
     item->problem.each = each_is_faster(item, plan);
     if (stages(item, plan) && !fits(item, plan))
         item->problem.each = false;
+    item->shares = item->ranks_per_node > 0 && sharing_is_faster(item, plan);
     item->staged = stages(item, plan);
 }

@@ -191,12 +191,25 @@ static void replicas_over_a_network_cross_once(void **state)
     }
 }
 
+/** Each of eight homes reduces an eighth, of which four terms come from the other node. Then each node takes the other's four eighths once,
+ * or once for each of its ranks. */
+static void results_cross_once(void **state)
+{
+    (void)state;
+    const int64_t tensor = 64 * 64 * 4, terms = 8 * tensor / 8 * 4;
+    int64_t most;
+    assert_int_equal(between_of("8", "P", "R", &round_is_free, &most), terms + 2 * tensor / 2);
+    assert_int_equal(between_of("8", "P", "R", &round_is_dear, &most), terms + 8 * tensor / 2);
+    assert_int_equal(between_of("2x4", "P,P", "R,R", &round_is_free, &most), terms + 2 * tensor / 2);
+}
+
 int main(void)
 {
     test_watchdog(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_takes_what_it_lacks_once),
         cmocka_unit_test(replicas_over_a_network_cross_once),
+        cmocka_unit_test(results_cross_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
