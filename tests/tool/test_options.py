@@ -122,8 +122,8 @@ for arguments, mentions in USAGE:
     tool.refuses(2, arguments, mentions)
 for arguments, mentions in REFUSED:
     tool.refuses(1, arguments, mentions)
-tool.case("there are commands", lambda: harness.different("commands", {"info", "layout", "redistribute", "bench redistribute", "bench dispatch",
-                                                                       "bench calibrate"}
+tool.case("there are commands", lambda: harness.different("commands", {"info", "layout", "plan", "redistribute", "bench redistribute",
+                                                                       "bench dispatch", "bench calibrate", "bench plan"}
                                                           - set(commands()), set()))
 for name in commands():
     tool.case(f"{name} --help has examples", help_of, name)
@@ -135,6 +135,7 @@ tool.case("completion offers every command", lambda: harness.different(
 tool.case("completion offers every benchmark", lambda: harness.different(
     "benchmarks", completions("tessera", "bench", ""), sorted([n.split()[1] for n in commands() if " " in n] + ["--help"])))
 tool.case("completion offers dtypes", lambda: harness.different("f1..", completions("tessera", "layout", "--dtype", "f1"), ["f16"]))
+tool.case("completion offers objectives", lambda: harness.different("objectives", completions("tessera", "plan", "--objective", ""), ["bytes", "time"]))
 tool.case("completion offers modes", lambda: harness.different("modes", completions("tessera", "redistribute", "--mode", ""), ["direct", "message"]))
 try:
     subprocess.run(["groff", "--version"], capture_output=True, check=True)
