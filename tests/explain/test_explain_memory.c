@@ -1,0 +1,117 @@
+/** What is told of a plan with its n-th allocation failing, for every n. */
+#include "counted_memory.h"
+#include "layouts.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <tessera/explain.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *mesh, *from, *to;
+} cases[] = {
+    {"2x3", "S(0),S(1)", "S(1;interleave=2),S(0;interleave=2)"},
+    {"4", "P", "R"},
+    {"2x2", "P,R", "S(0),S(1)"},
+    {"4", "S(0)", "R"},
+};
+
+static tsr_status ignore(const tsr_plan_transfer *transfer, void *user)
+{
+    (void)transfer;
+    (void)user;
+    return TSR_OK;
+}
+
+/** Everything that allocates; the outputs must be left alone by what fails. */
+static tsr_status tell(const tsr_plan *plan, size_t which)
+{
+    tsr_plan_step step = {.messages_sent = -7};
+    tsr_plan_figures figures = {.messages_sent = -7};
+    tsr_plan_survey survey = {.messages_sent = -7};
+    char text[4096] = "untouched";
+    size_t length = 7;
+    tsr_status status;
+    switch (which) {
+    case 0:
+        status = tsr_plan_step_at(plan, 0, &step);
+        assert_true(status == TSR_OK || step.messages_sent == -7);
+        return status;
+    case 1:
+        status = tsr_plan_figures_of(plan, &figures);
+        assert_true(status == TSR_OK || figures.messages_sent == -7);
+        return status;
+    case 2:
+        status = tsr_plan_survey_of(plan, &survey);
+        assert_true(status == TSR_OK || survey.messages_sent == -7);
+        return status;
+    case 3:
+        status = tsr_plan_describe(plan, text, sizeof(text), &length);
+        assert_true(status == TSR_OK || (length == 7 && text[0] == 'u'));
+        return status;
+    case 4:
+        return tsr_plan_visit_sends(plan, ignore, NULL);
+    default:
+        return tsr_plan_visit_receives(plan, ignore, NULL);
+    }
+}
+
+enum { CALLS = 6 };
+
+static void fail_each(const tsr_plan *plan, counted_memory *memory, size_t which)
+{
+    const size_t before = memory->live_blocks;
+    size_t failed = 0;
+    for (;; failed++) {
+        memory->allocations = 0;
+        memory->fail_at = failed + 1;
+        const tsr_status status = tell(plan, which);
+        if (memory->live_blocks != before)
+            fail_msg("call %zu, allocation %zu: %zu blocks left", which, failed + 1, memory->live_blocks - before);
+        if (status == TSR_OK)
+            break;
+        expect_error(status, TSR_ERROR_MEMORY, "no memory");
+    }
+    memory->fail_at = 0;
+    assert_true(failed > 0);
+}
+
+static void run_case(size_t index)
+{
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
+    tsr_mesh *mesh = NULL;
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_plan *plan = NULL;
+    const int64_t shape[] = {7, 5};
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.rank = 0;
+    expect_ok(tsr_mesh_parse(NULL, context, cases[index].mesh, &mesh));
+    expect_ok(tsr_layout_parse(mesh, cases[index].from, 2, shape, TSR_F32, &src));
+    expect_ok(tsr_layout_parse(mesh, cases[index].to, 2, shape, TSR_F32, &dst));
+    expect_ok(tsr_plan_create(src, dst, &options, &plan));
+    for (size_t which = 0; which < CALLS; which++)
+        fail_each(plan, &memory, which);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
+static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        run_case(i);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nth_allocation_fails_and_nothing_leaks_or_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
