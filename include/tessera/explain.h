@@ -34,7 +34,8 @@ TSR_API const char *tsr_step_op_name(tsr_step_op op);
 /** One step, as far as the plan's rank takes part in it. */
 typedef struct tsr_plan_step {
     tsr_step_op op;
-    unsigned mesh_dims; /**< bit i: this rank and some peer differ in dim i of the source's mesh; 0 for copy, fill and between two meshes */
+    unsigned mesh_dims; /**< bit i: this rank and some peer differ in dim i of the source's mesh, in any move of a batch; 0 for copy, fill
+                           and between two meshes */
     int64_t bytes_received, bytes_sent;
     int64_t messages_received, messages_sent; /**< peers that they come from, and go to */
 } tsr_plan_step;
@@ -100,7 +101,7 @@ typedef struct tsr_plan_survey_step {
 typedef struct tsr_plan_survey {
     int64_t ranks;
     tsr_plan_sum bytes_received, bytes_sent, bytes_kept;
-    tsr_plan_sum lower_bound;                 /**< design: docs/redistribution.md; max is -1 where a Partial is reduced or made */
+    tsr_plan_sum lower_bound;                 /**< of bytes received; max is -1 where a Partial is reduced or made */
     double ratio;                             /**< of the totals, as in tsr_plan_figures */
     int64_t messages_received, messages_sent; /**< of the rank that has most */
     size_t workspace_bytes;                   /**< likewise */
@@ -113,8 +114,8 @@ typedef struct tsr_plan_survey {
 
 /**
  * Plans the moves of `plan`, whoever's it is, with its options for every rank of its meshes, one after the other, and adds up. Time is that
- * of so many plans, memory that of one plan and 8 bytes a rank. TSR_ERROR_ARGUMENT: a total is more than 2^63 - 1 bytes, or some rank has
- * no plan (tsr_plan_create()).
+ * of so many plans, memory that of one plan and up to 32 bytes a rank. TSR_ERROR_ARGUMENT: a total is more than 2^63 - 1 bytes, or some
+ * rank has no plan (tsr_plan_create()).
  */
 TSR_API tsr_status tsr_plan_survey_of(const tsr_plan *plan, tsr_plan_survey *out);
 
