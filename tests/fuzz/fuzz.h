@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void *fuzz_memory(size_t bytes)
 {
-    void *memory = malloc(bytes > 0 ? bytes : 1);
+    void *memory = calloc(bytes > 0 ? bytes : 1, 1);
     FUZZ_REQUIRE(memory != NULL);
     return memory;
 }
