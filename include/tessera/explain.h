@@ -64,6 +64,7 @@ typedef struct tsr_plan_figures {
 } tsr_plan_figures;
 
 /** The figures of the plan's rank; all zero for TSR_RANK_NONE, but the ratio. TSR_ERROR_MEMORY is possible. */
+/** Adds up the plan's own rank. */
 TSR_API tsr_status tsr_plan_figures_of(const tsr_plan *plan, tsr_plan_figures *out);
 
 /** A box that crosses ranks: elements [begin, end) of the global tensor along each dim. */
