@@ -97,13 +97,15 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
     return TSR_OK;
 }
 
-/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. */
+/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. All ranks of the communicator make these
+ * calls, so that one which may not be split need not be. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = tsr_comm_rank(comm);
     options.mode = tsr_comm_is_direct(comm) ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
+    options.no_split = !tsr_comm_can_split(comm);
     void *memory;
     TSR_TRY(tsr_allocate_array(c->context, 2 * count, sizeof(tsr_layout *), &memory));
     tsr_layout **copies = memory;

@@ -1,5 +1,6 @@
 #include "ranks.h"
 #include "layouts.h"
+#include "message_engine.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,4 +40,15 @@ tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_
     const tsr_status status = tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, dtype, out);
     tsr_mesh_destroy(mesh);
     return status;
+}
+
+tsr_status lend(tsr_comm *carrier, tsr_comm **out)
+{
+    tsr_comm *copy = NULL;
+    void *self = NULL;
+    tsr_comm_table table = message_engine_table;
+    table.capabilities = TSR_COMM_NO_SPLIT;
+    TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
+    TSR_TRY(message_engine_self(copy, &self));
+    return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);
 }

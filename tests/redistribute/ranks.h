@@ -25,4 +25,7 @@ void run_ranks(int count, tsr_rank_main *body, void *arg);
 tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out);
 tsr_status layout_over(tsr_comm *comm, const char *mesh, const char *shape, const char *placements, tsr_dtype dtype, tsr_layout **out);
 
+/** A message engine over a copy of `carrier` that says that it is lent and may not be split. The caller destroys `*out`. */
+tsr_status lend(tsr_comm *carrier, tsr_comm **out);
+
 #endif

@@ -1,12 +1,12 @@
 #include "sweep.h"
 #include "actor.h"
 #include "message_engine.h"
+#include "ranks.h"
 #include "support.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/comm.h>
 
 enum { FAILURES_TO_SHOW = 5 };
 
@@ -157,18 +157,6 @@ static void play(actor *a)
             judge(s);
     }
     actor_finish(a);
-}
-
-/** A message engine over a copy of `carrier` that says that it may not be split. */
-static tsr_status lend(tsr_comm *carrier, tsr_comm **out)
-{
-    tsr_comm *copy = NULL;
-    void *self = NULL;
-    tsr_comm_table table = message_engine_table;
-    table.capabilities = TSR_COMM_NO_SPLIT;
-    TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
-    TSR_TRY(message_engine_self(copy, &self));
-    return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)

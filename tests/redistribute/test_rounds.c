@@ -1,0 +1,163 @@
+/** Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and within the workspace that was allowed. */
+#include "layouts.h"
+#include "ranks.h"
+#include "redistribute/plan.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 4, ROWS = 64, COLUMNS = 100, CAP = 1100 };
+
+static tsr_status plan_with(tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst, size_t cap, tsr_plan **plan)
+{
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.mode = TSR_MODE_MESSAGE;
+    options.max_workspace = cap;
+    TSR_TRY(tsr_plan_create(src, dst, &options, plan));
+    return tsr_plan_prepare(*plan, comm);
+}
+
+/** Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the others, who have one row to give, one. */
+static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm);
+    const bool much = rank == 0 || rank == RANKS - 1;
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_plan *plan = NULL;
+    int64_t local[2], offset[2];
+    TSR_TRY(layout_over(comm, "4", "64x100", "S(0;sizes=61,1,1,1)", TSR_I32, &src));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(src), "S(0;sizes=1,1,1,61)", 2, tsr_layout_shape(src), TSR_I32, &dst));
+    TSR_TRY(plan_with(comm, src, dst, CAP, &plan));
+    CHECK(much ? plan->rounds > 50 : plan->rounds == 1);
+    CHECK(plan->agreed_rounds > 50);
+    CHECK(tsr_plan_workspace_bytes(plan) <= CAP);
+
+    int32_t *have = malloc(ROWS * COLUMNS * sizeof(*have)), *want = malloc(ROWS * COLUMNS * sizeof(*want));
+    unsigned char *workspace = aligned_alloc(64, CAP / 64 * 64 + 128);
+    CHECK(have != NULL && want != NULL && workspace != NULL);
+    memset(workspace, 0x5c, CAP / 64 * 64 + 128);
+    TSR_TRY(tsr_layout_local(src, NULL, local, offset));
+    for (int32_t i = 0; i < local[0] * COLUMNS; i++)
+        have[i] = (int32_t)offset[0] * COLUMNS + i;
+    const tsr_tensor in = tsr_tensor_contiguous(have, TSR_I32, 2, local);
+    TSR_TRY(tsr_layout_local(dst, NULL, local, offset));
+    const tsr_tensor out = tsr_tensor_contiguous(want, TSR_I32, 2, local);
+    TSR_TRY(tsr_plan_execute(plan, comm, &in, &out, workspace, tsr_plan_workspace_bytes(plan), NULL));
+    for (int32_t i = 0; i < local[0] * COLUMNS; i++)
+        CHECK(want[i] == (int32_t)offset[0] * COLUMNS + i);
+    for (size_t i = tsr_plan_workspace_bytes(plan); i < CAP / 64 * 64 + 128; i++)
+        CHECK(workspace[i] == 0x5c);
+    free(workspace);
+    free(want);
+    free(have);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return TSR_OK;
+}
+
+static void ranks_with_little_go_as_many_rounds_as_those_with_most(void **state)
+{
+    (void)state;
+    test_case("64 rows, 61 of them from rank 0 to rank 3");
+    run_ranks(RANKS, move_much_and_little, NULL);
+}
+
+static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from, const char *to, size_t cap, tsr_status wanted,
+                          const char *part)
+{
+    tsr_layout *src = layout_of(mesh, shape, from), *dst = layout_of(mesh, shape, to);
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    tsr_plan *plan = NULL;
+    options.mode = TSR_MODE_MESSAGE;
+    options.rank = 0;
+    options.max_workspace = cap;
+    test_case("--mesh %s --shape %s --from %s --to %s, cap %zu", mesh, shape, from, to, cap);
+    if (wanted == TSR_OK)
+        expect_ok(tsr_plan_create(src, dst, &options, &plan));
+    else
+        expect_error(tsr_plan_create(src, dst, &options, &plan), wanted, part);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return plan;
+}
+
+/** Each of two ranks sends a quarter and receives one. */
+static void without_a_cap_a_round_is_of_about_two_mebibytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        int64_t rounds;
+    } rows[] = {{"64x64", 1}, {"1024x512", 1}, {"1024x1024", 1}, {"2048x1024", 2}, {"4096x4096", 16}, {"32768x32768", 1024}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tsr_plan *plan = plan_for("2", rows[i].shape, "S(0)", "S(1)", 0, TSR_OK, NULL);
+        assert_int_equal(plan->rounds, rows[i].rounds);
+        assert_true(tsr_plan_workspace_bytes(plan) <= ((size_t)4 << 20));
+        tsr_plan_destroy(plan);
+    }
+}
+
+/** Small messages to many peers are not made smaller, so that rounds do not multiply them. */
+static void without_a_cap_no_message_gets_small_for_the_sake_of_rounds(void **state)
+{
+    (void)state;
+    tsr_plan *plan = plan_for("1024", "1048576x16", "S(0)", "S(0;interleave=1024)", 0, TSR_OK, NULL);
+    assert_int_equal(plan->out[0].messages, 1023);
+    assert_int_equal(plan->rounds, 1);
+    tsr_plan_destroy(plan);
+}
+
+/** One element of 4 bytes to and from each of three peers: six messages on lines of their own, twice. */
+static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state)
+{
+    (void)state;
+    tsr_plan *plan = plan_for("4", "64x64", "S(0)", "S(1)", 767, TSR_ERROR_ARGUMENT, "max_workspace is 767");
+    assert_null(plan);
+    plan = plan_for("4", "64x64", "S(0)", "S(1)", 767, TSR_ERROR_ARGUMENT, "rank 0 needs at least 768 bytes");
+    assert_null(plan);
+    plan = plan_for("4", "64x64", "S(0)", "S(1)", 768, TSR_OK, NULL);
+    assert_int_equal(tsr_plan_workspace_bytes(plan), 768);
+    /* 16 elements fill a line: 16 rounds of the 256 that each peer gets. */
+    assert_int_equal(plan->rounds, 16);
+    tsr_plan_destroy(plan);
+    /* Nothing is moved, nothing is needed. */
+    plan = plan_for("4", "64x64", "S(0)", "S(0)", 1, TSR_OK, NULL);
+    assert_int_equal(tsr_plan_workspace_bytes(plan), 0);
+    tsr_plan_destroy(plan);
+}
+
+/** What a larger cap allows is never more rounds nor, within one number of rounds, another size. */
+static void a_larger_cap_never_takes_more_rounds(void **state)
+{
+    (void)state;
+    int64_t rounds = INT64_MAX;
+    for (size_t cap = 768; cap < 40000; cap += 61) {
+        tsr_plan *plan = plan_for("4", "64x64", "S(0)", "S(1)", cap, TSR_OK, NULL);
+        if (plan->rounds > rounds || tsr_plan_workspace_bytes(plan) > cap)
+            fail_msg("%lld rounds, %zu bytes: %s", (long long)plan->rounds, tsr_plan_workspace_bytes(plan), test_case_text());
+        rounds = plan->rounds;
+        tsr_plan_destroy(plan);
+    }
+    assert_int_equal(rounds, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_with_little_go_as_many_rounds_as_those_with_most),
+        cmocka_unit_test(without_a_cap_a_round_is_of_about_two_mebibytes),
+        cmocka_unit_test(without_a_cap_no_message_gets_small_for_the_sake_of_rounds),
+        cmocka_unit_test(a_cap_that_cannot_be_kept_is_refused_with_what_would_do),
+        cmocka_unit_test(a_larger_cap_never_takes_more_rounds),
+    };
+    test_watchdog(20);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
