@@ -7,14 +7,18 @@
 #include <string.h>
 #include <tessera/saved.h>
 
-/** A file that the command writes, ready before the first byte of any is written. */
+/** What the command writes: all of it is ready before the first byte of any is written. */
 typedef struct product {
-    const char *option, *path;
+    const char *option, *path; /**< NULL for standard output, and where a file is not asked for */
     char *data;
     size_t bytes;
 } product;
 
-static int save(const plan_answer *a, product *p)
+typedef struct products {
+    product plan, picture, answer;
+} products;
+
+static int make_plan(const plan_answer *a, product *p)
 {
     if (tsr_plan_save(a->plan, NULL, 0, &p->bytes) != TSR_OK)
         return complain_status(EXIT_REFUSED);
@@ -24,39 +28,71 @@ static int save(const plan_answer *a, product *p)
     return tsr_plan_save(a->plan, p->data, p->bytes, &p->bytes) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-static int make_products(const plan_answer *a, product *plan, product *picture)
+static int make_answer(const plan_answer *a, bool json, product *p)
 {
-    int status = plan->path != NULL ? save(a, plan) : EXIT_DONE;
-    if (status == EXIT_DONE && picture->path != NULL)
-        status = plan_draw(a, &picture->data, &picture->bytes);
-    if (status == EXIT_DONE && plan->path != NULL)
-        status = file_replace(plan->option, plan->path, plan->data, plan->bytes);
-    if (status == EXIT_DONE && picture->path != NULL)
-        status = file_replace(picture->option, picture->path, picture->data, picture->bytes);
-    free(plan->data);
-    free(picture->data);
+    FILE *const stream = open_memstream(&p->data, &p->bytes);
+    if (stream == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    const int status = json ? plan_write_json(a, stream) : plan_write_text(a, stream);
+    const bool failed = ferror(stream) != 0;
+    if ((fclose(stream) != 0 || failed) && status == EXIT_DONE)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
     return status;
 }
 
-static int check_products(const product *plan, const product *picture)
+static int make_products(const plan_answer *a, bool json, products *p)
 {
-    if (plan->path != NULL && picture->path != NULL && strcmp(plan->path, picture->path) == 0)
-        return complain(EXIT_REFUSED, "--save and --svg are both %s", plan->path);
-    const int status = plan->path != NULL ? file_check_output(plan->option, plan->path) : EXIT_DONE;
-    return status == EXIT_DONE && picture->path != NULL ? file_check_output(picture->option, picture->path) : status;
+    int status = make_answer(a, json, &p->answer);
+    if (status == EXIT_DONE && p->plan.path != NULL)
+        status = make_plan(a, &p->plan);
+    if (status == EXIT_DONE && p->picture.path != NULL)
+        status = plan_draw(a, &p->picture.data, &p->picture.bytes);
+    return status;
+}
+
+static int write_file(const product *p)
+{
+    return p->path != NULL ? file_replace(p->option, p->path, p->data, p->bytes) : EXIT_DONE;
+}
+
+/** Standard output comes last, so that a failure leaves it empty. */
+static int write_products(const products *p)
+{
+    int status = write_file(&p->plan);
+    if (status == EXIT_DONE)
+        status = write_file(&p->picture);
+    if (status == EXIT_DONE)
+        fwrite(p->answer.data, 1, p->answer.bytes, stdout);
+    return status;
+}
+
+static int check_file(const product *p)
+{
+    return p->path != NULL ? file_check_output(p->option, p->path) : EXIT_DONE;
+}
+
+static int check_products(const products *p)
+{
+    if (p->plan.path != NULL && p->picture.path != NULL && strcmp(p->plan.path, p->picture.path) == 0)
+        return complain(EXIT_REFUSED, "--save and --svg are both %s", p->plan.path);
+    const int status = check_file(&p->plan);
+    return status == EXIT_DONE ? check_file(&p->picture) : status;
 }
 
 static int answer(const tool_arguments *given, const plan_request *request)
 {
-    product plan = {"--save", given->value[OPT_SAVE], NULL, 0}, picture = {"--svg", given->value[OPT_SVG], NULL, 0};
+    products p = {.plan = {"--save", given->value[OPT_SAVE]}, .picture = {"--svg", given->value[OPT_SVG]}};
     plan_answer a = {0};
-    int status = check_products(&plan, &picture);
+    int status = check_products(&p);
     if (status == EXIT_DONE)
         status = plan_answer_make(request, &a);
     if (status == EXIT_DONE)
-        status = make_products(&a, &plan, &picture);
+        status = make_products(&a, given->value[OPT_JSON] != NULL, &p);
     if (status == EXIT_DONE)
-        status = given->value[OPT_JSON] != NULL ? plan_print_json(&a) : plan_print_text(&a);
+        status = write_products(&p);
+    free(p.plan.data);
+    free(p.picture.data);
+    free(p.answer.data);
     plan_answer_finish(&a);
     return status;
 }

@@ -17,11 +17,11 @@ typedef struct plan_answer {
 int plan_answer_make(const plan_request *request, plan_answer *out);
 void plan_answer_finish(plan_answer *a);
 
-/** Prints it on standard output. */
-int plan_print_json(const plan_answer *a);
-int plan_print_text(const plan_answer *a);
+/** Write it to a stream, whose own failures are for the caller to find. */
+int plan_write_json(const plan_answer *a, FILE *stream);
+int plan_write_text(const plan_answer *a, FILE *stream);
 
-/** An SVG picture as text, which the caller frees. */
+/** An SVG picture as text, which the caller frees; NULL on failure. */
 int plan_draw(const plan_answer *a, char **text, size_t *bytes);
 
 /** A step in words; on the heap, NULL if there is no memory. */

@@ -145,8 +145,10 @@ static tsr_status draw_page(const plan_answer *a, const char *title, char **text
     svg_end(&s, WIDTH, y, title, text, bytes);
     if (status == TSR_OK && *text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the picture");
-    if (status != TSR_OK)
+    if (status != TSR_OK) {
         free(*text);
+        *text = NULL;
+    }
     return status;
 }
 

@@ -122,13 +122,13 @@ static json_t *figures_to_json(const plan_answer *a)
                      sum_to_json(f->gather_and_slice));
 }
 
-int plan_print_json(const plan_answer *a)
+int plan_write_json(const plan_answer *a, FILE *stream)
 {
-    json_t *const json = question_to_json(a->request), *const figures = figures_to_json(a);
-    const bool whole = json != NULL && figures != NULL && json_object_update(json, figures) == 0 && add_extras(a, json);
+    json_t *json = question_to_json(a->request), *const figures = figures_to_json(a);
+    if (json == NULL || figures == NULL || json_object_update(json, figures) != 0 || !add_extras(a, json)) {
+        json_decref(json);
+        json = NULL;
+    }
     json_decref(figures);
-    if (whole)
-        return print_json(json);
-    json_decref(json);
-    return print_json(NULL);
+    return write_json(json, stream);
 }

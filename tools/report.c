@@ -125,12 +125,17 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
+int write_json(json_t *json, FILE *stream)
+{
+    const bool written = json != NULL && json_dumpf(json, stream, JSON_REAL_PRECISION(9)) == 0;
+    json_decref(json);
+    if (!written)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    putc('\n', stream);
+    return EXIT_DONE;
+}
+
 int print_json(json_t *json)
 {
-    if (json == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the answer");
-    json_dumpf(json, stdout, JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(json);
-    return EXIT_DONE;
+    return write_json(json, stdout);
 }

@@ -26,7 +26,10 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES]);
 char *layout_text(const tsr_layout *layout);
 char *mesh_text(const tsr_mesh *mesh);
 
-/** Prints `json` in one line and gives it back; NULL is complained about. */
+/** Writes `json` in one line and gives it back; NULL is complained about. */
+int write_json(json_t *json, FILE *stream);
+
+/** write_json() to standard output. */
 int print_json(json_t *json);
 
 #endif
