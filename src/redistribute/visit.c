@@ -35,18 +35,15 @@ static int by_begin(const void *a, const void *b, const void *unused)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Sorted, equal ones once, touching ones as one. Those given are equal or disjoint. */
-static size_t merge(tsr_interval *at, size_t count)
+/* Sorted, each once. They are maximal: where what two ranks share goes on in the tensor it goes on in both shards, and is one segment. */
+static size_t list_once(tsr_interval *at, size_t count)
 {
-    size_t merged = 0;
+    size_t listed = 0;
     tsr_sort(at, count, sizeof *at, by_begin, NULL);
-    for (size_t i = 0; i < count; i++) {
-        if (merged > 0 && at[i].begin <= at[merged - 1].end)
-            at[merged - 1].end = at[i].end;
-        else
-            at[merged++] = at[i];
-    }
-    return merged;
+    for (size_t i = 0; i < count; i++)
+        if (listed == 0 || at[i].begin != at[listed - 1].begin)
+            at[listed++] = at[i];
+    return listed;
 }
 
 /* The global intervals of the flow's boxes along each dim, whose product the boxes are. */
@@ -67,7 +64,7 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
             const int64_t begin = tsr_layout_position(s.layout, dim, s.coordinate, box[s.place * ndim + dim]).begin;
             at[i] = (tsr_interval){begin, begin + box[dim]};
         }
-        counts[dim] = merge(at, flow->box_count);
+        counts[dim] = list_once(at, flow->box_count);
     }
     return TSR_OK;
 }
