@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include <tessera/sys/status.h>
@@ -15,21 +16,31 @@ static tsr_status run(const tsr_cached_plan *entry, const tsr_tensor *src, const
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
-static tsr_status check_pair(const char *call, const tsr_dtensor *x, const tsr_dtensor *y)
+/* Passes a status on; the sentence names the call. */
+static tsr_status name_call(const char *call, tsr_status status)
+{
+    char sentence[1024];
+    if (status == TSR_OK)
+        return TSR_OK;
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    return tsr_status_set(status, "%s: %s", call, sentence);
+}
+
+static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
 {
     if (!x || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !x ? "x" : "y");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL", !x ? "x" : "y");
     const tsr_layout *a = x->layout, *b = y->layout;
     char from[512], to[512];
     if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof a->shape) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is %s, y is %s: both must have the same global shape and dtype", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!tsr_mesh_equal(a->mesh, b->mesh) || tsr_mesh_comm(a->mesh) != tsr_mesh_comm(b->mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on device %s, y on %s: both must be on one", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one",
                               tsr_device_print(x->local.device, here), tsr_device_print(y->local.device, there));
     }
     return TSR_OK;
@@ -37,7 +48,7 @@ static tsr_status check_pair(const char *call, const tsr_dtensor *x, const tsr_d
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
-    TSR_TRY(check_pair("tsr_redistribute_into", x, y));
+    TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, &entry));
     return run(entry, &x->local, &y->local, stream, TSR_OK);
@@ -63,11 +74,10 @@ static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
     char here[512], there[512];
     if (!tsr_mesh_equal(a, b) || tsr_mesh_comm(a) != tsr_mesh_comm(b))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_redistribute_batch: x is %s, that of tensor 0 is %s: all must be on one mesh (tsr_plan_create_batch() "
-                              "takes several)",
+                              "x is %s, that of tensor 0 is %s: all must be on one mesh (tsr_plan_create_batch() takes several)",
                               tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there));
     if (!tsr_device_same(x->local.device, first->local.device))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: x is on device %s, that of tensor 0 on %s: all must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one",
                               tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
     return TSR_OK;
 }
@@ -80,11 +90,11 @@ static tsr_status check_batch(const batch *b)
                               : !b->x       ? "x is NULL"
                                             : "y is NULL");
     for (size_t i = 0; i < b->count; i++) {
-        tsr_status status = check_pair("tsr_redistribute_batch", b->x[i], b->y[i]);
+        tsr_status status = check_pair(b->x[i], b->y[i]);
         if (status == TSR_OK)
             status = check_like(b->x[i], b->x[0]);
         if (status != TSR_OK)
-            return tsr_name_tensor(i, b->count, status);
+            return name_call("tsr_redistribute_batch", tsr_name_tensor(i, b->count, status));
     }
     return TSR_OK;
 }
