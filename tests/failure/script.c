@@ -97,16 +97,60 @@ static tsr_status prepare(actor *a, int odd)
     return status;
 }
 
+/** All of the tensor goes to rank 0. */
+static tsr_tensor moved(actor *a)
+{
+    const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};
+    return tsr_tensor_contiguous(a->moved, TSR_F32, 2, moved_shape);
+}
+
 static tsr_status execute(actor *a, int odd)
 {
     if (odd)
         return tsr_redistribute_into(a->x, a->y, NULL);
-    const tsr_tensor src = tsr_dtensor_to_local(a->x);
-    const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};
-    const tsr_tensor dst = tsr_tensor_contiguous(a->moved, TSR_F32, 2, moved_shape);
+    const tsr_tensor src = tsr_dtensor_to_local(a->x), dst = moved(a);
     const size_t bytes = tsr_plan_workspace_bytes(a->plan);
     a->workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
     return tsr_plan_execute(a->plan, a->comm, &src, &dst, a->workspace, bytes, NULL);
+}
+
+static tsr_status start(actor *a, int odd)
+{
+    if (odd)
+        return tsr_redistribute_into(a->x, a->y, NULL);
+    const tsr_tensor src = tsr_dtensor_to_local(a->x), dst = moved(a);
+    return tsr_plan_start(a->plan, a->comm, &src, &dst, a->workspace, tsr_plan_workspace_bytes(a->plan), NULL);
+}
+
+static tsr_status finish(actor *a, int odd)
+{
+    (void)odd;
+    return tsr_plan_finish(a->plan, a->comm);
+}
+
+/** Where ranks read each other's memory nobody knows in start what others bring, so that both halves are one step. */
+static tsr_status start_and_finish(actor *a, int odd)
+{
+    tsr_plan *plan = NULL;
+    TSR_TRY(tsr_plan_create(a->rows, a->columns, NULL, &plan));
+    tsr_status status = tsr_plan_prepare(plan, a->comm);
+    const tsr_tensor src = tsr_dtensor_to_local(a->x), dst = moved(a);
+    const size_t bytes = tsr_plan_workspace_bytes(plan);
+    void *workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    if (status == TSR_OK)
+        status = odd ? tsr_redistribute_into(a->x, a->y, NULL) : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
+    if (status == TSR_OK && !odd)
+        status = tsr_plan_finish(plan, a->comm);
+    free(workspace);
+    tsr_plan_destroy(plan);
+    return status;
+}
+
+static tsr_status redistribute_together(actor *a, int odd)
+{
+    const tsr_dtensor *x[] = {a->x, a->x};
+    tsr_dtensor *y[] = {odd ? a->z : a->y, odd ? a->y : a->z};
+    return tsr_redistribute_batch(2, x, y, NULL);
 }
 
 static tsr_status distribute_from_one(actor *a, int odd)
@@ -157,20 +201,24 @@ static tsr_status reduce(actor *a, int odd)
 }
 
 const step script[] = {
-    {"tsr_mesh_create", make_mesh, 0, 0},
-    {"tsr_layout_parse", make_layouts, 0, 0},
-    {"tsr_distribute_tensor", distribute, 0, 0},
-    {"tsr_redistribute", redistribute, 1, 1},
-    {"tsr_redistribute_into", redistribute_again, 1, 1},
-    {"tsr_full_tensor", gather, 1, 1},
-    {"tsr_plan_create", make_plan, 0, 0},
-    {"tsr_plan_prepare", prepare, 1, 1},
-    {"tsr_plan_execute", execute, 1, 1},
-    {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1},
-    {"tsr_dtensor_from_local", from_local, 1, 1},
-    {"tsr_redistribute_backward", go_backward, 1, 1},
-    {"tsr_comm_split", split, 1, 1},
-    {"tsr_comm_all_reduce", reduce, 1, 1},
+    {"tsr_mesh_create", make_mesh, 0, 0, 1},
+    {"tsr_layout_parse", make_layouts, 0, 0, 1},
+    {"tsr_distribute_tensor", distribute, 0, 0, 1},
+    {"tsr_redistribute", redistribute, 1, 1, 1},
+    {"tsr_redistribute_into", redistribute_again, 1, 1, 1},
+    {"tsr_full_tensor", gather, 1, 1, 1},
+    {"tsr_plan_create", make_plan, 0, 0, 1},
+    {"tsr_plan_prepare", prepare, 1, 1, 1},
+    {"tsr_plan_execute", execute, 1, 1, 1},
+    {"tsr_plan_start", start, 1, 1, 1},
+    {"tsr_plan_finish", finish, 1, 0, 0},
+    {"tsr_plan_start and tsr_plan_finish", start_and_finish, 0, 1, 1},
+    {"tsr_redistribute_batch", redistribute_together, 1, 1, 1},
+    {"tsr_distribute_tensor from one rank", distribute_from_one, 1, 1, 1},
+    {"tsr_dtensor_from_local", from_local, 1, 1, 1},
+    {"tsr_redistribute_backward", go_backward, 1, 1, 1},
+    {"tsr_comm_split", split, 1, 1, 1},
+    {"tsr_comm_all_reduce", reduce, 1, 1, 1},
 };
 
 const int script_length = (int)(sizeof(script) / sizeof(script[0]));

@@ -25,6 +25,7 @@ typedef struct step {
     script_step *run;
     int collective;
     int can_be_odd;
+    int can_be_left; /**< a rank may leave before it: nothing of its memory is in flight */
 } step;
 
 extern const step script[];

@@ -207,6 +207,8 @@ static void a_rank_that_leaves_is_named_to_all_others(void **state)
     (void)state;
     for (int victim = 0; victim < RANKS; victim++) {
         for (int at = 0; at < script_length; at++) {
+            if (!script[at].can_be_left)
+                continue;
             trial t = {.kind = DEPARTURE, .victim = victim, .at = at};
             test_case("rank %d returns before %s", victim, script[at].name);
             (void)run_trial(&t);
