@@ -53,33 +53,36 @@ static json_t *steps_to_json(const plan_answer *a)
     return array;
 }
 
+/** Where transfers go one by one: a rank of a large mesh may have millions. */
 typedef struct transfer_list {
-    json_t *array;
+    FILE *stream;
     const char *peer; /**< "from", "to" */
+    const char *joint;
 } transfer_list;
 
-static tsr_status add_transfer(const tsr_plan_transfer *t, void *user)
+static tsr_status write_transfer(const tsr_plan_transfer *t, void *user)
 {
     transfer_list *const list = user;
-    json_t *box = json_array();
-    for (int d = 0; d < t->ndim; d++) {
-        const int64_t ends[2] = {t->begin[d], t->end[d]};
-        box = append(box, sizes_to_json(ends, 2));
-    }
-    list->array = append(list->array, json_pack("{sI sI so sI}", "step", (json_int_t)t->step, list->peer, (json_int_t)t->peer, "box", box,
-                                                "bytes", (json_int_t)t->bytes));
-    return list->array != NULL ? TSR_OK : TSR_ERROR_MEMORY;
+    fprintf(list->stream, "%s{\"step\": %zu, \"%s\": %lld, \"box\": [", list->joint, t->step, list->peer, (long long)t->peer);
+    for (int d = 0; d < t->ndim; d++)
+        fprintf(list->stream, "%s[%lld, %lld]", d > 0 ? ", " : "", (long long)t->begin[d], (long long)t->end[d]);
+    fprintf(list->stream, "], \"bytes\": %lld}", (long long)t->bytes);
+    list->joint = ", ";
+    return TSR_OK;
 }
 
-typedef tsr_status visit(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
-
-static json_t *transfers_to_json(const tsr_plan *plan, visit *visit_all, const char *peer)
+/** The last fields of an object: all that --rank receives and sends. */
+static int write_transfers(const tsr_plan *plan, FILE *stream)
 {
-    transfer_list list = {json_array(), peer};
-    if (visit_all(plan, add_transfer, &list) == TSR_OK)
-        return list.array;
-    json_decref(list.array);
-    return NULL;
+    transfer_list receives = {stream, "from", ""}, sends = {stream, "to", ""};
+    fprintf(stream, ", \"receives\": [");
+    if (tsr_plan_visit_receives(plan, write_transfer, &receives) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    fprintf(stream, "], \"sends\": [");
+    if (tsr_plan_visit_sends(plan, write_transfer, &sends) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    fprintf(stream, "]}\n");
+    return EXIT_DONE;
 }
 
 static json_t *relabel_to_json(const plan_request *r)
@@ -97,11 +100,9 @@ static bool add_extras(const plan_answer *a, json_t *json)
     const plan_request *const r = a->request;
     if (r->relabelled && json_object_set_new(json, "relabel", relabel_to_json(r)) != 0)
         return false;
-    if (!a->one_rank)
-        return json_object_set_new(json, "busiest_rank", number_or_null(a->figures.busiest_rank)) == 0;
-    return json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0 &&
-           json_object_set_new(json, "receives", transfers_to_json(a->plan, tsr_plan_visit_receives, "from")) == 0 &&
-           json_object_set_new(json, "sends", transfers_to_json(a->plan, tsr_plan_visit_sends, "to")) == 0;
+    if (a->one_rank)
+        return json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0;
+    return json_object_set_new(json, "busiest_rank", number_or_null(a->figures.busiest_rank)) == 0;
 }
 
 static json_t *question_to_json(const plan_request *r)
@@ -122,7 +123,8 @@ static json_t *figures_to_json(const plan_answer *a)
                      sum_to_json(f->gather_and_slice));
 }
 
-int plan_write_json(const plan_answer *a, FILE *stream)
+/** The whole object but for the transfers; NULL if there is no memory. */
+static json_t *answer_to_json(const plan_answer *a)
 {
     json_t *json = question_to_json(a->request), *const figures = figures_to_json(a);
     if (json == NULL || figures == NULL || json_object_update(json, figures) != 0 || !add_extras(a, json)) {
@@ -130,5 +132,14 @@ int plan_write_json(const plan_answer *a, FILE *stream)
         json = NULL;
     }
     json_decref(figures);
-    return write_json(json, stream);
+    return json;
+}
+
+int plan_write_json(const plan_answer *a, FILE *stream)
+{
+    json_t *const json = answer_to_json(a);
+    if (!a->one_rank)
+        return write_json(json, stream);
+    const int status = write_open_json(json, stream);
+    return status == EXIT_DONE ? write_transfers(a->plan, stream) : status;
 }

@@ -125,14 +125,23 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
+int write_open_json(json_t *json, FILE *stream)
+{
+    char *const text = json != NULL ? json_dumps(json, JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(json);
+    if (text == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    fwrite(text, 1, strlen(text) - 1, stream);
+    free(text);
+    return EXIT_DONE;
+}
+
 int write_json(json_t *json, FILE *stream)
 {
-    const bool written = json != NULL && json_dumpf(json, stream, JSON_REAL_PRECISION(9)) == 0;
-    json_decref(json);
-    if (!written)
-        return complain(EXIT_REFUSED, "there is no memory for the answer");
-    putc('\n', stream);
-    return EXIT_DONE;
+    const int status = write_open_json(json, stream);
+    if (status == EXIT_DONE)
+        fputs("}\n", stream);
+    return status;
 }
 
 int print_json(json_t *json)

@@ -29,6 +29,9 @@ char *mesh_text(const tsr_mesh *mesh);
 /** Writes `json` in one line and gives it back; NULL is complained about. */
 int write_json(json_t *json, FILE *stream);
 
+/** The same without the object's last brace and the end of the line, for fields that are written one by one. */
+int write_open_json(json_t *json, FILE *stream);
+
 /** write_json() to standard output. */
 int print_json(json_t *json);
 

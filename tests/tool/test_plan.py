@@ -175,13 +175,21 @@ def of_a_million():
     return harness.different("receives", found["receives"], [{"step": 0, "from": 64 * 128 + 77, "box": box, "bytes": bytes_}])
 
 
+def of_many_peers():
+    """A rank that has thousands lists them all."""
+    found = tool.json("plan", "--mesh", "4096", "--shape", "8192x3", "--from", "S(0)", "--to", "R", "--rank", "1000")
+    others = [rank for rank in range(4096) if rank != 1000]
+    return (harness.different("receives", [(r["from"], r["box"]) for r in found["receives"]], [(r, [[2 * r, 2 * r + 2], [0, 3]]) for r in others]) +
+            harness.different("sends", [(r["to"], r["box"]) for r in found["sends"]], [(r, [[2000, 2002], [0, 3]]) for r in others]))
+
+
 def sanitized():
     return b"__asan_init" in pathlib.Path(tool.path).read_bytes() or b"__tsan_init" in pathlib.Path(tool.path).read_bytes()
 
 
-def seconds(options, wanted, text="inside=1,100 between=10,10", **environment):
+def seconds(options, wanted):
     profile = tool.folder / "links.cost"
-    profile.write_text(text)
+    profile.write_text("inside=1,100 between=10,10")
     found = tool.json("plan", "--mesh", "4", "--shape", "8x8", "--dtype", "i8", "--from", "S(0)", "--to", "S(1)", "--profile", profile, *options)
     return harness.different("seconds", round(found["seconds"], 6), wanted)
 
@@ -237,7 +245,9 @@ def failed_write(option):
     wrong = harness.different("exit status", done.returncode, 1) + harness.different("standard output", done.stdout, "")
     wrong += harness.different("sentence", done.stderr.startswith(f"tessera: {option} {path} cannot be written: "), True)
     wrong += harness.different("file", path.read_text(), "old")
-    return wrong + harness.different("left", sorted(p.name for p in tool.folder.glob("kept*")), [path.name]) + [path.unlink()][1:]
+    wrong += harness.different("left", sorted(p.name for p in tool.folder.glob("kept*")), [path.name])
+    path.unlink()
+    return wrong
 
 
 PAGE = """\
@@ -350,6 +360,7 @@ for row in BOUNDS:
     tool.case(f"{row[0]} {row[1]}: {row[2]} -> {row[3]} receives at most {row[4]} elements", most, *row)
 tool.case("the question is told as the library prints it", question)
 tool.case("one rank of a million plans alone", of_a_million)
+tool.case("one rank of thousands that it talks to", of_many_peers)
 tool.case("seconds by a profile's file", seconds, [], 1.12)
 tool.case("seconds where nodes are told apart", seconds, ["--ranks-per-node", 2], 11.6)
 tool.case("seconds by the environment's profile", seconds_from_environment)
