@@ -14,19 +14,24 @@
 
 enum { RANKS = 4, ODD = 1 };
 
-/** A device that works on the host's memory, and fails in the threads that want it to. */
-static _Thread_local int fails_copies, fails_reductions;
+/** A device that works on the host's memory, and fails in the threads that want it to: always, or at a call counted down to 0. */
+static _Thread_local int fails_copies, fails_reductions, calls_left;
+
+static int is_the_one(void)
+{
+    return calls_left > 0 && --calls_left == 0;
+}
 
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream)
 {
-    if (fails_copies)
+    if (fails_copies || is_the_one())
         return tsr_status_set(TSR_ERROR_DEVICE, "the device broke a copy");
     return tsr_device_driver_table(NULL, &self)->copy_boxes(self, index, boxes, count, stream);
 }
 
 static tsr_status reduce(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
 {
-    if (fails_reductions)
+    if (fails_reductions || is_the_one())
         return tsr_status_set(TSR_ERROR_DEVICE, "the device broke a reduction");
     return tsr_device_driver_table(NULL, &self)->reduce(self, index, what, stream);
 }
@@ -94,6 +99,105 @@ static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(voi
     run_ranks(RANKS, break_devices, NULL);
     test_case("a device fails, messages");
     run_ranks(RANKS, break_devices, "messages");
+}
+
+/** A move in many rounds, in two phases, between strided tensors, so that all is packed and unpacked. */
+typedef struct rounds {
+    tsr_device_driver *driver;
+    tsr_comm *comm;
+    tsr_plan *plan;
+    tsr_tensor src, dst;
+    double in[12 * 16], out[12 * 16];
+    void *workspace;
+    size_t bytes;
+} rounds;
+
+enum { ROUNDS_CAP = 256 };
+
+static tsr_status rounds_make(rounds *r, tsr_comm *comm, tsr_device_driver *driver)
+{
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    int64_t local[2];
+    options.mode = TSR_MODE_MESSAGE;
+    options.max_workspace = ROUNDS_CAP;
+    *r = (rounds){.driver = driver, .comm = comm};
+    TSR_TRY(layout_over(comm, "2x2", "12x16", "P,S(0)", TSR_F64, &src));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(src), "S(1),R", 2, tsr_layout_shape(src), TSR_F64, &dst));
+    TSR_TRY(tsr_plan_create(src, dst, &options, &r->plan));
+    TSR_TRY(tsr_plan_prepare(r->plan, comm));
+    TSR_TRY(tsr_layout_local(src, NULL, local, NULL));
+    r->src = tsr_tensor_contiguous(r->in, TSR_F64, 2, local);
+    r->src.strides[0] = 1;
+    r->src.strides[1] = local[0];
+    TSR_TRY(tsr_layout_local(dst, NULL, local, NULL));
+    r->dst = tsr_tensor_contiguous(r->out, TSR_F64, 2, local);
+    r->dst.strides[0] = 1;
+    r->dst.strides[1] = local[0];
+    r->src.device = r->dst.device = (tsr_device){driver, 0};
+    for (int i = 0; i < 12 * 16; i++)
+        r->in[i] = 1.0;
+    r->bytes = tsr_plan_workspace_bytes(r->plan);
+    CHECK(r->bytes > 0 && r->bytes <= ROUNDS_CAP);
+    r->workspace = aligned_alloc(64, (r->bytes + 63) / 64 * 64);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return TSR_OK;
+}
+
+static tsr_status rounds_execute(rounds *r)
+{
+    return tsr_plan_execute(r->plan, r->comm, &r->src, &r->dst, r->workspace, r->bytes, NULL);
+}
+
+static tsr_status rounds_check(const rounds *r)
+{
+    for (int64_t i = 0; i < r->dst.shape[0] * r->dst.shape[1]; i++)
+        CHECK(r->out[i] == 2.0);
+    return TSR_OK;
+}
+
+/** Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes. */
+static tsr_status break_rounds(tsr_comm *comm, void *arg)
+{
+    tsr_comm *messages = NULL;
+    tsr_device_driver *driver = NULL;
+    const int rank = tsr_comm_rank(comm);
+    rounds r;
+    int left = 0, failures = 0;
+    if (arg)
+        TSR_TRY(message_engine_create(comm, NULL, &messages));
+    TSR_TRY(make_driver(&driver));
+    TSR_TRY(rounds_make(&r, arg ? messages : comm, driver));
+    for (int call = 1; left == 0; call++) {
+        calls_left = rank == ODD ? call : 0;
+        tsr_status status = rounds_execute(&r);
+        left = calls_left;
+        calls_left = 0;
+        TSR_TRY(tsr_comm_broadcast(comm, &left, 1, TSR_I32, ODD, tsr_device_host(), NULL));
+        if (left == 0) {
+            TSR_TRY(check_named(rank, status, TSR_ERROR_DEVICE));
+            failures++;
+            status = rounds_execute(&r);
+        }
+        TSR_TRY(status);
+        TSR_TRY(rounds_check(&r));
+    }
+    CHECK(failures > 20);
+    tsr_plan_destroy(r.plan);
+    free(r.workspace);
+    tsr_comm_destroy(messages);
+    tsr_device_driver_destroy(driver);
+    return TSR_OK;
+}
+
+static void a_device_that_fails_in_any_round_is_named_after_the_last(void **state)
+{
+    (void)state;
+    test_case("a device fails in a round, rank threads");
+    run_ranks(RANKS, break_rounds, NULL);
+    test_case("a device fails in a round, messages");
+    run_ranks(RANKS, break_rounds, "messages");
 }
 
 static _Thread_local int fails_allocations;
@@ -264,6 +368,7 @@ int main(void)
     test_watchdog(20);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it),
+        cmocka_unit_test(a_device_that_fails_in_any_round_is_named_after_the_last),
         cmocka_unit_test(long_lists_take_no_memory_to_look_up),
         cmocka_unit_test(a_rank_without_room_for_a_plan_leaves_nobody_waiting),
         cmocka_unit_test(what_does_not_work_in_place_is_not_planned),
