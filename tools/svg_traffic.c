@@ -127,7 +127,7 @@ static double draw_flow(svg *s, scene *c, double x, double y, double width)
     place_nodes(&c->to, y + 16, height, c->scale);
     const double left = x + SIDE, right = x + width - SIDE - BAR;
     svg_text(s, left + BAR, y + 10, (svg_style){LABEL, "end", SIDE + BAR, 1}, "rank: bytes sent");
-    svg_text(s, right, y + 10, (svg_style){LABEL, "start", SIDE + BAR, 1}, "rank: bytes received");
+    svg_text(s, right, y + 10, (svg_style){LABEL, "start", SIDE + BAR + 20, 1}, "rank: bytes received");
     draw_bands(s, c, left + BAR, right);
     draw_nodes(s, c, &c->from, left, false);
     draw_nodes(s, c, &c->to, right, true);

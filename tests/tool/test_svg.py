@@ -129,6 +129,8 @@ def shows_all(*arguments):
     cells = sorted(t for t in picture.titles if t.startswith("from "))
     flows = [(a, b, n) for step in shown_steps(picture) for (a, b), n in step.items()]
     wrong += harness.different("cells", cells, sorted(f"from {a} to {b}: {n} bytes" for a, b, n in flows))
+    for head in ("rank: bytes sent", "rank: bytes received"):
+        wrong += harness.different(head, picture.texts.count(head), sum(1 for step in shown_steps(picture) if step))
     return wrong + every_rank_has_bars(picture, ranks)
 
 
