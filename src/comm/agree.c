@@ -1,5 +1,5 @@
 /*
- * Agreement over a message engine, through rank 0: every rank tells it 16 bytes, it tells every rank what came of them, and only where
+ * Agreement over a message engine, through rank 0: every rank tells it 24 bytes, it tells every rank what came of them, and only where
  * something did, words follow. Every rank makes the same exchanges, those without messages included.
  */
 #include "comm/object.h"
@@ -12,7 +12,8 @@ typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
 
 typedef struct verdict {
     int64_t outcome;
-    int64_t rank; /* that failed, or disagrees with rank 0 */
+    int64_t rank;   /* that failed, or disagrees with rank 0 */
+    int64_t unable; /* some rank is */
 } verdict;
 
 /* A message from every rank to rank 0: `mine` of each becomes all[r] there. */
@@ -42,13 +43,16 @@ static tsr_status from_root(tsr_comm *comm, void *data, size_t bytes)
 static verdict judge(const tsr_comm *comm)
 {
     const tsr_agreement *brought = comm->agreements;
+    int64_t unable = 0;
     for (int r = 0; r < comm->size; r++)
         if (brought[r].status != TSR_OK)
-            return (verdict){FAILED, r};
+            return (verdict){FAILED, r, 0};
     for (int r = 1; r < comm->size; r++)
         if (brought[r].fingerprint != brought[0].fingerprint)
-            return (verdict){DISAGREED, r};
-    return (verdict){AGREED, 0};
+            return (verdict){DISAGREED, r, 0};
+    for (int r = 0; r < comm->size; r++)
+        unable |= brought[r].unable;
+    return (verdict){AGREED, 0, unable};
 }
 
 /* The words of rank `from`, on rank 0. */
@@ -83,10 +87,11 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(0, words[0], odd, words[1]);
 }
 
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                             const void *arg)
 {
-    const tsr_agreement mine = {fingerprint, local};
-    verdict found = {AGREED, 0};
+    const tsr_agreement mine = {fingerprint, local, able && !*able};
+    verdict found = {AGREED, 0, 0};
     TSR_TRY(tsr_comm_check_idle(comm));
     TSR_TRY(to_root(comm, &mine, comm->agreements, sizeof mine));
     if (comm->rank == 0)
@@ -94,6 +99,8 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
     TSR_TRY(from_root(comm, &found, sizeof found));
     switch (found.outcome) {
     case AGREED:
+        if (able)
+            *able = !found.unable;
         return TSR_OK;
     case FAILED:
         return explain_failure(comm, (int)found.rank, local);

@@ -259,7 +259,7 @@ bool tsr_comm_is_direct(const tsr_comm *comm)
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
     if (!tsr_comm_is_direct(comm))
-        return tsr_message_agree(comm, fingerprint, local, describe, arg);
+        return tsr_message_agree(comm, fingerprint, local, NULL, describe, arg);
     const tsr_call call = {.fingerprint = fingerprint, .status = local};
     TSR_TRY(tsr_call_begin(comm, &call, describe, arg));
     return tsr_call_end(comm, TSR_OK);

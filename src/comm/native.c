@@ -4,6 +4,8 @@
 
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind)
 {
+    if (tsr_comm_is_direct(comm))
+        return false;
     switch (kind) {
     case TSR_NATIVE_ALL_GATHER:
         return comm->table.all_gather;
@@ -16,6 +18,12 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind)
     default:
         return false;
     }
+}
+
+tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                            const void *arg)
+{
+    return tsr_message_agree(comm, fingerprint, local, able, describe, arg);
 }
 
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)

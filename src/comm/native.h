@@ -2,8 +2,7 @@
 #ifndef TSR_COMM_NATIVE_H
 #define TSR_COMM_NATIVE_H
 
-#include <stdbool.h>
-#include <tessera/sys/comm.h>
+#include "comm/call.h"
 
 typedef enum tsr_native {
     TSR_NATIVE_NONE,
@@ -26,8 +25,13 @@ typedef struct tsr_native_call {
     tsr_stream stream;
 } tsr_native_call;
 
-/** True if the engine has this collective of its own. The same on all ranks, and in all groups of the communicator. */
+/** True if this is a message engine that has the collective of its own. The same on all ranks, and in all groups of the communicator. */
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind);
+
+/** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
+ * all are, on success. */
+tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                            const void *arg);
 
 /** Collective. TSR_ERROR_STATE: an exchange is in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);

@@ -49,6 +49,7 @@ typedef struct tsr_exchange {
 typedef struct tsr_agreement {
     uint64_t fingerprint;
     int64_t status;
+    int64_t unable; /**< see tsr_native_agree() */
 } tsr_agreement;
 
 /** A record of tsr_group_prepare(), one a rank. */
@@ -116,7 +117,8 @@ tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char
 /** "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
-/** tsr_comm_agree() of a message engine. */
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
+/** tsr_comm_agree() and tsr_native_agree() of a message engine; `able` NULL: that is not asked. */
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                             const void *arg);
 
 #endif

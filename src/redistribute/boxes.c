@@ -116,18 +116,23 @@ tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel
     return pass(e, parcel, range, packed, (passage){place, false, false});
 }
 
+bool tsr_box_is_dense(const tsr_item *item, size_t box, const int64_t *strides)
+{
+    const int64_t *shape = tsr_item_box(item, box);
+    int64_t expected = 1;
+    for (int dim = item->src->ndim - 1; dim >= 0; dim--) {
+        if (shape[dim] > 1 && strides[dim] != expected)
+            return false;
+        expected *= shape[dim];
+    }
+    return true;
+}
+
 void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source)
 {
     const tsr_item *item = &e->plan->items[parcel->item];
-    if (parcel->box_count != 1)
+    if (parcel->box_count != 1 || !tsr_box_is_dense(item, parcel->first_box, place.strides))
         return NULL;
-    const int64_t *shape = tsr_item_box(item, parcel->first_box);
-    int64_t expected = 1;
-    for (int dim = item->src->ndim - 1; dim >= 0; dim--) {
-        if (shape[dim] > 1 && place.strides[dim] != expected)
-            return NULL;
-        expected *= shape[dim];
-    }
     return place.base + tsr_execution_offset(item, parcel->first_box, place.strides, at_source) +
            range.begin * (int64_t)item->src->element_bytes;
 }

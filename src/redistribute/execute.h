@@ -52,6 +52,9 @@ tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel
 /** The bytes of a range of a single box that lies without gaps, else NULL: then there is no need to pack. */
 void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);
 
+/** True if a box lies without gaps under these strides. */
+bool tsr_box_is_dense(const tsr_item *item, size_t box, const int64_t *strides);
+
 /** Where a fragment lies in a place; `strides` become the place's. */
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides);
 

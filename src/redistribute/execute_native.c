@@ -8,56 +8,26 @@
 #include "redistribute/execute.h"
 #include "redistribute/native_move.h"
 
-/* What this rank gives to the collective, or gets from it. */
-typedef struct pieces {
-    const tsr_transfer *at;
-    size_t count;
-    bool at_source;
-    tsr_place place;
-} pieces;
-
-static const tsr_native_move *move_of(const tsr_execution *e)
+static const tsr_item *item_of(const tsr_execution *e)
 {
-    return &e->plan->items[0].native;
+    return &e->plan->items[0];
 }
 
-static size_t element_of(const tsr_execution *e)
+static tsr_place place_of(const tsr_execution *e, bool given)
 {
-    return e->plan->items[0].src->element_bytes;
+    const tsr_tensor *t = given ? &e->bound[0].src : &e->bound[0].dst;
+    return (tsr_place){t->data, t->strides};
 }
 
-static int64_t count_of(const tsr_native_move *move)
+static int64_t count_of(const tsr_execution *e)
 {
-    return move->pieces.count > 0 ? move->pieces.at[0].elements : 0;
+    const tsr_transfers *pieces = &item_of(e)->native.pieces;
+    return pieces->count > 0 ? pieces->at[0].elements : 0;
 }
 
 static size_t piece_bytes(const tsr_execution *e)
 {
-    return (size_t)count_of(move_of(e)) * element_of(e);
-}
-
-/* All pieces, or this rank's own alone. */
-static pieces select(const tsr_execution *e, bool all, bool at_source)
-{
-    const tsr_transfers *list = &move_of(e)->pieces;
-    const tsr_tensor *t = at_source ? &e->bound[0].src : &e->bound[0].dst;
-    pieces p = {list->at, list->count, at_source, {t->data, t->strides}};
-    if (all || p.count == 0)
-        return p;
-    while (p.at->peer != e->plan->rank)
-        p.at++;
-    p.count = 1;
-    return p;
-}
-
-static pieces given(const tsr_execution *e)
-{
-    return select(e, move_of(e)->kind == TSR_NATIVE_REDUCE_SCATTER, true);
-}
-
-static pieces gotten(const tsr_execution *e)
-{
-    return select(e, move_of(e)->kind != TSR_NATIVE_REDUCE_SCATTER, false);
+    return (size_t)count_of(e) * item_of(e)->src->element_bytes;
 }
 
 static tsr_parcel parcel_of(const tsr_transfer *piece)
@@ -65,98 +35,100 @@ static tsr_parcel parcel_of(const tsr_transfer *piece)
     return (tsr_parcel){piece->peer, 0, piece->first_box, piece->box_count, piece->elements, TSR_NO_TERM};
 }
 
-static tsr_extent whole(const tsr_parcel *parcel)
+/* Where the pieces lie as the engine takes them, else NULL. */
+static char *find(const tsr_execution *e, bool given)
 {
-    return (tsr_extent){0, parcel->elements};
+    const tsr_pieces pieces = tsr_native_pieces(item_of(e), given);
+    const tsr_place place = place_of(e, given);
+    int64_t offset;
+    return tsr_pieces_lie(item_of(e), &pieces, place.strides, &offset) ? place.base + offset : NULL;
 }
 
-/* The first piece, if the others follow it without gaps; else NULL. */
-static char *lie(const tsr_execution *e, const pieces *p)
+static tsr_status pack(const tsr_execution *e, char *packed)
 {
-    char *first = NULL;
-    for (size_t i = 0; i < p->count; i++) {
-        const tsr_parcel parcel = parcel_of(&p->at[i]);
-        char *at = tsr_execution_contiguous(e, &parcel, whole(&parcel), p->place, p->at_source);
-        if (!at || (i > 0 && at != first + i * piece_bytes(e)))
-            return NULL;
-        first = i > 0 ? first : at;
-    }
-    return first;
-}
-
-static tsr_status pack(const tsr_execution *e, const pieces *p, char *packed)
-{
-    for (size_t i = 0; i < p->count; i++) {
-        const tsr_parcel parcel = parcel_of(&p->at[i]);
-        TSR_TRY(tsr_execution_pack(e, &parcel, whole(&parcel), packed + i * piece_bytes(e), p->place, p->at_source));
+    const tsr_pieces pieces = tsr_native_pieces(item_of(e), true);
+    for (size_t i = 0; i < pieces.count; i++) {
+        const tsr_parcel parcel = parcel_of(&pieces.at[i]);
+        const tsr_extent whole = {0, parcel.elements};
+        TSR_TRY(tsr_execution_pack(e, &parcel, whole, packed + i * piece_bytes(e), place_of(e, true), true));
     }
     return TSR_OK;
 }
 
-static tsr_status unpack(const tsr_execution *e, const pieces *p, char *packed)
+static tsr_status unpack(const tsr_execution *e, char *packed)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        const tsr_parcel parcel = parcel_of(&p->at[i]);
-        TSR_TRY(tsr_execution_unpack(e, &parcel, whole(&parcel), p->place, packed + i * piece_bytes(e)));
+    const tsr_pieces pieces = tsr_native_pieces(item_of(e), false);
+    for (size_t i = 0; i < pieces.count; i++) {
+        const tsr_parcel parcel = parcel_of(&pieces.at[i]);
+        const tsr_extent whole = {0, parcel.elements};
+        TSR_TRY(tsr_execution_unpack(e, &parcel, whole, place_of(e, false), packed + i * piece_bytes(e)));
     }
     return TSR_OK;
 }
 
-/* Where the collective puts what it brings: the destination itself, else the front of the workspace. */
-static char *landing(const tsr_execution *e, const pieces *p)
+/* Without a workspace for it, nothing may have to be packed but where it is received anyway. */
+static bool is_able(const tsr_execution *e)
 {
-    char *at = lie(e, p);
-    return at ? at : e->workspace;
+    const tsr_native_move *move = &item_of(e)->native;
+    return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
 }
 
-/* Where what this rank gives is packed. The calls that may be made in place are; what is scattered goes behind what is received. */
+/* Where what this rank gives is packed: what is scattered behind what is received, all else where the call may be made in place. */
 static char *staging(const tsr_execution *e, char *receive)
 {
-    const tsr_native_move *move = move_of(e);
-    if (move->kind == TSR_NATIVE_REDUCE_SCATTER)
+    switch (item_of(e)->native.kind) {
+    case TSR_NATIVE_REDUCE_SCATTER:
         return e->workspace + tsr_mail_line(piece_bytes(e));
-    return move->kind == TSR_NATIVE_ALL_GATHER ? receive + (size_t)tsr_comm_rank(e->native->comm) * piece_bytes(e) : receive;
+    case TSR_NATIVE_ALL_GATHER:
+        return receive + (size_t)tsr_comm_rank(e->native->comm) * piece_bytes(e);
+    default:
+        return receive;
+    }
 }
 
 static int root_of(const tsr_execution *e)
 {
-    return tsr_group_position(e->native, tsr_group_position(e->group, move_of(e)->root));
+    return tsr_group_position(e->native, tsr_group_position(e->group, item_of(e)->native.root));
 }
 
 /* Fills in the buffers. A broadcast has but one, which its root fills. */
 static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
 {
-    const pieces from = given(e), to = gotten(e);
-    char *receive = landing(e, &to);
-    call->receive = receive;
+    char *receive = find(e, false);
+    call->receive = receive = receive ? receive : e->workspace;
     if (call->kind == TSR_NATIVE_BROADCAST)
-        return call->root == tsr_comm_rank(e->native->comm) ? pack(e, &from, receive) : TSR_OK;
-    call->send = lie(e, &from);
+        return call->root == tsr_comm_rank(e->native->comm) ? pack(e, receive) : TSR_OK;
+    call->send = find(e, true);
     if (call->send)
         return TSR_OK;
     call->send = staging(e, receive);
-    return pack(e, &from, staging(e, receive));
+    return pack(e, staging(e, receive));
 }
 
-/* Ranks agree first that all could make ready, and that they go this way. */
+/* Ranks agree first that they go this way, that all could make ready, and that all are able: else the mail goes this time. */
 tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
 {
-    const tsr_native_move *move = move_of(e);
-    tsr_native_call call = {.kind = move->kind,
-                            .count = count_of(move),
-                            .dtype = e->plan->items[0].src->dtype,
-                            .op = move->op,
+    const tsr_item *item = item_of(e);
+    tsr_native_call call = {.kind = item->native.kind,
+                            .count = count_of(e),
+                            .dtype = item->src->dtype,
+                            .op = item->native.op,
                             .root = root_of(e),
                             .device = e->device,
                             .stream = e->stream};
-    if (local == TSR_OK)
+    bool able = local != TSR_OK || is_able(e);
+    if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);
-    TSR_TRY(tsr_comm_agree(e->group->comm, tsr_hash_word(e->plan->hash, (uint64_t)move->kind), local, tsr_plan_describe_call, e->plan));
+    const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)call.kind);
+    TSR_TRY(tsr_native_agree(e->group->comm, fingerprint, local, &able, tsr_plan_describe_call, e->plan));
+    if (!able) {
+        e->native = NULL;
+        return tsr_message_start(e, TSR_OK);
+    }
     return call.count > 0 ? tsr_comm_call_native(e->native->comm, &call) : TSR_OK;
 }
 
 tsr_status tsr_native_finish(tsr_execution *e)
 {
-    const pieces to = gotten(e);
-    return lie(e, &to) ? TSR_OK : unpack(e, &to, e->workspace);
+    return count_of(e) == 0 || find(e, false) ? TSR_OK : unpack(e, e->workspace);
 }

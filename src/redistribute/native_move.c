@@ -7,7 +7,7 @@
 #include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
-#include "redistribute/mail.h"
+#include "redistribute/execute.h"
 
 /* The two layouts of a move that cuts further, or takes cuts away: all of outer's cuts come first in inner. */
 typedef struct nest {
@@ -131,40 +131,6 @@ static bool may_reduce(const tsr_item *item, const tsr_plan *plan)
            (problem->divisor == 1 || problem->divisor == problem->terms);
 }
 
-/* The longest piece along `dim` that any rank has. */
-static int64_t longest(const tsr_layout *layout, int dim)
-{
-    int64_t length = layout->shape[dim];
-    for (int i = 0; i < layout->dims[dim].count; i++) {
-        const tsr_cut *cut = &layout->cuts[layout->dims[dim].mesh_dim[i]];
-        int64_t most = tsr_cut_size(cut, length, 0);
-        for (int64_t part = 1; cut->size_starts && part < cut->parts; part++)
-            most = tsr_max_i64(most, tsr_cut_size(cut, length, part));
-        length = most;
-    }
-    return length;
-}
-
-static size_t most_bytes(const tsr_layout *layout)
-{
-    size_t bytes = layout->element_bytes;
-    for (int dim = 0; dim < layout->ndim; dim++)
-        bytes *= (size_t)longest(layout, dim);
-    return bytes;
-}
-
-/* Room for what is received, and for what is scattered: see execute_native.c. */
-static size_t workspace_of(const tsr_native_move *move, size_t src_bytes, size_t dst_bytes)
-{
-    return tsr_mail_line(dst_bytes) + (move->kind == TSR_NATIVE_REDUCE_SCATTER ? tsr_mail_line(src_bytes) : 0);
-}
-
-static bool fits(const tsr_item *item, const tsr_plan *plan)
-{
-    const size_t cap = plan->options.max_workspace;
-    return cap == 0 || workspace_of(&item->native, most_bytes(item->src), most_bytes(item->dst)) <= cap;
-}
-
 static bool has_elements(const tsr_layout *layout)
 {
     for (int dim = 0; dim < layout->ndim; dim++)
@@ -187,7 +153,7 @@ static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *roo
             return false;
         move->kind = TSR_NATIVE_BROADCAST;
     }
-    return fits(item, plan);
+    return true;
 }
 
 static int by_peer(const void *a, const void *b, const void *unused)
@@ -236,12 +202,64 @@ static tsr_status add_shard(tsr_item *item)
     return add_piece(item, &region, item->rank);
 }
 
+tsr_pieces tsr_native_pieces(const tsr_item *item, bool given)
+{
+    const tsr_native_move *move = &item->native;
+    tsr_pieces p = {move->pieces.at, move->pieces.count, given};
+    const bool all = given ? move->kind == TSR_NATIVE_REDUCE_SCATTER : move->kind != TSR_NATIVE_REDUCE_SCATTER;
+    if (all || p.count == 0)
+        return p;
+    while (p.at->peer != item->rank)
+        p.at++;
+    p.count = 1;
+    return p;
+}
+
+bool tsr_pieces_lie(const tsr_item *item, const tsr_pieces *pieces, const int64_t *strides, int64_t *offset)
+{
+    *offset = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        const tsr_transfer *piece = &pieces->at[i];
+        if (piece->box_count != 1 || !tsr_box_is_dense(item, piece->first_box, strides))
+            return false;
+        const int64_t at = tsr_execution_offset(item, piece->first_box, strides, pieces->at_source);
+        if (i == 0)
+            *offset = at;
+        else if (at != *offset + (int64_t)i * piece->elements * (int64_t)item->src->element_bytes)
+            return false;
+    }
+    return true;
+}
+
+static bool lies_dense(const tsr_item *item, bool given)
+{
+    const tsr_pieces pieces = tsr_native_pieces(item, given);
+    const tsr_tensor dense =
+        tsr_tensor_contiguous(NULL, item->src->dtype, given ? item->src_ndim : item->dst_ndim, given ? item->src_shape : item->dst_shape);
+    int64_t offset;
+    return tsr_pieces_lie(item, &pieces, dense.strides, &offset);
+}
+
 static size_t local_bytes(const tsr_item *item, int ndim, const int64_t *shape)
 {
     size_t bytes = item->src->element_bytes;
     for (int dim = 0; dim < ndim; dim++)
         bytes *= (size_t)shape[dim];
-    return bytes;
+    return tsr_mail_line(bytes);
+}
+
+/* Room for what is received, and behind it for what is scattered; everything else is packed where it is received. Tensors with gaps then
+ * have their room, or go by mail. */
+static void measure(tsr_item *item, size_t cap)
+{
+    tsr_native_move *move = &item->native;
+    const bool scatters = move->kind == TSR_NATIVE_REDUCE_SCATTER;
+    if (lies_dense(item, false) && (!scatters || lies_dense(item, true)))
+        return;
+    const size_t bytes =
+        local_bytes(item, item->dst_ndim, item->dst_shape) + (scatters ? local_bytes(item, item->src_ndim, item->src_shape) : 0);
+    move->is_too_large = cap > 0 && bytes > cap;
+    move->workspace_bytes = move->is_too_large ? 0 : bytes;
 }
 
 tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan)
@@ -255,11 +273,11 @@ tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan)
     }
     if (!item->in_src)
         return TSR_OK;
-    move->workspace_bytes =
-        workspace_of(move, local_bytes(item, item->src_ndim, item->src_shape), local_bytes(item, item->dst_ndim, item->dst_shape));
     move->root = tsr_mesh_rank(item->src->mesh, root);
     const bool cuts = move->kind == TSR_NATIVE_ALL_GATHER || move->kind == TSR_NATIVE_REDUCE_SCATTER;
-    return cuts ? list_pieces(item) : add_shard(item);
+    TSR_TRY(cuts ? list_pieces(item) : add_shard(item));
+    measure(item, plan->options.max_workspace);
+    return TSR_OK;
 }
 
 static bool is_at_hand(const tsr_native_move *move, const tsr_comm *comm)
@@ -299,6 +317,10 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
     if (!group || move->kind == TSR_NATIVE_NONE || !is_at_hand(move, group->comm))
         return TSR_OK;
     int *members = NULL;
+    bool able = !move->is_too_large;
+    TSR_TRY(tsr_native_agree(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
+    if (!able)
+        return TSR_OK;
     const tsr_status local = list_members(plan, group, &members);
     const tsr_rank_set set = {members, local == TSR_OK ? (int)move->ranks : 0};
     const tsr_group_request request = {

@@ -5,12 +5,25 @@
 #include "comm/group.h"
 #include "redistribute/plan.h"
 
-/** Finds out what the move is, and lists its pieces. Kind TSR_NATIVE_NONE: several tensors, pieces that differ in length, values whose
- * reduction the engine may not do, or more workspace than options.max_workspace. The item's problem and local shapes are known. */
+/** Finds out what the move is, and lists its pieces. Kind TSR_NATIVE_NONE: several tensors, pieces that differ in length, or values whose
+ * reduction the engine may not do. The item's problem and local shapes are known. */
 tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan);
 
 /** Collective over the plan's group: makes the groups of the collective, if the engine has it, and notes that in the plan. */
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group);
+
+/** What this rank gives to the collective, or gets from it. */
+typedef struct tsr_pieces {
+    const tsr_transfer *at;
+    size_t count;
+    bool at_source; /**< they are of the source, so given */
+} tsr_pieces;
+
+tsr_pieces tsr_native_pieces(const tsr_item *item, bool given);
+
+/** True if, under these strides, they lie one after the other in the order of the group's ranks: then `*offset` is the first one's, in
+ * bytes from position 0. No pieces do. */
+bool tsr_pieces_lie(const tsr_item *item, const tsr_pieces *pieces, const int64_t *strides, int64_t *offset);
 
 /** The group over which the engine's own collective makes the move; NULL: it goes by mail. */
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group);

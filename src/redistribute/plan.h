@@ -64,7 +64,8 @@ typedef struct tsr_native_move {
     /** What is gathered or scattered, one piece a rank of the group, as `peer`, ascending; of the others the whole shard, in one box. None
      * where this group's shards are empty. */
     tsr_transfers pieces;
-    size_t workspace_bytes; /**< of this rank, where nothing lies as the engine takes it */
+    size_t workspace_bytes; /**< that this rank packs into and unpacks from; 0: pieces of contiguous tensors lie as the engine takes them */
+    bool is_too_large;      /**< the workspace, for options.max_workspace: this rank is not able */
 } tsr_native_move;
 
 /** One tensor's move, as far as one rank has to do with it. */
@@ -133,8 +134,8 @@ struct tsr_plan {
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */
     uint64_t group_key;     /**< atomic; 0 until the first prepare: then that of the plan's rank set */
-    uint64_t native_key;    /**< atomic; 0 until a prepare finds that the engine has the move: then that of the group's set of ranks within
-                               the plan's group */
+    uint64_t native_key;    /**< atomic; 0 until a prepare finds that the engine has the move, and that all ranks are able: then that of
+                               the group's set of ranks within the plan's group */
 };
 
 static inline const int64_t *tsr_item_box(const tsr_item *item, size_t box)

