@@ -13,10 +13,10 @@ typedef struct survey {
     const tsr_layout **src, **dst;
     int64_t *ranks;
     size_t rank_count, rank_capacity;
-    int64_t ranks_per_node, node; /* that is added up */
-    double into_node;             /* bytes from other nodes */
-    tsr_load inside, between;     /* of the busiest rank, and node */
-    bool used[TSR_PHASES], crossed[TSR_PHASES];     /* by phase: links at all, and those between nodes */
+    int64_t ranks_per_node, node;               /* that is added up */
+    double into_node;                           /* bytes from other nodes */
+    tsr_load inside, between;                   /* of the busiest rank, and node */
+    bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: links at all, and those between nodes */
     tsr_plan_survey out;
 } survey;
 
@@ -190,8 +190,10 @@ static tsr_status take(survey *s)
     end_node(s);
     TSR_TRY(add_partial_bounds(s));
     s->out.ratio = tsr_told_ratio(s->out.bytes_received.total, s->out.lower_bound.total);
-    s->inside.steps = s->used[0] + s->used[1];
-    s->between.steps = s->crossed[0] + s->crossed[1];
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
+        s->inside.steps += s->used[phase];
+        s->between.steps += s->crossed[phase];
+    }
     s->out.seconds = tsr_cost_seconds(&s->plan->profile, s->inside, s->between);
     return TSR_OK;
 }
