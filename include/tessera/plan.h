@@ -30,7 +30,8 @@ typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
 typedef enum tsr_objective { TSR_OBJECTIVE_BYTES = 0, TSR_OBJECTIVE_TIME } tsr_objective;
 
 /** Rank order: floating sums, averages and products are taken in ascending rank order, so that replicas and engines agree bit for bit. Any
- * order: an engine's own reductions may be used for them too (for integers, min and max they always may). */
+ * order: an engine's own reductions may be used for floating values too, also for min and max, where engines may treat NaNs and the sign of
+ * zeros in their own way (for integers and bool they always may). */
 typedef enum tsr_reduction_order { TSR_REDUCTION_RANK_ORDER = 0, TSR_REDUCTION_ANY_ORDER } tsr_reduction_order;
 
 typedef struct tsr_plan_options {
@@ -92,9 +93,9 @@ TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan);
 TSR_API int tsr_plan_in_place(const tsr_plan *plan);
 
 /**
- * Collective over `comm`: makes the group of ranks that the plan needs, keeps it in `comm` (keyed by its ranks, shared by all plans and
- * slices), and compares the plan across ranks. Ranks whose plans belong to other slices of the same communicator take part with theirs. To
- * be called once per plan and communicator; a second call does no harm.
+ * Collective over `comm`: makes the groups of ranks that the plan needs, keeps them in `comm` (keyed by their ranks, shared by all plans
+ * and slices), and compares the plan across ranks. Ranks whose plans belong to other slices of the same communicator take part with theirs.
+ * To be called once per plan and communicator; a second call does no harm.
  */
 TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
 
@@ -111,7 +112,8 @@ TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const 
 /**
  * tsr_plan_execute() in two halves, so that a rank can do something else while the others come and, where the engine can, while bytes
  * travel. Between them `src` is not written, `dst` and `workspace` are not touched, and `comm` serves no other call. Start waits for nobody
- * in direct mode; by messages ranks agree first, and the first round is packed and sent. One execution is started at a time; the tensors'
+ * in direct mode; by messages ranks agree first, and the first round is packed and sent, or the engine's own collective is
+ * called, which may wait for peers. One execution is started at a time; the tensors'
  * descriptors are copied. What fails on one rank is told to all by whichever half finds it: after an error of start there is nothing to
  * finish. TSR_ERROR_STATE: not prepared, already started, or (finish) not started.
  */

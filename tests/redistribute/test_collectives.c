@@ -237,6 +237,7 @@ static void run_trials(int world, trials *all, unsigned without)
     tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
     context_options.allocator = (tsr_allocator){count_allocate, count_release, NULL};
     tsr_context *context = NULL;
+    test_seed(); /* is found out by one thread, then read by all */
     expect_ok(tsr_context_create(&context_options, &context));
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.context = context;
