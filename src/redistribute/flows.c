@@ -30,11 +30,15 @@ static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t b
     return TSR_OK;
 }
 
+/* A plan's lists begin behind its own rank; here the lower ones come first, so that a single move has nothing left to sort. */
 static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers)
 {
-    for (size_t i = 0; i < transfers->count; i++) {
-        const tsr_transfer *t = &transfers->at[i];
-        TSR_TRY(add(l, t->peer, t->first_box, t->box_count, t->elements));
+    for (int above = 0; above < 2; above++) {
+        for (size_t i = 0; i < transfers->count; i++) {
+            const tsr_transfer *t = &transfers->at[i];
+            if ((t->peer > l->plan->rank) == above)
+                TSR_TRY(add(l, t->peer, t->first_box, t->box_count, t->elements));
+        }
     }
     return TSR_OK;
 }
