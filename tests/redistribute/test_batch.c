@@ -21,7 +21,7 @@ static const struct {
     const char *mesh, *shape, *from, *to;
     tsr_dtype dtype;
 } rows[TENSORS] = {
-    {"4", "8x12", "S(0)", "S(1)", TSR_F32},          {"4", "16x3", "P", "R", TSR_F64},          {"2x2", "5x3", "S(0),S(0)", "R,R", TSR_U8},
+    {"4", "8x12", "S(0)", "S(1)", TSR_F32},           {"4", "16x3", "P", "R", TSR_F64},          {"2x2", "5x3", "S(0),S(0)", "R,R", TSR_U8},
     {"4@[3,1,0,2]", "7x12", "S(0)", "S(1)", TSR_C64}, {"2x2", "6x4", "P,R", "R,S(0)", TSR_BF16},
 };
 
@@ -174,9 +174,12 @@ static tsr_status refuse_shared_memory(tsr_comm *comm, void *arg)
     p->out[1] = out[0];
     p->out[2].data = p->in[4].data;
     CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "dst of tensor 2 of 5 overlaps memory of tensor 4");
-    /* Behind a long tensor another one starts and ends: still found. */
-    p->out[2].data = p->have[1] + 128;
+    /* Within a long tensor another one starts and ends: what comes then overlaps the long one still. */
+    void *const before = p->in[3].data;
+    p->in[3].data = p->have[1] + 16;
+    p->out[2].data = p->have[1] + 256;
     CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "dst of tensor 2 of 5 overlaps memory of tensor 1");
+    p->in[3].data = before;
     p->out[2] = out[1];
     p->out[3].strides[0] = -1;
     CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "tensor 3 of 5: dst");

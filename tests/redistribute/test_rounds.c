@@ -134,19 +134,54 @@ static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state
     tsr_plan_destroy(plan);
 }
 
-/** What a larger cap allows is never more rounds nor, within one number of rounds, another size. */
-static void a_larger_cap_never_takes_more_rounds(void **state)
+/** Three messages each way of 256 elements of 4 bytes, in two halves, on lines of 64 bytes. */
+static int64_t fewest_rounds(size_t cap)
+{
+    for (int64_t rounds = 2; rounds < 256; rounds++) {
+        const size_t message = (size_t)((256 + rounds - 1) / rounds) * 4, line = (message + 63) / 64 * 64;
+        if (2 * 6 * line <= cap)
+            return rounds;
+    }
+    return 256;
+}
+
+static void a_cap_takes_the_fewest_rounds_that_keep_it(void **state)
 {
     (void)state;
-    int64_t rounds = INT64_MAX;
-    for (size_t cap = 768; cap < 40000; cap += 61) {
+    const size_t two = 2 * 6 * 512;
+    for (size_t cap = 768; cap < two; cap += 61) {
         tsr_plan *plan = plan_for("4", "64x64", "S(0)", "S(1)", cap, TSR_OK, NULL);
-        if (plan->rounds > rounds || tsr_plan_workspace_bytes(plan) > cap)
-            fail_msg("%lld rounds, %zu bytes: %s", (long long)plan->rounds, tsr_plan_workspace_bytes(plan), test_case_text());
-        rounds = plan->rounds;
+        if (plan->rounds != fewest_rounds(cap) || tsr_plan_workspace_bytes(plan) > cap)
+            fail_msg("%lld rounds, not %lld, %zu bytes: %s", (long long)plan->rounds, (long long)fewest_rounds(cap),
+                     tsr_plan_workspace_bytes(plan), test_case_text());
         tsr_plan_destroy(plan);
     }
-    assert_int_equal(rounds, 1);
+    tsr_plan *plan = plan_for("4", "64x64", "S(0)", "S(1)", two, TSR_OK, NULL);
+    assert_int_equal(plan->rounds, 1);
+    tsr_plan_destroy(plan);
+}
+
+/** Small reductions of direct mode wait in the workspace where source and destination are one memory: not where that breaks the cap. */
+static void direct_moves_keep_a_cap_too(void **state)
+{
+    (void)state;
+    tsr_layout *src = layout_of("2", "5x3", "P"), *dst = layout_of("2", "5x3", "R");
+    size_t most = 0;
+    for (size_t cap = 1; cap < 200; cap++) {
+        tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+        tsr_plan *plan = NULL;
+        options.rank = 0;
+        options.max_workspace = cap;
+        test_case("5x3 f32 P -> R on 2, direct, cap %zu", cap);
+        expect_ok(tsr_plan_create(src, dst, &options, &plan));
+        if (tsr_plan_workspace_bytes(plan) > cap)
+            fail_msg("%zu bytes: %s", tsr_plan_workspace_bytes(plan), test_case_text());
+        most = tsr_plan_workspace_bytes(plan) > most ? tsr_plan_workspace_bytes(plan) : most;
+        tsr_plan_destroy(plan);
+    }
+    assert_int_equal(most, 64);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
 }
 
 int main(void)
@@ -156,7 +191,8 @@ int main(void)
         cmocka_unit_test(without_a_cap_a_round_is_of_about_two_mebibytes),
         cmocka_unit_test(without_a_cap_no_message_gets_small_for_the_sake_of_rounds),
         cmocka_unit_test(a_cap_that_cannot_be_kept_is_refused_with_what_would_do),
-        cmocka_unit_test(a_larger_cap_never_takes_more_rounds),
+        cmocka_unit_test(a_cap_takes_the_fewest_rounds_that_keep_it),
+        cmocka_unit_test(direct_moves_keep_a_cap_too),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);
