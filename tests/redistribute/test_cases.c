@@ -206,6 +206,9 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
     out->mode = flavour % 5 < 2 ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
     out->way = flavour % 5 == 4 && row->to_mesh == NULL ? WAY_DTENSORS : WAY_PLAN;
     out->strided = flavour % 2;
+    out->halves = flavour % 3 == 1;
+    out->cap = flavour == 3 ? CAP_LEAST : flavour == 7 ? CAP_SOME : CAP_NONE;
+    out->no_split = flavour == 2 || flavour == 6;
     return true;
 }
 
