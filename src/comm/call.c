@@ -127,6 +127,15 @@ static void publish(tsr_comm *comm, const tsr_call *mine)
     comm->phase = 0;
 }
 
+/* From here on this rank reads and writes peers' memory. */
+static tsr_status reach(tsr_comm *comm)
+{
+    if (enter(comm))
+        return TSR_OK;
+    leave(comm);
+    return say_broken(comm);
+}
+
 /* What all have brought, once all have met. */
 static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
@@ -138,10 +147,7 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
         tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
         return status;
     }
-    if (!mine->reaches || enter(comm))
-        return TSR_OK;
-    leave(comm);
-    return say_broken(comm);
+    return mine->reaches ? reach(comm) : TSR_OK;
 }
 
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
@@ -239,10 +245,9 @@ tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
 
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
 {
-    const tsr_status status = conclude(comm, local, (int32_t)local);
-    if (status != TSR_OK)
-        leave(comm);
-    return status;
+    leave(comm);
+    TSR_TRY(conclude(comm, local, (int32_t)local));
+    return reach(comm);
 }
 
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status)

@@ -62,7 +62,8 @@ void *tsr_call_buffer(tsr_comm *comm);
 /** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. */
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
 
-/** Collective, between begin and end: all have got here. For calls in several phases. After anything but TSR_OK the call is over: do not
+/** Collective, between begin and end of a call that reaches: all have got here. For calls in several phases. Peers' memory is let go of
+ * meanwhile: a rank that leaves may be waiting for that, and would be waited for here. After anything but TSR_OK the call is over: do not
  * end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 

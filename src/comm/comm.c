@@ -135,9 +135,10 @@ void tsr_comm_destroy(tsr_comm *comm)
 {
     if (!comm)
         return;
-    tsr_groups_destroy(comm);
+    /* Peers may be reading what the groups hold. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
+    tsr_groups_destroy(comm);
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
     tsr_release(context, comm->arrays);

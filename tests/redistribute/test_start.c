@@ -5,11 +5,13 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -72,6 +74,47 @@ static tsr_status check_moved(const fixture *f)
     for (int i = 0; i < ROWS * across; i++)
         CHECK(f->want[i] == i / across * COLUMNS + tsr_comm_rank(f->comm) * across + i % across);
     return TSR_OK;
+}
+
+/** Two tensors that are moved together on four ranks. Where nodes are told, what crosses between them is handed round: it costs nothing. */
+enum { PARTY = 4 };
+
+typedef struct pair {
+    tsr_plan *plan;
+    tsr_tensor src[2], dst[2];
+    void *workspace;
+    size_t bytes;
+} pair;
+
+static tsr_status pair_plan(pair *f, const tsr_layout *from, const tsr_layout *to, tsr_mode mode, int64_t ranks_per_node)
+{
+    static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}};
+    const tsr_layout *const src[] = {from, from}, *const dst[] = {to, to};
+    int64_t here[2], there[2];
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.mode = mode;
+    options.ranks_per_node = ranks_per_node;
+    options.profile = &round_is_free;
+    TSR_TRY(tsr_plan_create_batch(2, src, dst, &options, &f->plan));
+    TSR_TRY(tsr_layout_local(from, NULL, here, NULL));
+    TSR_TRY(tsr_layout_local(to, NULL, there, NULL));
+    for (int i = 0; i < 2; i++) {
+        f->src[i] = tsr_tensor_contiguous(calloc((size_t)(here[0] * here[1]), 4), TSR_I32, 2, here);
+        f->dst[i] = tsr_tensor_contiguous(calloc((size_t)(there[0] * there[1]), 4), TSR_I32, 2, there);
+    }
+    f->bytes = (tsr_plan_workspace_bytes(f->plan) + 63) / 64 * 64;
+    f->workspace = f->bytes > 0 ? aligned_alloc(64, f->bytes) : NULL;
+    return TSR_OK;
+}
+
+static void pair_destroy(pair *f)
+{
+    tsr_plan_destroy(f->plan);
+    for (int i = 0; i < 2; i++) {
+        free(f->src[i].data);
+        free(f->dst[i].data);
+    }
+    free(f->workspace);
 }
 
 static tsr_status misuse(tsr_comm *comm, void *arg)
@@ -237,6 +280,104 @@ static void a_rank_that_leaves_between_the_halves_is_named(void **state)
     }
 }
 
+/**
+ * What peers read of a rank beside its tensors is the library's, and is there as long as they may read it. The first memory that goes when
+ * the rank leaves sends them on their way, and is nobody's from then on.
+ */
+typedef struct parting {
+    tsr_mode mode;
+    int64_t ranks_per_node;
+    const char *to;
+    bool late; /* it leaves when the others wait for it */
+    sem_t go;
+    atomic_bool leaving;
+    pair pairs[PARTY];
+} parting;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    parting *p = user;
+    if (atomic_exchange(&p->leaving, false)) {
+        memset(memory, 0xee, bytes);
+        for (int i = 0; i < PARTY - 1; i++)
+            sem_post(&p->go);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    free(memory);
+}
+
+static tsr_status pair_make(pair *f, tsr_comm *comm, const parting *p)
+{
+    tsr_layout *from, *to;
+    TSR_TRY(layout_over(comm, "4", "48x28", "S(0)", TSR_I32, &from));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(from), p->to, 2, tsr_layout_shape(from), TSR_I32, &to));
+    const tsr_status status = pair_plan(f, from, to, p->mode, p->ranks_per_node);
+    tsr_layout_destroy(from);
+    tsr_layout_destroy(to);
+    return status;
+}
+
+static tsr_status leave_for_good(tsr_comm *comm, void *arg)
+{
+    parting *p = arg;
+    pair *f = &p->pairs[tsr_comm_rank(comm)];
+    TSR_TRY(pair_make(f, comm, p));
+    TSR_TRY(tsr_plan_prepare(f->plan, comm));
+    TSR_TRY(tsr_plan_start(f->plan, comm, f->src, f->dst, f->workspace, f->bytes, NULL));
+    TSR_TRY(tsr_plan_finish(f->plan, comm));
+    TSR_TRY(tsr_plan_start(f->plan, comm, f->src, f->dst, f->workspace, f->bytes, NULL));
+    if (tsr_comm_rank(comm) == 1) {
+        if (p->late)
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        atomic_store(&p->leaving, true);
+        return TSR_OK;
+    }
+    if (!p->late)
+        sem_wait(&p->go);
+    CHECK_ERROR(tsr_plan_finish(f->plan, comm), TSR_ERROR_PEER, "rank 1");
+    return TSR_OK;
+}
+
+static void part(tsr_mode mode, int64_t ranks_per_node, const char *to, bool late)
+{
+    static parting p;
+    tsr_context_options memory = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    memset(&p, 0, sizeof(p));
+    p.mode = mode;
+    p.ranks_per_node = ranks_per_node;
+    p.to = to;
+    p.late = late;
+    sem_init(&p.go, 0, 0);
+    memory.allocator = (tsr_allocator){allocate, release, &p};
+    assert_int_equal(tsr_context_create(&memory, &options.context), TSR_OK);
+    test_case("rank 1 leaves a batch from S(0) to %s %s, mode %d, %d ranks a node", to, late ? "while others wait" : "before others go on",
+              (int)mode, (int)ranks_per_node);
+    const tsr_status status = tsr_threads_run(PARTY, leave_for_good, &p, &options);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_message(), test_case_text());
+    for (int r = 0; r < PARTY; r++)
+        pair_destroy(&p.pairs[r]);
+    tsr_context_destroy(options.context);
+    sem_destroy(&p.go);
+}
+
+static void what_peers_read_stays_until_they_have_done_so(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++)
+        for (tsr_mode mode = TSR_MODE_DIRECT; mode <= TSR_MODE_MESSAGE; mode++) {
+            part(mode, 0, "S(1)", late);
+            part(mode, 2, "R", late);
+        }
+}
+
 /** All but the last rank have started, and written what start is not to touch, before the last one begins. */
 static tsr_status start_alone(tsr_comm *comm, void *arg)
 {
@@ -298,6 +439,7 @@ int main(void)
         cmocka_unit_test(a_group_in_which_something_is_pending_is_not_made_anew),
         cmocka_unit_test(what_one_rank_brings_wrong_is_told_to_all_by_one_of_the_halves),
         cmocka_unit_test(a_rank_that_leaves_between_the_halves_is_named),
+        cmocka_unit_test(what_peers_read_stays_until_they_have_done_so),
         cmocka_unit_test(start_waits_for_nobody_in_direct_mode),
         cmocka_unit_test(descriptors_need_not_outlive_start),
     };
