@@ -85,14 +85,19 @@ static tsr_status measure(const plan_request *r, samples *times, const int64_t *
     return TSR_OK;
 }
 
+static int64_t count_messages(const result *one)
+{
+    return one->messages_received + one->messages_sent;
+}
+
 static json_t *result_to_json(const plan_request *r, const char *mesh, const char *from, const char *to, const result *one)
 {
     return json_pack("{ss sI ss so ss ss ss ss sI so sI sI sI sI}", "bench", "plan", "ranks", (json_int_t)tsr_mesh_count(r->mesh), "mesh",
                      mesh, "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
                      tsr_dtype_name(tsr_layout_dtype(r->from)), "from", from, "to", to, "mode", mode_name(r->options.mode), "rank",
                      (json_int_t)one->rank, "seconds", spread_to_json(one->seconds), "bytes_allocated", (json_int_t)one->bytes_allocated,
-                     "messages", (json_int_t)(one->messages_received + one->messages_sent), "messages_received",
-                     (json_int_t)one->messages_received, "messages_sent", (json_int_t)one->messages_sent);
+                     "messages", (json_int_t)count_messages(one), "messages_received", (json_int_t)one->messages_received, "messages_sent",
+                     (json_int_t)one->messages_sent);
 }
 
 static void print_columns(const char *from, const char *to)
@@ -105,7 +110,7 @@ static void print_result(const plan_request *r, const char *mesh, const result *
 {
     printf("%10lld %20s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh, (long long)one->rank,
            1e6 * one->seconds.median, 1e6 * one->seconds.min, 1e6 * one->seconds.max, (long long)one->bytes_allocated,
-           (long long)(one->messages_received + one->messages_sent));
+           (long long)count_messages(one));
 }
 
 /** `first` says that the columns need their names. */

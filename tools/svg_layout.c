@@ -11,8 +11,8 @@
 #define HEADING    14.0
 #define LABEL      11.0
 #define NUMBER     9.0
-#define LARGEST    13.0 /* letters in a block */
-#define SMALLEST   6.0
+#define LARGEST    13 /* letters in a block */
+#define SMALLEST   6
 #define LEAST_ROW  11.0 /* that letters fit into */
 #define LEAST      18.0 /* of a piece, where there is room */
 #define STRIP      64.0
@@ -101,7 +101,7 @@ static size_t first_owner(const blocks *b, size_t row, size_t column)
 /** The largest letters that fit, across or upwards; a viewer shows the title in any case. */
 static void label_block(svg *s, svg_rect r, const char *name)
 {
-    for (double size = LARGEST; size >= SMALLEST; size--)
+    for (int size = LARGEST; size >= SMALLEST; size--)
         if (svg_words(s, r, size, name) || (r.height > r.width && svg_upward_words(s, r, size, name)))
             return;
     svg_words(s, r, SMALLEST, "..");

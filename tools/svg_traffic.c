@@ -145,8 +145,8 @@ static void draw_cell(svg *s, const scene *c, size_t i, size_t j, svg_rect r)
     snprintf(title, sizeof title, "from %lld to %lld: %lld bytes", (long long)from, (long long)to, (long long)bytes);
     svg_box(s, r, svg_shade((double)bytes / (double)c->most).text, "#808080", title);
     print_short_bytes(bytes, text);
-    for (double size = LABEL + 1; size >= LABEL - 2; size--)
-        if (svg_words(s, r, size, text))
+    for (int smaller = 0; smaller < 4; smaller++)
+        if (svg_words(s, r, LABEL + 1 - smaller, text))
             return;
 }
 

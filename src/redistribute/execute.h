@@ -17,7 +17,7 @@ typedef struct tsr_bound {
 
 struct tsr_execution {
     const tsr_plan *plan;
-    const tsr_group *group; /**< NULL for a plan that is local */
+    const tsr_group *group;  /**< NULL for a plan that is local */
     const tsr_group *native; /**< message mode: over which the engine's own collective makes the move; NULL: it goes by mail */
     tsr_device device;
     tsr_device_ops ops;

@@ -51,8 +51,8 @@ bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src);
  */
 bool tsr_problem_each_is_possible(const tsr_problem *problem);
 
-/** True if on every tensor dim the destination's cuts are the source's and then others (`dst_inside_src`), or the other way round. For equal
- * meshes. */
+/** True if on every tensor dim the destination's cuts are the source's and then others (`dst_inside_src`), or the other way round. For
+ * equal meshes. */
 bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src);
 
 /** True if a rank at source coordinate `have` holds the source piece that `want` names: equal where the source is cut or kept. */
