@@ -121,6 +121,11 @@ const tsr_settings *tsr_context_settings(const tsr_context *context)
     return &context->settings;
 }
 
+int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)
+{
+    return context->settings.timeout_ms >= 0 ? context->settings.timeout_ms : otherwise;
+}
+
 tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out)
 {
     if (!context)

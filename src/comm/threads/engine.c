@@ -221,8 +221,7 @@ static tsr_status read_options(const char *call, int nranks, const tsr_threads_o
 static void override(const tsr_context *context, tsr_threads_options *options)
 {
     const tsr_settings *settings = tsr_context_settings(context);
-    if (settings->timeout_ms >= 0)
-        options->timeout_ms = settings->timeout_ms;
+    options->timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
     if (settings->spin >= -1)
         options->spin = settings->spin;
 }

@@ -1,0 +1,88 @@
+/**
+ * A rank's communicators over NCCL. The one that was lent or made and all that is split off it are a family: they share the device, and
+ * NCCL's calls for them are made one at a time.
+ *
+ * Those that we make are non-blocking, as NCCL asks of whoever wants to abort: a call may leave its work to NCCL, and until the
+ * communicator is ready neither NCCL nor the stream may be given any more. To destroy one takes its peers, so a handle that goes lets NCCL
+ * finalize it in the background and stays in the family until that is done, or until the last handle goes, which waits for it.
+ */
+#ifndef TSR_COMM_NCCL_HANDLE_H
+#define TSR_COMM_NCCL_HANDLE_H
+
+#include "comm/nccl/error.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <tessera/nccl.h>
+#include <tessera/sys/comm.h>
+
+#define TSR_NCCL_SENTENCE_BYTES 512
+
+typedef struct tsr_nccl_handle tsr_nccl_handle;
+
+typedef struct tsr_nccl_family {
+    const tsr_nccl_api *api;
+    tsr_context *context;
+    const tsr_device_driver *driver; /**< NULL: any called "cuda" */
+    int device;
+    int64_t timeout_ms; /**< 0: for ever */
+    atomic_bool aborted;
+    pthread_mutex_t lock;     /**< held in calls of NCCL and CUDA, never while waiting */
+    tsr_nccl_handle *handles; /**< those that go included */
+    int living;               /**< handles that are somebody's */
+} tsr_nccl_family;
+
+/** An exchange between its halves. */
+typedef struct tsr_nccl_exchange {
+    const tsr_message *sends, *receives;
+    size_t send_count, receive_count;
+    size_t done; /**< so many bytes of each message, of those that are longer */
+    bool staged; /**< host memory */
+    bool started;
+} tsr_nccl_exchange;
+
+struct tsr_nccl_handle {
+    tsr_nccl_family *family;
+    tsr_nccl_handle *next;
+    ncclComm_t comm; /**< NULL: none yet, or gone */
+    bool owned;      /**< we made it, so we abort and destroy it */
+    bool finalizing; /**< it goes */
+    ncclComm_t made; /**< by a split that is under way */
+    bool stuck;      /**< it failed, and NCCL may write `made` whenever it likes: the handle is never freed */
+    int rank, ranks;
+    bool broken; /**< every call says why */
+    char why[TSR_NCCL_SENTENCE_BYTES];
+    cudaStream_t stream; /**< of host memory and barriers */
+    char *staging;       /**< host memory that the GPU reaches */
+    size_t staging_bytes;
+    tsr_nccl_exchange exchange;
+};
+
+/** A handle in the family, with everything but its communicator. A family whose first one fails is gone. */
+tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, tsr_nccl_handle **out);
+
+/** This rank's return: what it has started is dropped. The last handle takes the family with it. */
+void tsr_nccl_handle_destroy(tsr_nccl_handle *handle);
+
+/** From any thread, more than once. */
+void tsr_nccl_abort(tsr_nccl_family *family);
+
+/** Around calls of NCCL and CUDA: takes the lock and makes the family's device current. TSR_ERROR_PEER, with nothing to close: broken or
+ * aborted. */
+tsr_status tsr_nccl_open(tsr_nccl_handle *handle, int *previous_device);
+void tsr_nccl_close(tsr_nccl_handle *handle, int previous_device);
+
+/** Breaks the handle with `status` and this thread's sentence, aborts its communicator if we made it, and returns `status`. Not between
+ * open and close. */
+tsr_status tsr_nccl_break(tsr_nccl_handle *handle, tsr_status status);
+
+/** Waits until NCCL has enqueued what it was given, so that the communicator may be called again. A failure breaks the handle. */
+tsr_status tsr_nccl_settle(tsr_nccl_handle *handle);
+
+/** Waits until what `stream` holds is done. A failure breaks the handle. `timeout_ms` 0: for ever. */
+tsr_status tsr_nccl_drain(tsr_nccl_handle *handle, cudaStream_t stream, int64_t timeout_ms);
+
+/** What came of calls: `result` of `call`, after which the communicator is settled. A failure breaks the handle. */
+tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call);
+
+#endif

@@ -1,0 +1,91 @@
+#include "comm/nccl/split.h"
+
+#include <string.h>
+
+/* Non-blocking, so that a peer that does not come is left behind. */
+static ncclConfig_t config_of_ours(void)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return config;
+}
+
+tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm, bool owned)
+{
+    const tsr_nccl_api *api = handle->family->api;
+    handle->comm = comm;
+    handle->owned = owned;
+    TSR_TRY(tsr_nccl_check(api, comm, api->comm_user_rank(comm, &handle->rank), "ncclCommUserRank"));
+    return tsr_nccl_check(api, comm, api->comm_count(comm, &handle->ranks), "ncclCommCount");
+}
+
+tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr_nccl_id *id)
+{
+    const tsr_nccl_api *api = handle->family->api;
+    ncclConfig_t config = config_of_ours();
+    ncclUniqueId theirs;
+    int previous;
+    memcpy(&theirs, id, sizeof theirs);
+    handle->rank = rank;
+    handle->ranks = ranks;
+    TSR_TRY(tsr_nccl_open(handle, &previous));
+    handle->owned = true;
+    const ncclResult_t result = api->comm_init_rank_config(&handle->comm, ranks, theirs, rank, &config);
+    tsr_nccl_close(handle, previous);
+    TSR_TRY(tsr_nccl_conclude(handle, result, "ncclCommInitRankConfig"));
+    return tsr_nccl_adopt(handle, handle->comm, true);
+}
+
+/* NCCL wants nothing under way on the parent. Ranks have agreed on the split on this communicator, so that what they started before is
+ * enqueued everywhere, and the device gets done with it. */
+static tsr_status quiesce(tsr_nccl_handle *parent)
+{
+    const tsr_nccl_api *api = parent->family->api;
+    int previous;
+    TSR_TRY(tsr_nccl_open(parent, &previous));
+    const tsr_status status = tsr_nccl_check_cuda(api, api->cuda_device_synchronize(), "cudaDeviceSynchronize");
+    tsr_nccl_close(parent, previous);
+    return status;
+}
+
+/* parent->made of this rank's color, ready to be asked. */
+static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
+{
+    const tsr_nccl_api *api = parent->family->api;
+    ncclConfig_t config = config_of_ours();
+    int previous;
+    TSR_TRY(tsr_nccl_open(parent, &previous));
+    const ncclResult_t result = api->comm_split(parent->comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &parent->made, &config);
+    tsr_nccl_close(parent, previous);
+    const tsr_status status = tsr_nccl_conclude(parent, result, "ncclCommSplit");
+    parent->stuck = status != TSR_OK && !parent->owned;
+    return status;
+}
+
+/* A child of its own, which may take longer than its parent. */
+static tsr_status take_child(tsr_nccl_handle *parent, tsr_nccl_handle *child)
+{
+    child->comm = parent->made;
+    child->owned = true;
+    parent->made = NULL;
+    TSR_TRY(tsr_nccl_settle(child));
+    return tsr_nccl_adopt(child, child->comm, true);
+}
+
+/* A rank that cannot have a handle takes part with no color, for the others wait for it. */
+tsr_status tsr_nccl_split(void *self, int color, int key, void **out)
+{
+    tsr_nccl_handle *parent = self, *child = NULL;
+    const tsr_status local = color < 0 ? TSR_OK : tsr_nccl_handle_create(parent->family, &child);
+    tsr_status status = quiesce(parent);
+    if (status == TSR_OK)
+        status = split_comm(parent, child ? color : -1, key);
+    if (status == TSR_OK && child)
+        status = take_child(parent, child);
+    if (status != TSR_OK && child)
+        tsr_nccl_handle_destroy(child);
+    if (status != TSR_OK || local != TSR_OK)
+        return status != TSR_OK ? status : local;
+    *out = child;
+    return TSR_OK;
+}

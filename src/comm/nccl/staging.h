@@ -1,0 +1,16 @@
+/** Host memory, which NCCL does not take unless the GPU reaches it: calls go by way of memory that it does. */
+#ifndef TSR_COMM_NCCL_STAGING_H
+#define TSR_COMM_NCCL_STAGING_H
+
+#include "comm/nccl/handle.h"
+
+/** What goes at once of a message, or of a collective's memory. The same on all ranks. */
+#define TSR_NCCL_PART_BYTES ((size_t)262144)
+
+/** Room for `bytes` in handle->staging; what was there is gone. */
+tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes);
+
+/** Whether memory of `device` is staged: host memory is, that of the family's device is not. TSR_ERROR_UNSUPPORTED: other memory. */
+tsr_status tsr_nccl_place(const tsr_nccl_handle *handle, tsr_device device, bool *staged);
+
+#endif
