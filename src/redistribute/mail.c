@@ -6,7 +6,7 @@
 #include "base/sort.h"
 
 /* A round that stays in the caches is packed, sent and unpacked there. */
-#define ROUND_BYTES ((size_t)2 * 1024 * 1024)
+#define ROUND_BYTES ((size_t)512 * 1024)
 /* Without a cap no message becomes smaller than this for it. */
 #define MESSAGE_BYTES ((size_t)64 * 1024)
 
