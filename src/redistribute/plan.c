@@ -121,7 +121,8 @@ static void sum_up(tsr_plan *plan)
         plan->shares |= item->shares;
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
-    plan->eager = plan->count == 1 && tsr_item_is_eager(&plan->items[0], plan->mode);
+    /* Whether the tensors are on the host is not known to ranks that have none and take part all the same. */
+    plan->eager = plan->count == 1 && !plan->options.no_split && tsr_item_is_eager(&plan->items[0], plan->mode);
     plan->hash = hash_plan(plan);
 }
 

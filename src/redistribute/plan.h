@@ -121,8 +121,8 @@ struct tsr_plan {
     bool results; /**< some item has a second phase; the same on every rank */
     bool shares;  /**< some item has a third */
     bool local;   /**< nothing crosses ranks, on any of them */
-    bool eager;   /**< one item, small, and peers write nothing here: on the host, sources are copied to where peers read them, and one
-                     meeting is enough */
+    bool eager;   /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
+                     read them, and one   meeting is enough */
     uint64_t hash;
     size_t count;
     tsr_item *items;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -68,6 +69,41 @@ static void a_plan_on_a_part_is_refused_on_all_ranks_and_works_without_splitting
     run_ranks(RANKS, plan_on_a_part, NULL);
 }
 
+/** A rank that only takes part has no tensors, which would say where they are. */
+static tsr_status gather_on_a_device(tsr_comm *comm, void *arg)
+{
+    tsr_plan *plan = NULL;
+    const int rank = tsr_comm_rank(comm);
+    const int64_t half[] = {2}, whole[] = {4};
+    int32_t have[] = {2 * rank, 2 * rank + 1}, want[4] = {0};
+    tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, half), dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
+    src.device.driver = dst.device.driver = arg;
+    TSR_TRY(plan_over(comm, "2@1", 1, &plan));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    for (int again = 0; again < 3; again++) {
+        TSR_TRY(tsr_plan_execute(plan, comm, rank > 0 ? &src : NULL, rank > 0 ? &dst : NULL, NULL, 0, NULL));
+        for (int i = 0; i < 4; i++)
+            CHECK(want[i] == (rank > 0 ? 2 + i : 0));
+        memset(want, 0, sizeof(want));
+    }
+    tsr_plan_destroy(plan);
+    return TSR_OK;
+}
+
+static void ranks_that_only_take_part_go_along_on_any_device(void **state)
+{
+    (void)state;
+    void *self;
+    tsr_device_driver *driver = NULL;
+    const tsr_device_table *table = tsr_device_driver_table(NULL, &self);
+    assert_int_equal(tsr_device_driver_create(table, self, &driver), TSR_OK);
+    test_case("ranks 1 and 2 of 3 on a device of their own, without splitting");
+    run_ranks(RANKS, gather_on_a_device, driver);
+    test_case("ranks 1 and 2 of 3 on the host, without splitting");
+    run_ranks(RANKS, gather_on_a_device, NULL);
+    tsr_device_driver_destroy(driver);
+}
+
 /** All ranks make these calls anyway, so that dtensors need no option. */
 static tsr_status move_dtensors_on_a_part(tsr_comm *carrier, void *arg)
 {
@@ -104,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_on_a_part_is_refused_on_all_ranks_and_works_without_splitting),
+        cmocka_unit_test(ranks_that_only_take_part_go_along_on_any_device),
         cmocka_unit_test(dtensors_on_a_part_need_no_option),
     };
     test_watchdog(20);
