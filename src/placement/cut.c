@@ -93,6 +93,27 @@ int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part)
     return part_before(cut, length, part, last, NULL) + part_length(cut, block_get(cut, length, last).length, part);
 }
 
+static int64_t longest_size(const tsr_cut *cut)
+{
+    int64_t longest = 0;
+    for (int64_t part = 0; part < cut->parts; part++)
+        longest = tsr_max_i64(longest, part_length(cut, 0, part));
+    return longest;
+}
+
+/* Where sizes are not given part 0 is the longest, and grows with the piece. Only what it has of all interleaved blocks together may not:
+ * a longer piece can have fewer of them. So all are counted as if they were as long as the first. */
+int64_t tsr_cut_most(const tsr_cut *cut, int64_t length)
+{
+    if (cut->size_starts)
+        return longest_size(cut);
+    if (cut->block_starts || cut->interleave == 1)
+        return tsr_cut_size(cut, length, 0);
+    int64_t most;
+    const bool fits = tsr_multiply(cut->interleave, part_length(cut, tsr_ceil_div(length, cut->interleave), 0), &most);
+    return fits ? tsr_min_i64(most, length) : length;
+}
+
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at)
 {
     const block b = block_at(cut, length, at);

@@ -35,6 +35,9 @@ typedef struct tsr_cut_mark {
 /** The length of part `part` of a piece of `length`. */
 int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part);
 
+/** What no part of a piece of at most `length` exceeds; the least such number but where parts interleave. */
+int64_t tsr_cut_most(const tsr_cut *cut, int64_t length);
+
 /** The part that position `at` of the piece belongs to, 0 <= at < length. */
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at);
 

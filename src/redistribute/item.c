@@ -61,9 +61,15 @@ static bool has_results(const tsr_problem *problem)
 
 size_t tsr_item_shard_bytes(const tsr_item *item)
 {
-    const int64_t first[TSR_MAX_DIMS] = {0};
-    size_t bytes;
-    return tsr_layout_local_bytes(item->dst, first, &bytes) == TSR_OK ? bytes : SIZE_MAX;
+    const tsr_layout *dst = item->dst;
+    size_t bytes = dst->element_bytes;
+    for (int dim = 0; dim < dst->ndim; dim++) {
+        int64_t length = dst->shape[dim];
+        for (int i = 0; i < dst->dims[dim].count; i++)
+            length = tsr_cut_most(&dst->cuts[dst->dims[dim].mesh_dim[i]], length);
+        bytes *= (size_t)length;
+    }
+    return bytes;
 }
 
 bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)

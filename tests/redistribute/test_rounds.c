@@ -184,6 +184,40 @@ static void direct_moves_keep_a_cap_too(void **state)
     tsr_layout_destroy(src);
 }
 
+/** Also on ranks whose shards are longer than rank 0's: of given sizes, or of blocks, which may get fewer as the piece grows: four
+ * blocks of 13 in two parts give the first part 7, four of 12 give it 8. */
+static void direct_moves_keep_a_cap_on_every_rank(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *shape, *from, *to;
+    } rows[] = {
+        {"2x2", "64x16", "P,S(0;sizes=1,63)", "R,S(0;sizes=1,63)"},
+        {"2x2", "64x16", "P,S(0;sizes=0,64)", "R,S(0;sizes=0,64)"},
+        {"2x2x2", "25x16", "P,S(0),S(0;interleave=4)", "R,S(0),S(0;interleave=4)"},
+        {"2x2x2", "25x16", "P,S(0;sizes=12,13),S(0;interleave=4)", "R,S(0;sizes=12,13),S(0;interleave=4)"},
+        {"2x3x2", "41x16", "P,S(0;unit=7),S(0;interleave=3;unit=2)", "R,S(0;unit=7),S(0;interleave=3;unit=2)"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from), *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
+        for (int64_t rank = 0; rank < tsr_mesh_count(tsr_layout_mesh(src)); rank++)
+            for (size_t cap = 64; cap <= 64 * 64; cap += 64) {
+                tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+                tsr_plan *plan = NULL;
+                options.rank = rank;
+                options.max_workspace = cap;
+                test_case("--mesh %s --shape %s --from %s --to %s --rank %d, cap %zu", rows[i].mesh, rows[i].shape, rows[i].from,
+                          rows[i].to, (int)rank, cap);
+                expect_ok(tsr_plan_create(src, dst, &options, &plan));
+                if (tsr_plan_workspace_bytes(plan) > cap)
+                    fail_msg("%zu bytes: %s", tsr_plan_workspace_bytes(plan), test_case_text());
+                tsr_plan_destroy(plan);
+            }
+        tsr_layout_destroy(dst);
+        tsr_layout_destroy(src);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +227,7 @@ int main(void)
         cmocka_unit_test(a_cap_that_cannot_be_kept_is_refused_with_what_would_do),
         cmocka_unit_test(a_cap_takes_the_fewest_rounds_that_keep_it),
         cmocka_unit_test(direct_moves_keep_a_cap_too),
+        cmocka_unit_test(direct_moves_keep_a_cap_on_every_rank),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);
