@@ -63,8 +63,7 @@ typedef struct tsr_plan_figures {
     double seconds;           /**< of its own receives, by the plan's cost profile (tessera/cost.h) */
 } tsr_plan_figures;
 
-/** The figures of the plan's rank; all zero for TSR_RANK_NONE, but the ratio. TSR_ERROR_MEMORY is possible. */
-/** Adds up the plan's own rank. */
+/** Adds up the figures of the plan's rank; all zero for TSR_RANK_NONE, but the ratio. TSR_ERROR_MEMORY is possible. */
 TSR_API tsr_status tsr_plan_figures_of(const tsr_plan *plan, tsr_plan_figures *out);
 
 /** A box that crosses ranks: elements [begin, end) of the global tensor along each dim. */
@@ -81,8 +80,7 @@ typedef struct tsr_plan_transfer {
 typedef tsr_status tsr_plan_visitor(const tsr_plan_transfer *transfer, void *user);
 
 /**
- * All that this rank receives from, or sends to, other ranks: one transfer for each product of maximal intervals that travels together,
- * sorted by step, peer, item and box (begin, then end, outermost dim first). The terms of reductions and the results that are handed on
+ * All that this rank receives from, or sends to, other ranks: one transfer for each product of maximal intervals, sorted by step, peer, item and box (begin, then end, outermost dim first). The terms of reductions and the results that are handed on
  * are among them, so that the bytes add up to the rank's bytes received, or sent. What one side receives the other sends.
  */
 TSR_API tsr_status tsr_plan_visit_receives(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);

@@ -121,6 +121,59 @@ static int by_box(const void *a, const void *b, const void *unused)
     return 0;
 }
 
+/* Boxes that go on in each other along *dim stand side by side. */
+static int by_line(const void *a, const void *b, const void *dim)
+{
+    const tsr_plan_transfer *x = a, *y = b;
+    const int along = *(const int *)dim;
+    for (int d = 0; d < x->ndim; d++) {
+        if (d != along && x->begin[d] != y->begin[d])
+            return x->begin[d] < y->begin[d] ? -1 : 1;
+        if (d != along && x->end[d] != y->end[d])
+            return x->end[d] < y->end[d] ? -1 : 1;
+    }
+    return x->begin[along] < y->begin[along] ? -1 : x->begin[along] > y->begin[along];
+}
+
+static bool goes_on(const tsr_plan_transfer *a, const tsr_plan_transfer *b, int along)
+{
+    bool same = a->end[along] == b->begin[along];
+    for (int d = 0; d < a->ndim; d++)
+        same = same && (d == along || (a->begin[d] == b->begin[d] && a->end[d] == b->end[d]));
+    return same;
+}
+
+/* Makes one of boxes that go on in each other along a dim. True if there were any. */
+static bool join_along(visit *v, int along)
+{
+    size_t joined = 0;
+    tsr_sort(v->transfers, v->transfer_count, sizeof *v->transfers, by_line, &along);
+    for (size_t i = 1; i < v->transfer_count; i++) {
+        tsr_plan_transfer *last = &v->transfers[joined];
+        const tsr_plan_transfer *next = &v->transfers[i];
+        if (goes_on(last, next, along)) {
+            last->end[along] = next->end[along];
+            last->bytes += next->bytes;
+        } else {
+            v->transfers[++joined] = *next;
+        }
+    }
+    const bool any = joined + 1 < v->transfer_count;
+    v->transfer_count = joined + 1;
+    return any;
+}
+
+/* Several flows to one peer, shares of neighbouring regions, may meet. A join along one dim can be what lets others join. */
+static void join_transfers(visit *v)
+{
+    const int ndim = v->transfers[0].ndim;
+    for (int unchanged = 0, along = ndim; unchanged < ndim; unchanged++) {
+        along = (along > 0 ? along : ndim) - 1;
+        if (join_along(v, along))
+            unchanged = 0;
+    }
+}
+
 static bool go_together(const tsr_flow *a, const tsr_flow *b)
 {
     return a->step == b->step && a->peer == b->peer && a->item == b->item;
@@ -130,10 +183,12 @@ static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
 {
     TSR_TRY(tsr_flows_list(&v->flows, v->plan, v->direction));
     for (size_t i = 0; i < v->flows.count;) {
-        const tsr_flow *first = &v->flows.at[i];
+        const size_t first = i;
         v->transfer_count = 0;
-        for (; i < v->flows.count && go_together(first, &v->flows.at[i]); i++)
+        for (; i < v->flows.count && go_together(&v->flows.at[first], &v->flows.at[i]); i++)
             TSR_TRY(add_flow(v, &v->flows.at[i]));
+        if (i - first > 1)
+            join_transfers(v);
         tsr_sort(v->transfers, v->transfer_count, sizeof *v->transfers, by_box, NULL);
         for (size_t t = 0; t < v->transfer_count; t++)
             TSR_TRY(visitor(&v->transfers[t], user));

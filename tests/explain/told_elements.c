@@ -253,6 +253,26 @@ static void check_all_maximal(const story *s, int64_t rank)
     }
 }
 
+/** True if the two are one box cut in two. */
+static bool meet(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
+{
+    int same = 0, abutting = 0;
+    for (int d = 0; d < a->ndim; d++) {
+        same += a->begin[d] == b->begin[d] && a->end[d] == b->end[d];
+        abutting += a->end[d] == b->begin[d] || b->end[d] == a->begin[d];
+    }
+    return a->step == b->step && a->peer == b->peer && same == a->ndim - 1 && abutting > 0;
+}
+
+/** Of reductions too, whose shares are no products of what two ranks have in common. */
+static void check_none_meet(const boxes *list, int64_t rank, const char *what)
+{
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t j = i + 1; j < list->count && list->at[j].peer == list->at[i].peer; j++)
+            if (meet(&list->at[i], &list->at[j]))
+                told_wrong("boxes %zu and %zu that rank %lld %s are one box", i, j, (long long)rank, what);
+}
+
 void elements_check(const story *s)
 {
     tables t;
@@ -270,6 +290,10 @@ void elements_check(const story *s)
             check_handed_on(&t, r);
         else
             check_all_maximal(s, r);
+    }
+    for (int64_t r = 0; r < s->c->world; r++) {
+        check_none_meet(&s->receives[r], r, "receives");
+        check_none_meet(&s->sends[r], r, "sends");
     }
     check_both_sides(s);
     tables_end(&t);
