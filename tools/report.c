@@ -125,9 +125,12 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
+/** A ratio is read back as it was divided, and times show no more digits than they have. */
+#define REAL_DIGITS 15
+
 int write_open_json(json_t *json, FILE *stream)
 {
-    char *const text = json != NULL ? json_dumps(json, JSON_REAL_PRECISION(9)) : NULL;
+    char *const text = json != NULL ? json_dumps(json, JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(json);
     if (text == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
