@@ -37,7 +37,9 @@ static tsr_status read_size(parsed *p)
 {
     const size_t at = p->scan.at;
     int64_t size = 0, count = 0;
-    TSR_TRY(tsr_scan_number(&p->scan, 1, TSR_GRID_RANKS, "a number of ranks (1 or more)", &size));
+    char expected[64];
+    snprintf(expected, sizeof expected, "a number of ranks (1 to %lld)", (long long)TSR_GRID_RANKS);
+    TSR_TRY(tsr_scan_number(&p->scan, 1, TSR_GRID_RANKS, expected, &size));
     if (!tsr_multiply(p->count, size, &count) || count > p->limit)
         return too_many_ranks(p, at, p->count <= INT64_MAX / size ? p->count * size : INT64_MAX);
     if (p->ndim == TSR_MAX_DIMS)

@@ -101,17 +101,24 @@ static tsr_status check_modifiers(const subject *s, int mesh_dim)
     return TSR_OK;
 }
 
+static tsr_status check_order_differs(const subject *s, int dim, int a, int b)
+{
+    const int order = tsr_placement_order(s->placements, b);
+    if (tsr_placement_order(s->placements, a) != order)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "the cuts of tensor dim %d by mesh dims %d and %d both have order [%d], their mesh dim where none is given: each "
+                          "needs its own",
+                          dim, a < b ? a : b, a < b ? b : a, order);
+}
+
 static tsr_status check_orders(const subject *s)
 {
     for (int dim = 0; dim < s->ndim; dim++) {
         int sorted[TSR_MAX_DIMS];
-        bool equal = false;
-        tsr_placements_order(s->placements, s->count, dim, sorted, &equal);
-        if (equal)
-            return tsr_status_set(
-                TSR_ERROR_ARGUMENT,
-                "two cuts of tensor dim %d have the same place in its order (a cut without one counts as its mesh dim): give each its own",
-                dim);
+        const int cuts = tsr_placements_order(s->placements, s->count, dim, sorted, NULL);
+        for (int i = 1; i < cuts; i++)
+            TSR_TRY(check_order_differs(s, dim, sorted[i - 1], sorted[i]));
     }
     return TSR_OK;
 }

@@ -179,7 +179,7 @@ static tsr_status measure(tsr_plan *plan)
             return tsr_status_set(
                 TSR_ERROR_ARGUMENT,
                 "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
-                "transfer at a time: give that, or 0 for no cap",
+                "transfer at a time: give that, or no cap",
                 cap, (long long)plan->rank, least);
     }
     plan->workspace_bytes = plan->rounds > 1 ? staging_bytes(plan, plan->rounds, &largest) : small;

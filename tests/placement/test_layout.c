@@ -35,7 +35,7 @@ static void what_cannot_be_laid_out_is_refused_by_a_sentence(void **state)
         {"2", "8", "S(0;sizes=4,4;interleave=2)", TSR_F32, "sizes"},
         {"2", "8", "S(0;sizes=4,4;blocks=4,4)", TSR_F32, "sizes"},
         {"2", "8", "S(0;interleave=2;blocks=4,4)", TSR_F32, "interleave"},
-        {"2x2", "8", "S(0)[1],S(0)", TSR_F32, "order"},
+        {"2x2", "8", "S(0)[1],S(0)", TSR_F32, "mesh dims 0 and 1 both have order [1]"},
         {"2x2", "8", "S(0)[3],S(0)[3]", TSR_F32, "order"},
         {"2x2", "8", "P(sum),P(max)", TSR_F32, "max"},
         {"2x2", "8", "P(avg),P(prod)", TSR_F32, "prod"},
