@@ -235,7 +235,7 @@ const tool_command bench_plan_command = {
         "have unnamed dims and ranks from 0 up.",
     .examples =
         "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to 'S(1),S(0),S(2)'\n"
-        "  tessera bench plan --mesh 1048576 --shape 4194304x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
+        "  tessera bench plan --mesh 1048576 --shape 5000000x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
              TAKES(RANKS_PER_NODE) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),

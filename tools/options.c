@@ -23,8 +23,9 @@ static const struct {
     [OPT_DTYPE] = {"dtype", "DTYPE", "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128"},
     [OPT_INPUT] = {"input", "X.npy", "the global tensor"},
     [OPT_INPUT_SHARDS] = {"input-shards", "DIR", "the folder in which rank-N.npy is rank N's local tensor"},
-    [OPT_OUTPUT] = {"output", "PATH",
-                    "where results go: the folder for rank-N.npy, each rank's local tensor, made if need be; a profile's file"},
+    [OPT_OUTPUT] =
+        {"output", "PATH",
+         "where the result goes: a folder, made if need be, for rank-N.npy, each rank's local tensor, or the file of a cost profile"},
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
     [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
     [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},

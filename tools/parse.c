@@ -25,18 +25,25 @@ static bool has_mesh_form(const char *text)
     return matches;
 }
 
-int parse_mesh_in(tsr_context *context, const char *text, tsr_mesh **out)
+static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
 {
     const tsr_status status = tsr_mesh_parse(NULL, context, text, out);
     if (status == TSR_OK)
         return EXIT_DONE;
-    const bool form = status == TSR_ERROR_ARGUMENT && !has_mesh_form(text);
-    return complain_status(form ? EXIT_USAGE : EXIT_REFUSED);
+    return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
+}
+
+int parse_mesh_in(tsr_context *context, const char *option, const char *text, tsr_mesh **out)
+{
+    const int status = try_mesh(context, text, out);
+    return status == EXIT_DONE ? status : complain(status, "%s: %s", option, tsr_status_message());
 }
 
 int parse_mesh(const char *text, tsr_mesh **out)
 {
-    return parse_mesh_in(NULL, text, out);
+    /* What is wrong may be the environment, read for the default context. */
+    const int status = try_mesh(NULL, text, out);
+    return status == EXIT_DONE ? status : complain_status(status);
 }
 
 static bool parse_number(const char **at, int64_t *out)

@@ -1,7 +1,10 @@
 #include "plan_request.h"
 
 #include "profile.h"
+#include "report.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tessera/status.h>
 
@@ -27,11 +30,11 @@ static int parse_objective(const char *text, tsr_objective *out)
 
 static int read_meshes(const tool_arguments *given, tsr_context *context, plan_request *r)
 {
-    int status = parse_mesh_in(context, given->value[OPT_MESH], &r->mesh);
+    int status = parse_mesh_in(context, "--mesh", given->value[OPT_MESH], &r->mesh);
     if (status != EXIT_DONE)
         return status;
     if (given->value[OPT_TO_MESH] != NULL)
-        return parse_mesh_in(context, given->value[OPT_TO_MESH], &r->to_mesh);
+        return parse_mesh_in(context, "--to-mesh", given->value[OPT_TO_MESH], &r->to_mesh);
     r->to_mesh = tsr_mesh_retain(r->mesh);
     return EXIT_DONE;
 }
@@ -52,6 +55,40 @@ static int read_layouts(const tool_arguments *given, tsr_context *context, plan_
     return status;
 }
 
+/** "mesh 2x4 (ranks 0 to 7)"; the caller frees it. A mesh with a list of ranks shows them itself. NULL if there is no memory. */
+static char *ranks_text(const tsr_mesh *mesh)
+{
+    const int64_t origin[TSR_MAX_DIMS] = {0};
+    char *text = mesh_text(mesh), *answer = NULL;
+    int64_t first;
+    if (text == NULL || tsr_mesh_rank_at(mesh, origin, &first) != TSR_OK)
+        goto free_text;
+    const size_t room = strlen(text) + 64;
+    answer = malloc(room);
+    if (answer == NULL)
+        goto free_text;
+    const int used = snprintf(answer, room, "mesh %s", text);
+    if (strchr(text, '[') == NULL)
+        snprintf(answer + used, room - (size_t)used, " (ranks %lld to %lld)", (long long)first,
+                 (long long)(first + tsr_mesh_count(mesh) - 1));
+free_text:
+    free(text);
+    return answer;
+}
+
+static int refuse_rank(const plan_request *r)
+{
+    char *const from = ranks_text(r->mesh), *const to = ranks_text(r->to_mesh);
+    const bool two = from != NULL && to != NULL && strcmp(from, to) != 0;
+    if (from == NULL || to == NULL)
+        complain(EXIT_REFUSED, "there is no memory for the text of the meshes");
+    else
+        complain(EXIT_REFUSED, "--rank %lld is not in %s%s%s", (long long)r->options.rank, from, two ? ", nor in " : "", two ? to : "");
+    free(from);
+    free(to);
+    return EXIT_REFUSED;
+}
+
 /** In neither mesh there is nothing to plan for. */
 static int check_rank(const plan_request *r)
 {
@@ -62,8 +99,7 @@ static int check_rank(const plan_request *r)
         if (tsr_mesh_coordinate_of(meshes[i], r->options.rank, coordinate, &inside) == TSR_OK && inside)
             return EXIT_DONE;
     }
-    return complain(EXIT_REFUSED, "--rank %lld is not in the mesh%s", (long long)r->options.rank,
-                    tsr_mesh_equal(r->mesh, r->to_mesh) ? "" : "es");
+    return refuse_rank(r);
 }
 
 static int read_rank(const tool_arguments *given, plan_request *r)

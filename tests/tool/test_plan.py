@@ -161,6 +161,13 @@ def question():
     return harness.different("question", {field: found[field] for field in wanted}, wanted)
 
 
+def exact_ratio():
+    """24 bytes for 13: no decimal digits of it are all."""
+    found = tool.json("plan", "--mesh", "3x4", "--shape", "8", "--dtype", "i64", "--from", "P(max),R", "--to", "R,R", "--objective", "time")
+    wanted = found["bytes_received"]["total"] / found["lower_bound"]["total"]
+    return harness.different("more than the least", wanted > 1, True) + harness.different("within 1e-14", abs(found["ratio"] - wanted) < 1e-14, True)
+
+
 MANY = ["--mesh", "128x64x128", "--shape", "1048576x1048576", "--from", "S(0),S(1),R", "--to", "S(1),S(0),R"]
 
 
@@ -286,11 +293,11 @@ def plain(**changes):
     return ["plan", *(word for pair in options.items() if pair[1] is not None for word in pair)]
 
 
-USAGE = [(plain(mesh=None), ["--mesh"]), (plain(to=None), ["--to"]), (plain(to_mesh="2x"), []), (plain(rank="-1"), ["--rank", "-1"]),
+USAGE = [(plain(mesh=None), ["--mesh"]), (plain(to=None), ["--to"]), (plain(to_mesh="2x"), ["--to-mesh", "2x"]), (plain(mesh="2x"), ["--mesh", "2x"]), (plain(rank="-1"), ["--rank", "-1"]),
          (plain(rank="two"), ["two"]), (plain(rank=""), ["--rank"]), (plain(objective="speed"), ["speed", "bytes", "time"]),
          (plain(max_workspace="1k"), ["1k"]), (plain(ranks_per_node="x"), ["--ranks-per-node"]), (plain(mode="fast"), ["fast"]),
          (plain() + ["--relabel=yes"], ["--relabel"]), (plain(save=None) + ["--svg"], ["--svg"]), (plain(iterations="2"), ["--iterations"])]
-REFUSED = [(plain(rank="2"), ["--rank 2"]), (plain(rank="9223372036854775807"), ["9223372036854775807"]), (plain(to_mesh="0"), []),
+REFUSED = [(plain(rank="2"), ["--rank 2", "mesh 2 (ranks 0 to 1)"]), (plain(rank="5", to_mesh="2@[7,3]"), ["mesh 2 (ranks 0 to 1), nor in mesh 2@[7,3]"]), (plain(rank="9223372036854775807"), ["9223372036854775807"]), (plain(to_mesh="0"), ["--to-mesh", "1 to 2147483647"]),
            (plain(to_mesh="2x2"), ["--to"]), (plain(to="S(2)"), ["--to", "2"]), (plain(max_workspace="0"), ["--max-workspace"]),
            (plain(ranks_per_node="0"), ["--ranks-per-node"]), (plain(profile="/nowhere/x"), ["/nowhere/x"]), (plain(save="/nowhere/x"), ["/nowhere/x"]),
            (plain(svg="/nowhere/x"), ["/nowhere/x"]), (plain(svg=""), ["--svg"]), (plain(save="/dev/null"), ["regular"]),
@@ -359,6 +366,7 @@ tool.case("one rank's tensor is broadcast", steps, ["--mesh", "1", "--to-mesh", 
 for row in BOUNDS:
     tool.case(f"{row[0]} {row[1]}: {row[2]} -> {row[3]} receives at most {row[4]} elements", most, *row)
 tool.case("the question is told as the library prints it", question)
+tool.case("a ratio is read as it was divided", exact_ratio)
 tool.case("one rank of a million plans alone", of_a_million)
 tool.case("one rank of thousands that it talks to", of_many_peers)
 tool.case("seconds by a profile's file", seconds, [], 1.12)
