@@ -38,6 +38,11 @@ const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
     return entry ? &entry->group : NULL;
 }
 
+const tsr_group *tsr_group_whole(const tsr_comm *comm)
+{
+    return comm->whole.hash ? &comm->whole.group : NULL;
+}
+
 static void free_entry(tsr_context *context, tsr_group_entry *entry)
 {
     if (!entry)

@@ -53,6 +53,9 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
  * with the hash of another, so that the hash alone says which set is meant. */
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
 
+/** The whole communicator if it was prepared as a group, else NULL. */
+const tsr_group *tsr_group_whole(const tsr_comm *comm);
+
 /** False where the communicator is lent: the only group is all of it. */
 bool tsr_comm_can_split(const tsr_comm *comm);
 

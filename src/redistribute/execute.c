@@ -110,11 +110,12 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     return finish(&e);
 }
 
-/* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. */
+/* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. Without splitting that is all of `comm`,
+ * and the key that of the communicator on which it was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
     const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
-    const tsr_group *group = key ? tsr_group_find(comm, key) : NULL;
+    const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
     *prepared = group && group->scratch_bytes >= plan->scratch_bytes;
     return group;
 }

@@ -3,6 +3,7 @@
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tessera/sys/device.h>
@@ -24,10 +25,11 @@ static tsr_status plan_over(tsr_comm *comm, const char *mesh, int no_split, tsr_
     return status;
 }
 
-/** Ranks 1 and 2 gather; rank 0 takes part. */
+/** Ranks 1 and 2 gather; the others take part. */
 static tsr_status gather_on_two(const tsr_plan *plan, tsr_comm *comm)
 {
     const int rank = tsr_comm_rank(comm);
+    const bool inside = rank == 1 || rank == 2;
     const int64_t half[] = {2}, whole[] = {4};
     const int32_t have[] = {2 * rank, 2 * rank + 1};
     int32_t want[4] = {0};
@@ -35,9 +37,9 @@ static tsr_status gather_on_two(const tsr_plan *plan, tsr_comm *comm)
     const tsr_tensor src = tsr_tensor_contiguous((void *)(uintptr_t)have, TSR_I32, 1, half);
     const tsr_tensor dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
     CHECK(tsr_plan_workspace_bytes(plan) <= sizeof(workspace));
-    TSR_TRY(tsr_plan_execute(plan, comm, rank > 0 ? &src : NULL, rank > 0 ? &dst : NULL, workspace, sizeof(workspace), NULL));
+    TSR_TRY(tsr_plan_execute(plan, comm, inside ? &src : NULL, inside ? &dst : NULL, workspace, sizeof(workspace), NULL));
     for (int i = 0; i < 4; i++)
-        CHECK(want[i] == (rank > 0 ? 2 + i : 0));
+        CHECK(want[i] == (inside ? 2 + i : 0));
     return TSR_OK;
 }
 
@@ -67,6 +69,42 @@ static void a_plan_on_a_part_is_refused_on_all_ranks_and_works_without_splitting
     (void)state;
     test_case("ranks 1 and 2 of a lent communicator of 3");
     run_ranks(RANKS, plan_on_a_part, NULL);
+}
+
+/** Of which all ranks are the plan's: in the one all but the last, in the other all. */
+static tsr_status gather_in_both(tsr_comm *comm, tsr_comm *smaller)
+{
+    tsr_plan *plan = NULL;
+    TSR_TRY(plan_over(comm, "2@1", 1, &plan));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    TSR_TRY(gather_on_two(plan, comm));
+    if (smaller) {
+        TSR_TRY(tsr_plan_prepare(plan, smaller));
+        TSR_TRY(gather_on_two(plan, smaller));
+    }
+    TSR_TRY(gather_on_two(plan, comm));
+    if (smaller)
+        TSR_TRY(gather_on_two(plan, smaller));
+    tsr_plan_destroy(plan);
+    return TSR_OK;
+}
+
+static tsr_status prepare_on_two(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *smaller = NULL;
+    const int rank = tsr_comm_rank(comm);
+    TSR_TRY(tsr_comm_split(comm, rank < RANKS ? 0 : -1, rank, &smaller));
+    const tsr_status status = gather_in_both(comm, smaller);
+    tsr_comm_destroy(smaller);
+    return status;
+}
+
+static void a_plan_is_prepared_on_communicators_of_several_sizes(void **state)
+{
+    (void)state;
+    test_case("ranks 1 and 2, of 3 and of 4, without splitting");
+    run_ranks(RANKS + 1, prepare_on_two, NULL);
 }
 
 /** A rank that only takes part has no tensors, which would say where they are. */
@@ -140,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_on_a_part_is_refused_on_all_ranks_and_works_without_splitting),
+        cmocka_unit_test(a_plan_is_prepared_on_communicators_of_several_sizes),
         cmocka_unit_test(ranks_that_only_take_part_go_along_on_any_device),
         cmocka_unit_test(dtensors_on_a_part_need_no_option),
     };
