@@ -77,6 +77,8 @@ tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, t
 
 void tsr_device_driver_destroy(tsr_device_driver *driver)
 {
+    if (driver && driver->table.destroy)
+        driver->table.destroy(driver->self);
     free(driver);
 }
 

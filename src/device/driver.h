@@ -7,7 +7,7 @@
 
 struct tsr_device_driver {
     tsr_device_table table; /**< a copy: complete, as tsr_device_driver_create() checks */
-    void *self;             /**< the table's own, not ours */
+    void *self;             /**< the table's own: it frees it, or the caller does */
 };
 
 #endif

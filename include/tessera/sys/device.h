@@ -99,10 +99,14 @@ typedef struct tsr_device_table {
     void (*event_destroy)(void *self, int index, void *event);
     tsr_status (*event_record)(void *self, int index, void *event, tsr_stream stream);
     tsr_status (*event_wait)(void *self, int index, void *event, tsr_stream stream);
+
+    /** Optional: frees `self` when its driver is destroyed. Without it `self` stays the caller's. */
+    void (*destroy)(void *self);
 } tsr_device_table;
 
 /**
- * A driver over a table, which is copied; `self` stays the caller's and must outlive the driver. Not registered anywhere: put it into the
+ * A driver over a table, which is copied; `self` must outlive the driver, and is the driver's from now on if the table has `destroy`, on
+ * success only. Not registered anywhere: put it into the
  * tsr_device of the tensors that live there. TSR_ERROR_ARGUMENT: the table is smaller than this header's or lacks a required entry, which
  * the sentence names.
  */

@@ -11,32 +11,37 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Compilers for devices want to be told which functions run there. */
+#ifndef MINIFLOAT_CALL
+#define MINIFLOAT_CALL static inline
+#endif
+
 #define F32_NAN      UINT32_C(0x7fc00000)
 #define F32_INFINITY UINT32_C(0x7f800000)
 #define F64_NAN      UINT64_C(0x7ff8000000000000)
 
-static inline uint32_t bits_of_f32(float value)
+MINIFLOAT_CALL uint32_t bits_of_f32(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline float f32_of_bits(uint32_t bits)
+MINIFLOAT_CALL float f32_of_bits(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline uint64_t bits_of_f64(double value)
+MINIFLOAT_CALL uint64_t bits_of_f64(double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static inline double f64_of_bits(uint64_t bits)
+MINIFLOAT_CALL double f64_of_bits(uint64_t bits)
 {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -47,18 +52,18 @@ static inline double f64_of_bits(uint64_t bits)
  * a < b ? yes : no, for a and b below 2^31. By a mask rather than a branch: compilers otherwise move one side's arithmetic into the branch,
  * and leave the loop scalar.
  */
-static inline uint32_t choose_less(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
+MINIFLOAT_CALL uint32_t choose_less(uint32_t a, uint32_t b, uint32_t yes, uint32_t no)
 {
     const uint32_t mask = (uint32_t)((int32_t)(a - b) >> 31);
     return no ^ ((yes ^ no) & mask);
 }
 
-static inline float canonical_f32(float value)
+MINIFLOAT_CALL float canonical_f32(float value)
 {
     return value != value ? f32_of_bits(F32_NAN) : value;
 }
 
-static inline double canonical_f64(double value)
+MINIFLOAT_CALL double canonical_f64(double value)
 {
     return value != value ? f64_of_bits(F64_NAN) : value;
 }
@@ -72,11 +77,17 @@ typedef struct minifloat {
     int overflow_keeps_sign;
 } minifloat;
 
-#define MINIFLOAT_F16    ((minifloat){16, 10, 15, 0x7c00, 0x7e00, 0x7c00, 1})
-#define MINIFLOAT_F8E4M3 ((minifloat){8, 3, 7, 0x7f, 0x7f, 0x7f, 0})
-#define MINIFLOAT_F8E5M2 ((minifloat){8, 2, 15, 0x7c, 0x7e, 0x7c, 1})
+#if defined(__cplusplus)
+#define MINIFLOAT(...) (minifloat{__VA_ARGS__})
+#else
+#define MINIFLOAT(...) ((minifloat){__VA_ARGS__})
+#endif
 
-static inline float minifloat_widen(minifloat type, uint32_t code)
+#define MINIFLOAT_F16    MINIFLOAT(16, 10, 15, 0x7c00, 0x7e00, 0x7c00, 1)
+#define MINIFLOAT_F8E4M3 MINIFLOAT(8, 3, 7, 0x7f, 0x7f, 0x7f, 0)
+#define MINIFLOAT_F8E5M2 MINIFLOAT(8, 2, 15, 0x7c, 0x7e, 0x7c, 1)
+
+MINIFLOAT_CALL float minifloat_widen(minifloat type, uint32_t code)
 {
     const unsigned shift = 23 - type.mantissa;
     const uint32_t sign_bit = UINT32_C(1) << (type.bits - 1);
@@ -91,7 +102,7 @@ static inline float minifloat_widen(minifloat type, uint32_t code)
     return f32_of_bits(sign | choose_less(magnitude, type.special, finite, special));
 }
 
-static inline uint32_t minifloat_narrow(minifloat type, float value)
+MINIFLOAT_CALL uint32_t minifloat_narrow(minifloat type, float value)
 {
     const unsigned shift = 23 - type.mantissa;
     const uint32_t bits = bits_of_f32(value);
@@ -107,43 +118,43 @@ static inline uint32_t minifloat_narrow(minifloat type, float value)
     return choose_less(F32_INFINITY, magnitude, type.nan, number);
 }
 
-static inline float f16_widen(uint32_t code)
+MINIFLOAT_CALL float f16_widen(uint32_t code)
 {
     return minifloat_widen(MINIFLOAT_F16, code);
 }
 
-static inline uint32_t f16_narrow(float value)
+MINIFLOAT_CALL uint32_t f16_narrow(float value)
 {
     return minifloat_narrow(MINIFLOAT_F16, value);
 }
 
-static inline float f8e4m3_widen(uint32_t code)
+MINIFLOAT_CALL float f8e4m3_widen(uint32_t code)
 {
     return minifloat_widen(MINIFLOAT_F8E4M3, code);
 }
 
-static inline uint32_t f8e4m3_narrow(float value)
+MINIFLOAT_CALL uint32_t f8e4m3_narrow(float value)
 {
     return minifloat_narrow(MINIFLOAT_F8E4M3, value);
 }
 
-static inline float f8e5m2_widen(uint32_t code)
+MINIFLOAT_CALL float f8e5m2_widen(uint32_t code)
 {
     return minifloat_widen(MINIFLOAT_F8E5M2, code);
 }
 
-static inline uint32_t f8e5m2_narrow(float value)
+MINIFLOAT_CALL uint32_t f8e5m2_narrow(float value)
 {
     return minifloat_narrow(MINIFLOAT_F8E5M2, value);
 }
 
 /* bf16 is the upper half of an f32: no exponent to adjust, subnormals round like the rest. */
-static inline float bf16_widen(uint32_t code)
+MINIFLOAT_CALL float bf16_widen(uint32_t code)
 {
     return f32_of_bits(code << 16);
 }
 
-static inline uint32_t bf16_narrow(float value)
+MINIFLOAT_CALL uint32_t bf16_narrow(float value)
 {
     const uint32_t bits = bits_of_f32(value);
     const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -155,7 +166,7 @@ static inline uint32_t bf16_narrow(float value)
  * mantissa bits gives what rounding `value` itself would: the set bit remembers on which side of a tie it was. (Boldo and Melquiond,
  * "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008.)
  */
-static inline float f32_odd_of_f64(double value)
+MINIFLOAT_CALL float f32_odd_of_f64(double value)
 {
     const float nearest = (float)value;
     const double back = (double)nearest, magnitude = value < 0 ? -value : value, back_magnitude = back < 0 ? -back : back;

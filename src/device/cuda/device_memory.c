@@ -1,0 +1,93 @@
+#include "device/cuda/cuda.h"
+#include <stdio.h>
+
+/* Room for any of the sentences' parts here. */
+#define DOING_BYTES 96
+
+/* Gives freed memory that the pool kept back to the driver; the next try may then succeed. */
+static cudaError_t allocate_again(const tsr_cuda_gpu *gpu, size_t bytes, cudaStream_t stream, void **memory)
+{
+    (void)cudaGetLastError();
+    const cudaError_t error = cudaMemPoolTrimTo(gpu->pool, 0);
+    return error == cudaSuccess ? cudaMallocFromPoolAsync(memory, bytes, gpu->pool, stream) : error;
+}
+
+/* On cudaErrorMemoryAllocation nothing has changed, so the sentence may ask how much there is. */
+static tsr_status no_memory(size_t bytes, int index)
+{
+    size_t unused = 0, total = 0;
+    (void)cudaGetLastError();
+    if (cudaMemGetInfo(&unused, &total) != cudaSuccess)
+        (void)cudaGetLastError();
+    return tsr_status_set(TSR_ERROR_MEMORY, "cuda device: no memory for %zu bytes on device %d, where %zu of %zu are free", bytes, index,
+                          unused, total);
+}
+
+static tsr_status allocate(const tsr_cuda_gpu *gpu, int index, size_t bytes, cudaStream_t stream, void **out)
+{
+    void *memory = NULL;
+    char doing[DOING_BYTES];
+    const cudaStream_t ordered = stream ? stream : gpu->unordered;
+    cudaError_t error = cudaMallocFromPoolAsync(&memory, bytes, gpu->pool, ordered);
+    if (error == cudaErrorMemoryAllocation)
+        error = allocate_again(gpu, bytes, ordered, &memory);
+    if (error == cudaErrorMemoryAllocation)
+        return no_memory(bytes, index);
+    snprintf(doing, sizeof doing, "allocating %zu bytes", bytes);
+    TSR_TRY(tsr_cuda_status(error, "cudaMallocFromPoolAsync", doing));
+    /* Memory that belongs to no stream's order may be used on any, at once. */
+    if (!stream) {
+        const tsr_status status = tsr_cuda_status(cudaStreamSynchronize(ordered), "cudaStreamSynchronize", doing);
+        if (status != TSR_OK) {
+            (void)cudaFreeAsync(memory, ordered);
+            return status;
+        }
+    }
+    *out = memory;
+    return TSR_OK;
+}
+
+tsr_status tsr_cuda_alloc(void *self, int index, size_t bytes, tsr_stream stream, void **out)
+{
+    tsr_cuda *const cuda = self;
+    int previous;
+    TSR_TRY(tsr_cuda_enter(cuda, index, &previous));
+    const tsr_status status = allocate(&cuda->gpu[index], index, bytes > 0 ? bytes : 1, stream, out);
+    tsr_cuda_leave(previous);
+    return status;
+}
+
+void tsr_cuda_free(void *self, int index, void *memory, size_t bytes, tsr_stream stream)
+{
+    tsr_cuda *const cuda = self;
+    int previous;
+    (void)bytes;
+    if (!memory || tsr_cuda_enter(cuda, index, &previous) != TSR_OK)
+        return;
+    /* Without a stream nobody says which work still uses the memory: all of it is awaited, as cudaFree() does. */
+    if (!stream)
+        (void)cudaDeviceSynchronize();
+    if (cudaFreeAsync(memory, stream ? stream : cuda->gpu[index].unordered) != cudaSuccess)
+        (void)cudaGetLastError();
+    tsr_cuda_leave(previous);
+}
+
+static const enum cudaMemcpyKind kinds[] = {[TSR_COPY_WITHIN] = cudaMemcpyDeviceToDevice,
+                                            [TSR_COPY_FROM_HOST] = cudaMemcpyHostToDevice,
+                                            [TSR_COPY_TO_HOST] = cudaMemcpyDeviceToHost};
+
+tsr_status tsr_cuda_copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+{
+    static const char *const ways[] = {"within devices", "from the host", "to the host"};
+    char doing[DOING_BYTES];
+    int previous;
+    if ((unsigned)kind >= sizeof kinds / sizeof kinds[0])
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: %d is no kind of copy; there are 0 to %d", (int)kind,
+                              (int)TSR_COPY_TO_HOST);
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    snprintf(doing, sizeof doing, "copying %zu bytes %s", bytes, ways[kind]);
+    const tsr_status status =
+        bytes > 0 ? tsr_cuda_status(cudaMemcpyAsync(dst, src, bytes, kinds[kind], stream), "cudaMemcpyAsync", doing) : TSR_OK;
+    tsr_cuda_leave(previous);
+    return status;
+}

@@ -1,0 +1,68 @@
+#include "device/cuda/kernels.h"
+#include "device/cuda/runtime.h"
+
+/* One for each .cu, made from nvcc's output. */
+extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
+    tsr_cuda_image_reduce_others[];
+
+static const unsigned long long *const images[TSR_CUDA_IMAGES] = {tsr_cuda_image_copy, tsr_cuda_image_convert, tsr_cuda_image_reduce_floats,
+                                                                  tsr_cuda_image_reduce_others};
+
+static const struct {
+    int image;
+    const char *name;
+} rows[TSR_CUDA_KERNEL_END] = {
+#define CONVERT(source, number) [TSR_CUDA_CONVERT + TSR_CUDA_##source] = {1, "tsr_cuda_convert_" #number}
+#define REDUCE(image, enumerator, number)                                                                                                  \
+    [TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_wide"},                                   \
+                            [TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_##enumerator] = {image, "tsr_cuda_reduce_" #number "_single"}
+    [TSR_CUDA_COPY_SMALL] = {0, "tsr_cuda_copy_small"},
+    [TSR_CUDA_COPY_LARGE] = {0, "tsr_cuda_copy_large"},
+    [TSR_CUDA_FILL_SMALL] = {0, "tsr_cuda_fill_small"},
+    [TSR_CUDA_FILL_LARGE] = {0, "tsr_cuda_fill_large"},
+    CONVERT(F64, f64),
+    CONVERT(F32, f32),
+    CONVERT(F16, f16),
+    CONVERT(BF16, bf16),
+    CONVERT(F8E4M3, f8e4m3),
+    CONVERT(F8E5M2, f8e5m2),
+    REDUCE(2, F64, f64),
+    REDUCE(2, F32, f32),
+    REDUCE(2, F16, f16),
+    REDUCE(2, BF16, bf16),
+    REDUCE(2, F8E4M3, f8e4m3),
+    REDUCE(2, F8E5M2, f8e5m2),
+    REDUCE(3, U8, u8),
+    REDUCE(3, U16, u16),
+    REDUCE(3, U32, u32),
+    REDUCE(3, U64, u64),
+    REDUCE(3, C64, c64),
+    REDUCE(3, C128, c128),
+};
+
+static tsr_status load(tsr_cuda_kernels *kernels)
+{
+    for (int i = 0; i < TSR_CUDA_IMAGES; i++)
+        TSR_CUDA_TRY(cudaLibraryLoadData(&kernels->library[i], images[i], NULL, NULL, 0, NULL, NULL, 0), "loading kernels");
+    for (int i = 0; i < TSR_CUDA_KERNEL_END; i++)
+        TSR_CUDA_TRY(cudaLibraryGetKernel(&kernels->kernel[i], kernels->library[rows[i].image], rows[i].name), "looking up a kernel");
+    return TSR_OK;
+}
+
+tsr_status tsr_cuda_kernels_load(tsr_cuda_kernels *kernels)
+{
+    const tsr_status status = load(kernels);
+    if (status != TSR_OK)
+        tsr_cuda_kernels_unload(kernels);
+    else
+        kernels->loaded = true;
+    return status;
+}
+
+void tsr_cuda_kernels_unload(tsr_cuda_kernels *kernels)
+{
+    for (int i = 0; i < TSR_CUDA_IMAGES; i++)
+        if (kernels->library[i])
+            (void)cudaLibraryUnload(kernels->library[i]);
+    *kernels = (tsr_cuda_kernels){0};
+}

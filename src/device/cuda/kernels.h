@@ -1,0 +1,55 @@
+/**
+ * The kernels by number, and how they come to life: nvcc's images stand in the library as constants, and the runtime loads them as
+ * libraries. So nothing is registered when the library is loaded, and launching needs no C++.
+ */
+#ifndef TSR_DEVICE_CUDA_KERNELS_H
+#define TSR_DEVICE_CUDA_KERNELS_H
+
+#include "device/cuda/work.h"
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <tessera/status.h>
+
+/** The numbers that reductions know, in the order of the kernels' numbers. */
+typedef enum tsr_cuda_number {
+    TSR_CUDA_NUMBER_F64,
+    TSR_CUDA_NUMBER_F32,
+    TSR_CUDA_NUMBER_F16,
+    TSR_CUDA_NUMBER_BF16,
+    TSR_CUDA_NUMBER_F8E4M3,
+    TSR_CUDA_NUMBER_F8E5M2,
+    TSR_CUDA_NUMBER_U8,
+    TSR_CUDA_NUMBER_U16,
+    TSR_CUDA_NUMBER_U32,
+    TSR_CUDA_NUMBER_U64,
+    TSR_CUDA_NUMBER_C64,
+    TSR_CUDA_NUMBER_C128,
+    TSR_CUDA_NUMBER_END
+} tsr_cuda_number;
+
+typedef enum tsr_cuda_kernel {
+    TSR_CUDA_COPY_SMALL,
+    TSR_CUDA_COPY_LARGE,
+    TSR_CUDA_FILL_SMALL,
+    TSR_CUDA_FILL_LARGE,
+    TSR_CUDA_CONVERT,                                             /**< + the source's tsr_cuda_float */
+    TSR_CUDA_REDUCE_WIDE = TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END, /**< + a tsr_cuda_number */
+    TSR_CUDA_REDUCE_SINGLE = TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END,
+    TSR_CUDA_KERNEL_END = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END
+} tsr_cuda_kernel;
+
+#define TSR_CUDA_IMAGES 4
+
+typedef struct tsr_cuda_kernels {
+    bool loaded;
+    cudaLibrary_t library[TSR_CUDA_IMAGES];
+    cudaKernel_t kernel[TSR_CUDA_KERNEL_END];
+} tsr_cuda_kernels;
+
+/** Loads all kernels; nothing stays loaded on failure. */
+tsr_status tsr_cuda_kernels_load(tsr_cuda_kernels *kernels);
+
+/** What was not loaded is fine. */
+void tsr_cuda_kernels_unload(tsr_cuda_kernels *kernels);
+
+#endif

@@ -1,0 +1,3 @@
+#include "device/cuda/reduce_kernels.cuh"
+
+TSR_CUDA_FLOAT_NUMBERS(DEFINE_REDUCE)

@@ -1,0 +1,76 @@
+/* Streams are non-blocking: work on the NULL stream, of anybody in the process, neither waits for them nor holds them up. Events carry
+ * order, not time, which makes them cheaper. */
+#include "device/cuda/cuda.h"
+
+tsr_status tsr_cuda_stream_create(void *self, int index, tsr_stream *out)
+{
+    cudaStream_t stream = NULL;
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    const tsr_status status =
+        tsr_cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags", "making a stream");
+    tsr_cuda_leave(previous);
+    if (status == TSR_OK)
+        *out = stream;
+    return status;
+}
+
+void tsr_cuda_stream_destroy(void *self, int index, tsr_stream stream)
+{
+    int previous;
+    if (!stream || tsr_cuda_enter(self, index, &previous) != TSR_OK)
+        return;
+    tsr_cuda_gemms_forget(self, index, stream);
+    (void)cudaStreamDestroy(stream);
+    tsr_cuda_leave(previous);
+}
+
+tsr_status tsr_cuda_stream_synchronize(void *self, int index, tsr_stream stream)
+{
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    const tsr_status status = tsr_cuda_status(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "waiting for a stream");
+    tsr_cuda_leave(previous);
+    return status;
+}
+
+tsr_status tsr_cuda_event_create(void *self, int index, void **out)
+{
+    cudaEvent_t event = NULL;
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    const tsr_status status =
+        tsr_cuda_status(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags", "making an event");
+    tsr_cuda_leave(previous);
+    if (status == TSR_OK)
+        *out = event;
+    return status;
+}
+
+void tsr_cuda_event_destroy(void *self, int index, void *event)
+{
+    int previous;
+    if (!event || tsr_cuda_enter(self, index, &previous) != TSR_OK)
+        return;
+    (void)cudaEventDestroy(event);
+    tsr_cuda_leave(previous);
+}
+
+tsr_status tsr_cuda_event_record(void *self, int index, void *event, tsr_stream stream)
+{
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    const tsr_status status = tsr_cuda_status(cudaEventRecord(event, stream), "cudaEventRecord", "recording an event");
+    tsr_cuda_leave(previous);
+    return status;
+}
+
+tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream stream)
+{
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+    const tsr_status status =
+        tsr_cuda_status(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent", "making a stream wait for an event");
+    tsr_cuda_leave(previous);
+    return status;
+}
