@@ -53,8 +53,9 @@ static void print_relabel(FILE *stream, const plan_request *r)
     print_bytes(report->bytes_kept_given, given);
     print_bytes(report->bytes_kept, chosen);
     print_bytes(report->bytes_kept_greedy, greedy);
-    fprintf(stream, "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld ranks at other coordinates\n",
-            report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks);
+    fprintf(stream, "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at other coordinates\n",
+            report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks,
+            report->moved_ranks == 1 ? "" : "s");
 }
 
 /** " along mesh dims dp, 1": in whose coordinate some sender and receiver differ; nothing where none is. */
@@ -129,7 +130,11 @@ static void print_table(FILE *stream, const plan_answer *a)
 {
     const tsr_plan_survey *const f = &a->figures;
     char remark[64], whose[32], busiest[48] = "";
-    snprintf(whose, sizeof whose, a->one_rank ? "rank %lld" : "%lld ranks", (long long)(a->one_rank ? a->request->options.rank : f->ranks));
+    snprintf(whose, sizeof whose,
+             a->one_rank     ? "rank %lld"
+             : f->ranks == 1 ? "%lld rank"
+                             : "%lld ranks",
+             (long long)(a->one_rank ? a->request->options.rank : f->ranks));
     if (a->one_rank)
         fprintf(stream, "\n%s\n", whose);
     else

@@ -183,8 +183,9 @@ tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, co
     int count = 0;
     tsr_status status = tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, capacity, NULL);
     if (status == TSR_OK && count != tsr_mesh_ndim(mesh))
-        status = tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placements, but the mesh has %d dims: one each is needed",
-                                text, count, tsr_mesh_ndim(mesh));
+        status =
+            tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
+                           text, count, count == 1 ? "" : "s", tsr_mesh_ndim(mesh), tsr_mesh_ndim(mesh) == 1 ? "" : "s");
     if (status == TSR_OK)
         status = tsr_layout_create(mesh, placements, ndim, shape, dtype, out);
     tsr_release(context, numbers);
