@@ -314,8 +314,7 @@ static tsr_status assign_greedily(const relabel *r, int64_t *position_of)
     return status;
 }
 
-/* The mesh of dst with its ranks in this order, row-major. */
-static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
+static tsr_status order_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
 {
     const int ndim = tsr_mesh_ndim(like);
     const char *names[TSR_MAX_DIMS];
@@ -325,6 +324,20 @@ static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh
     if (tsr_mesh_comm(like))
         return tsr_mesh_create(tsr_mesh_comm(like), ndim, tsr_mesh_shape(like), given, order, out);
     return tsr_mesh_create_abstract(tsr_mesh_context(like), ndim, tsr_mesh_shape(like), given, order, out);
+}
+
+/* The mesh of dst, its nodes too, with its ranks in this order, row-major. */
+static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
+{
+    tsr_mesh *mesh;
+    TSR_TRY(order_mesh(like, order, &mesh));
+    if (tsr_mesh_ranks_per_node(like) == 0) {
+        *out = mesh;
+        return TSR_OK;
+    }
+    const tsr_status status = tsr_mesh_with_nodes(mesh, tsr_mesh_ranks_per_node(like), out);
+    tsr_mesh_destroy(mesh);
+    return status;
 }
 
 static tsr_status make_layout(const tsr_layout *like, const int64_t *order, tsr_layout **out)

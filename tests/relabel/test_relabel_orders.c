@@ -300,6 +300,25 @@ static void classic_orders_come_out_as_they_must(void **state)
     }
 }
 
+static void a_mesh_in_another_order_knows_its_nodes(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {4};
+    tsr_layout *src = layout_of("4", "4", "S(0)"), *given = layout_of("4@[3,2,1,0]", "4", "S(0)"), *dst, *out;
+    tsr_mesh *mesh;
+    tsr_relabel_report report;
+    expect_ok(tsr_mesh_with_nodes(tsr_layout_mesh(given), 2, &mesh));
+    expect_ok(tsr_layout_parse(mesh, "S(0)", 1, shape, TSR_F32, &dst));
+    expect_ok(tsr_layout_relabel(src, dst, &out, &report));
+    assert_int_equal(report.moved_ranks, 4);
+    assert_int_equal(tsr_mesh_ranks_per_node(tsr_layout_mesh(out)), 2);
+    tsr_layout_destroy(out);
+    tsr_layout_destroy(dst);
+    tsr_mesh_destroy(mesh);
+    tsr_layout_destroy(given);
+    tsr_layout_destroy(src);
+}
+
 /* Pieces of 9, 19 and 1: rank 0 has 9 and 10 elements of the first two, rank 1 has 9 and 1 of the last two. Greedy begins with the 10,
  * which leaves 1 to rank 1. */
 static void exact_beats_greedy_where_the_heaviest_overlap_misleads(void **state)
@@ -339,6 +358,7 @@ int main(void)
         cmocka_unit_test(random_layouts_on_up_to_seven_ranks_get_their_best_order),
         cmocka_unit_test(up_to_thirteen_ranks_get_the_optimum_and_plans_receive_all_but_what_is_kept),
         cmocka_unit_test(classic_orders_come_out_as_they_must),
+        cmocka_unit_test(a_mesh_in_another_order_knows_its_nodes),
         cmocka_unit_test(exact_beats_greedy_where_the_heaviest_overlap_misleads),
         cmocka_unit_test(what_does_not_fit_is_refused_by_a_sentence),
     };
