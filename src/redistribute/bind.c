@@ -57,7 +57,7 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
     return TSR_OK;
 }
 
-/* A rank outside the mesh, or with an empty shard, may bring nothing. */
+/* A rank outside the mesh may bring nothing, and one with an empty shard no data. */
 static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_tensor *taken)
 {
     *taken = (tsr_tensor){.dtype = x->layout->dtype, .ndim = x->ndim};

@@ -29,15 +29,15 @@ static bool by_messages(const tsr_execution *e)
 /* Reductions in place go to the workspace, one item's after the other. */
 static void place_results(tsr_execution *e)
 {
-    char *staging = e->workspace;
+    size_t used = 0;
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_bound *b = &e->bound[i];
         b->result = b->dst;
         if (!b->item->staged)
             continue;
         if (!e->eager && b->src.data == b->dst.data && b->dst.data)
-            b->result = tsr_tensor_contiguous(staging, b->dst.dtype, b->dst.ndim, b->dst.shape);
-        staging += tsr_item_staged_bytes(b->item);
+            b->result = tsr_tensor_contiguous(e->workspace + used, b->dst.dtype, b->dst.ndim, b->dst.shape);
+        used += tsr_item_staged_bytes(b->item);
     }
 }
 

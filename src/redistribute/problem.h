@@ -41,10 +41,6 @@ typedef struct tsr_problem {
 
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst);
 
-/** True if on every tensor dim the destination's cuts continue the source's, or with `dst_inside_src` false the source's continue the
- * destination's. One mesh only. */
-bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src);
-
 /**
  * True if every owner holds a term of what it owns, so that each can reduce for itself, in one step instead of two. With two terms that
  * takes no more bytes than sharing the work.
