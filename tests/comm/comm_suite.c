@@ -1,6 +1,5 @@
 #include "comm_suite.h"
 
-#include "message_engine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -9,25 +8,25 @@
 /* A program that takes longer has hung: the slowest takes a few seconds, and sanitizers slow it down twentyfold. */
 #define WATCHDOG_SECONDS 240
 
-static const comm_engine engines[] = {
-    {"threads", tsr_threads_run, true},
-    {"messages", message_engine_run, false},
-    {"own", message_engine_run_own, false}, /* messages, with collectives and halves of exchanges of the engine's own */
-};
-
 const comm_engine *suite_engine;
 
 void suite_start(int count, char **arguments)
 {
-    const char *engine = count > 1 ? arguments[1] : engines[0].name;
-    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
-        if (strcmp(engines[i].name, engine) == 0)
-            suite_engine = &engines[i];
+    const char *engine = count > 1 ? arguments[1] : suite_engines[0].name;
+    for (const comm_engine *known = suite_engines; known->name; known++)
+        if (strcmp(known->name, engine) == 0)
+            suite_engine = known;
     if (!suite_engine) {
         fprintf(stderr, "no engine is called %s\n", engine);
         exit(2);
     }
     alarm(WATCHDOG_SECONDS);
+}
+
+void suite_skip(const char *reason)
+{
+    print_message("[  SKIPPED ] %s: %s\n", suite_engine->name, reason);
+    skip();
 }
 
 void suite_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)

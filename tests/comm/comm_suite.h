@@ -17,14 +17,27 @@
 typedef struct comm_engine {
     const char *name;
     tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
-    bool direct; /**< tsr_comm_exchange() too compares what ranks call */
+    bool direct;  /**< tsr_comm_exchange() too compares what ranks call */
+    bool watches; /**< a rank that returns, aborts or is late is named to its peers, and so is a message that does not fit */
 } comm_engine;
 
-/** The engine that the program's argument names ("threads", "messages", "own"). */
+/** Those that the program knows, the last of them without a name. */
+extern const comm_engine suite_engines[];
+
+/** The engine that the program's argument names ("threads"). */
 extern const comm_engine *suite_engine;
 
 /** For main(): takes the engine's name and starts a watchdog that ends a program that hangs. */
 void suite_start(int count, char **arguments);
+
+/** Skips the running test where the engine does not watch its ranks. */
+#define NEEDS_WATCHING()                                                                                                                   \
+    do {                                                                                                                                   \
+        if (!suite_engine->watches)                                                                                                        \
+            suite_skip("ranks over this engine do not see what becomes of their peers");                                                   \
+    } while (0)
+
+void suite_skip(const char *reason);
 
 /** Runs `body` on `nranks` ranks of the engine and fails the running test with the sentence of the rank that failed. */
 void suite_run(int nranks, tsr_rank_main *body, void *arg);

@@ -51,6 +51,7 @@ static tsr_status leave_early(tsr_comm *comm, void *arg)
 static void a_rank_that_returns_is_named_by_all_that_wait_for_it(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++)
         for (int rank = 0; rank < n; rank++)
             for (int after = 0; after <= CALLS; after++) {
@@ -62,6 +63,7 @@ static void a_rank_that_returns_is_named_by_all_that_wait_for_it(void **state)
 static void the_cause_is_what_a_run_returns(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int rank = 0; rank < 3; rank++) {
         leaving l = {rank, 2, TSR_ERROR_IO};
         char words[64];
@@ -82,6 +84,7 @@ static tsr_status pass_on(tsr_comm *comm, void *arg)
 static void a_rank_that_failed_by_itself_tells_more_than_its_peers(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int rank = 0; rank < 3; rank++) {
         leaving l = {.rank = rank};
         assert_int_equal(suite_engine->run(3, pass_on, &l, NULL), TSR_ERROR_STATE);
@@ -128,6 +131,7 @@ static tsr_status go_on_without(tsr_comm *comm, void *arg)
 static void groups_without_the_rank_that_returned_go_on(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++)
         suite_run(n, go_on_without, NULL);
 }
@@ -149,6 +153,7 @@ static tsr_status leave_a_group(tsr_comm *comm, void *arg)
 static void a_destroyed_group_handle_breaks_that_group_only(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++)
         suite_run(n, leave_a_group, NULL);
 }
@@ -239,6 +244,7 @@ static tsr_status abort_one(tsr_comm *comm, void *arg)
 static void an_abort_releases_who_waits_now_and_later(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++)
         for (int delay = 0; delay <= 20; delay += 20)
             suite_run(n, abort_one, &delay);
@@ -257,6 +263,7 @@ static tsr_status come_late(tsr_comm *comm, void *arg)
 static void a_rank_that_is_late_is_named_and_the_communicator_broken(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.timeout_ms = 40;
     for (int n = 2; n <= 4; n++)

@@ -264,6 +264,7 @@ static tsr_status leave_in_between(tsr_comm *comm, void *arg)
 static void a_rank_that_leaves_in_between_is_named_by_the_others(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++)
         for (int victim = 0; victim < n; victim++) {
             stage s = {.victim = victim};
@@ -332,6 +333,7 @@ static tsr_status abort_in_between(tsr_comm *comm, void *arg)
 static void an_abort_in_between_reaches_all(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     for (int n = 2; n <= MOST_RANKS; n++) {
         stage s = {.victim = n - 1};
         suite_run(n, abort_in_between, &s);
@@ -354,6 +356,7 @@ static tsr_status finish_late(tsr_comm *comm, void *arg)
 static void a_rank_that_is_late_to_finish_is_named(void **state)
 {
     (void)state;
+    NEEDS_WATCHING();
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.timeout_ms = 100;
     for (int n = 2; n <= 3; n++) {

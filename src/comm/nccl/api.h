@@ -44,6 +44,11 @@ typedef struct tsr_nccl_api {
     cudaError_t (*cuda_stream_create_with_flags)(cudaStream_t *stream, unsigned flags);
     cudaError_t (*cuda_stream_destroy)(cudaStream_t stream);
     cudaError_t (*cuda_stream_query)(cudaStream_t stream);
+    cudaError_t (*cuda_stream_is_capturing)(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
+    cudaError_t (*cuda_stream_wait_event)(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+    cudaError_t (*cuda_event_create_with_flags)(cudaEvent_t *event, unsigned flags);
+    cudaError_t (*cuda_event_destroy)(cudaEvent_t event);
+    cudaError_t (*cuda_event_record)(cudaEvent_t event, cudaStream_t stream);
     cudaError_t (*cuda_malloc_host)(void **memory, size_t bytes);
     cudaError_t (*cuda_free_host)(void *memory);
     cudaError_t (*cuda_get_last_error)(void);

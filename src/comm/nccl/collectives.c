@@ -52,10 +52,10 @@ static ncclResult_t issue_broadcast(const tsr_nccl_handle *handle, const collect
 static tsr_status enqueue(tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
 {
     int previous;
-    TSR_TRY(tsr_nccl_open(handle, &previous));
+    TSR_TRY(tsr_nccl_open_kernel(handle, stream, &previous));
     const ncclResult_t result = c->operation->issue(handle, c, count * c->reduction.numbers, stream);
     tsr_nccl_close(handle, previous);
-    return tsr_nccl_conclude(handle, result, c->operation->call);
+    return tsr_nccl_conclude(handle, result, c->operation->call, stream);
 }
 
 /* One call's share of a collective over host memory: `count` elements of each block from element `first` on. */
@@ -96,8 +96,8 @@ static tsr_status run_share(tsr_nccl_handle *handle, const collective *c, share 
     staged.send = operation->many_in ? handle->staging : own_block(handle, c, s);
     staged.receive = operation->many_out ? handle->staging : own_block(handle, c, s);
     copy_blocks(handle, c, s, operation->many_in, true);
-    TSR_TRY(enqueue(handle, &staged, s.count, handle->stream));
-    TSR_TRY(tsr_nccl_drain(handle, handle->stream, handle->family->timeout_ms));
+    TSR_TRY(enqueue(handle, &staged, s.count, handle->family->stream));
+    TSR_TRY(tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms));
     copy_blocks(handle, c, s, operation->many_out, false);
     return TSR_OK;
 }

@@ -4,7 +4,6 @@
 #include "comm/nccl/exchange.h"
 #include "comm/nccl/split.h"
 #include <string.h>
-#include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
 /* As ncclGetVersion() writes it. */
@@ -24,7 +23,7 @@ static int count_ranks(void *self)
 
 static void abort_family(void *self)
 {
-    tsr_nccl_abort(((tsr_nccl_handle *)self)->family);
+    tsr_nccl_family_abort(((tsr_nccl_handle *)self)->family);
 }
 
 static void destroy(void *self)
@@ -87,26 +86,6 @@ static tsr_status read_options(const char *call, const tsr_nccl_options *given, 
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
 }
 
-static tsr_status make_family(const tsr_nccl_api *api, tsr_context *context, const tsr_nccl_options *options, int device,
-                              tsr_nccl_family **out)
-{
-    tsr_nccl_family *family;
-    TSR_TRY(tsr_allocate(context, sizeof *family, (void **)&family));
-    memset(family, 0, sizeof *family);
-    family->api = api;
-    family->driver = options->driver;
-    family->device = device;
-    family->timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
-    atomic_init(&family->aborted, false);
-    if (pthread_mutex_init(&family->lock, NULL) != 0) {
-        tsr_release(context, family);
-        return tsr_status_set(TSR_ERROR_MEMORY, "nccl: a lock cannot be had");
-    }
-    family->context = tsr_context_retain(context);
-    *out = family;
-    return TSR_OK;
-}
-
 /* The first handle of a family, which goes with it. */
 static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, tsr_nccl_handle **out)
 {
@@ -114,7 +93,8 @@ static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *o
     if (!context)
         TSR_TRY(tsr_context_create(NULL, &context));
     tsr_nccl_family *family = NULL;
-    tsr_status status = make_family(api, context, options, device, &family);
+    const int64_t timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
+    tsr_status status = tsr_nccl_family_create(api, context, options->driver, device, timeout_ms, &family);
     if (status == TSR_OK)
         status = tsr_nccl_handle_create(family, out);
     tsr_context_destroy(context);

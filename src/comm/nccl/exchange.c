@@ -60,7 +60,7 @@ static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_
     char *staged = handle->staging;
     const char *call = "ncclGroupStart";
     int previous;
-    TSR_TRY(tsr_nccl_open(handle, &previous));
+    TSR_TRY(tsr_nccl_open_kernel(handle, stream, &previous));
     ncclResult_t result = api->group_start();
     if (result == ncclSuccess) {
         call = "ncclSend";
@@ -107,10 +107,15 @@ static void copy_out(tsr_nccl_handle *handle)
 /* The first round is the largest. Does not wait: what NCCL leaves to the background is for finish to wait for. */
 static tsr_status start_round(tsr_nccl_handle *handle)
 {
+    const size_t bytes = round_bytes(&handle->exchange);
     ncclResult_t ended = ncclSuccess;
-    TSR_TRY(tsr_nccl_reserve(handle, round_bytes(&handle->exchange)));
+    if (bytes == 0)
+        return TSR_OK;
+    TSR_TRY(tsr_nccl_reserve(handle, bytes));
     copy_in(handle);
-    return round_bytes(&handle->exchange) > 0 ? post(handle, handle->stream, &ended) : TSR_OK;
+    TSR_TRY(post(handle, handle->family->stream, &ended));
+    tsr_nccl_conclude_later(handle);
+    return TSR_OK;
 }
 
 /* Work that the caller puts on the stream next is to come after the messages, so these are enqueued before it goes on. */
@@ -120,7 +125,7 @@ static tsr_status start_on(tsr_nccl_handle *handle, cudaStream_t stream)
     if (round_bytes(&handle->exchange) == 0)
         return TSR_OK;
     TSR_TRY(post(handle, stream, &ended));
-    return tsr_nccl_conclude(handle, ended, "ncclGroupEnd");
+    return tsr_nccl_conclude(handle, ended, "ncclGroupEnd", stream);
 }
 
 tsr_status tsr_nccl_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
@@ -140,11 +145,14 @@ tsr_status tsr_nccl_exchange_finish(void *self)
     tsr_nccl_handle *handle = self;
     tsr_nccl_exchange *e = &handle->exchange;
     e->started = false;
+    if (handle->family->unsettled == handle)
+        TSR_TRY(tsr_nccl_conclude_now(handle->family));
     while (e->staged && round_bytes(e) > 0) {
-        TSR_TRY(tsr_nccl_drain(handle, handle->stream, handle->family->timeout_ms));
+        TSR_TRY(tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms));
         copy_out(handle);
         e->done += TSR_NCCL_PART_BYTES;
         TSR_TRY(start_round(handle));
+        TSR_TRY(tsr_nccl_conclude_now(handle->family));
     }
     return tsr_nccl_settle(handle);
 }
@@ -159,12 +167,13 @@ tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t se
 tsr_status tsr_nccl_barrier(void *self)
 {
     tsr_nccl_handle *handle = self;
-    const tsr_nccl_api *api = handle->family->api;
+    tsr_nccl_family *family = handle->family;
     int previous;
     handle->staging[0] = 0;
-    TSR_TRY(tsr_nccl_open(handle, &previous));
-    const ncclResult_t result = api->all_reduce(handle->staging, handle->staging, 1, ncclUint8, ncclMax, handle->comm, handle->stream);
+    TSR_TRY(tsr_nccl_open_kernel(handle, family->stream, &previous));
+    const ncclResult_t result =
+        family->api->all_reduce(handle->staging, handle->staging, 1, ncclUint8, ncclMax, handle->comm, family->stream);
     tsr_nccl_close(handle, previous);
-    TSR_TRY(tsr_nccl_conclude(handle, result, "ncclAllReduce"));
-    return tsr_nccl_drain(handle, handle->stream, handle->family->timeout_ms);
+    TSR_TRY(tsr_nccl_conclude(handle, result, "ncclAllReduce", family->stream));
+    return tsr_nccl_drain(handle, family->stream, family->timeout_ms);
 }

@@ -19,6 +19,15 @@ tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm, bool owned)
     return tsr_nccl_check(api, comm, api->comm_count(comm, &handle->ranks), "ncclCommCount");
 }
 
+/* Of a call that makes a communicator. */
+static tsr_status conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
+{
+    const tsr_status status = tsr_nccl_check(handle->family->api, handle->comm, result, call);
+    if (status != TSR_OK)
+        return tsr_nccl_break(handle, status);
+    return result == ncclInProgress ? tsr_nccl_settle(handle) : TSR_OK;
+}
+
 tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr_nccl_id *id)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -32,7 +41,7 @@ tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr
     handle->owned = true;
     const ncclResult_t result = api->comm_init_rank_config(&handle->comm, ranks, theirs, rank, &config);
     tsr_nccl_close(handle, previous);
-    TSR_TRY(tsr_nccl_conclude(handle, result, "ncclCommInitRankConfig"));
+    TSR_TRY(conclude(handle, result, "ncclCommInitRankConfig"));
     return tsr_nccl_adopt(handle, handle->comm, true);
 }
 
@@ -42,6 +51,7 @@ static tsr_status quiesce(tsr_nccl_handle *parent)
 {
     const tsr_nccl_api *api = parent->family->api;
     int previous;
+    tsr_nccl_conclude_now(parent->family);
     TSR_TRY(tsr_nccl_open(parent, &previous));
     const tsr_status status = tsr_nccl_check_cuda(api, api->cuda_device_synchronize(), "cudaDeviceSynchronize");
     tsr_nccl_close(parent, previous);
@@ -57,7 +67,7 @@ static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
     TSR_TRY(tsr_nccl_open(parent, &previous));
     const ncclResult_t result = api->comm_split(parent->comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &parent->made, &config);
     tsr_nccl_close(parent, previous);
-    const tsr_status status = tsr_nccl_conclude(parent, result, "ncclCommSplit");
+    const tsr_status status = conclude(parent, result, "ncclCommSplit");
     parent->stuck = status != TSR_OK && !parent->owned;
     return status;
 }

@@ -73,11 +73,3 @@ tsr_status tsr_nccl_drain(tsr_nccl_handle *handle, cudaStream_t stream, int64_t 
     const tsr_status status = await(handle, true, stream, timeout_ms);
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }
-
-tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
-{
-    const tsr_status status = tsr_nccl_check(handle->family->api, handle->comm, result, call);
-    if (status != TSR_OK)
-        return tsr_nccl_break(handle, status);
-    return result == ncclInProgress ? tsr_nccl_settle(handle) : TSR_OK;
-}
