@@ -1,4 +1,4 @@
-/** What the device tests share: the host's tables that this processor runs, random draws, and tensors laid out at random. */
+/** What the device tests share: the tables under test, random draws, and tensors laid out at random. */
 #ifndef TESTS_DEVICE_VARIANTS_H
 #define TESTS_DEVICE_VARIANTS_H
 
@@ -19,7 +19,8 @@ typedef struct variant {
     const tsr_device_table *table;
 } variant;
 
-/** At most 3; those that cannot run here are left out, and said. */
+/** At most 3: the host's tables (host_variants.c) or the CUDA device's (cuda_variants.c). Those that cannot run here are left out, and
+ * said; a test with none is skipped. */
 int list_variants(variant out[3]);
 
 /** TSR_TEST_SEED if it is set, else `fallback`; what failing tests print. */

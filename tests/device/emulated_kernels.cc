@@ -1,0 +1,75 @@
+/* The kernels' bodies over a grid: every thread of a block up to the barrier, then every thread after it. */
+#include "device/cuda/convert.cuh"
+#include "device/cuda/copy.cuh"
+#include "device/cuda/reduce.cuh"
+#include "emulated_gpu.h"
+
+extern "C" {
+#include "device/cuda/batch.h"
+}
+
+namespace
+{
+template <typename batch> void copy(unsigned blocks, void **arguments)
+{
+    const batch &given = *static_cast<const batch *>(arguments[0]);
+    tsr_cuda_tile tile;
+    for (unsigned block = 0; block < blocks; block++)
+        for (int phase = TSR_CUDA_BEFORE; phase <= TSR_CUDA_AFTER; phase++)
+            for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+                tsr_cuda_copy_batch(given, block, thread, static_cast<tsr_cuda_phase>(phase), &tile);
+}
+
+template <typename batch> void fill(unsigned blocks, void **arguments)
+{
+    const batch &given = *static_cast<const batch *>(arguments[0]);
+    const tsr_cuda_pattern &pattern = *static_cast<const tsr_cuda_pattern *>(arguments[1]);
+    for (unsigned block = 0; block < blocks; block++)
+        for (unsigned thread = 0; thread < TSR_CUDA_THREADS; thread++)
+            tsr_cuda_fill_batch(given, pattern, block, thread);
+}
+
+template <typename number, int count> void reduce(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_reduce_unit<number, count>(*static_cast<const tsr_cuda_reduce *>(arguments[0]), i);
+}
+
+template <typename source> void convert(unsigned blocks, void **arguments)
+{
+    for (unsigned i = 0; i < blocks * TSR_CUDA_THREADS; i++)
+        tsr_cuda_convert_from<source>(*static_cast<const tsr_cuda_convert *>(arguments[0]), i);
+}
+
+struct row {
+    const char *name;
+    void (*run)(unsigned blocks, void **arguments);
+};
+
+#define CONVERT(source) {"tsr_cuda_convert_" #source, convert<tsr_cuda_##source>},
+#define REDUCE(number)                                                                                                                     \
+    {"tsr_cuda_reduce_" #number "_wide", reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>},                          \
+        {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>},
+
+const row rows[] = {{"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>},
+                    {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>},
+                    {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>},
+                    {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>},
+                    TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)};
+} // namespace
+
+int emulated_kernel(const char *name, unsigned blocks, void **arguments)
+{
+    for (const row &r : rows)
+        if (strcmp(r.name, name) == 0) {
+            if (arguments)
+                r.run(blocks, arguments);
+            return 1;
+        }
+    return 0;
+}
+
+int emulated_division_is_exact(unsigned value, unsigned index)
+{
+    return tsr_cuda_divide(tsr_cuda_make_divisor(value), index) == index / value;
+}

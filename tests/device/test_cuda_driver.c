@@ -1,0 +1,584 @@
+/* The CUDA driver over the emulated machine: what it does with devices, memory, streams, products and errors. */
+#include "emulated_gpu.h"
+#include "reference.h"
+#include "variants.h"
+#include <limits.h>
+#include <tessera/cuda.h>
+
+#define GIB ((size_t)1 << 30)
+
+typedef struct machine {
+    tsr_device_driver *driver;
+    const tsr_device_table *table;
+    void *self;
+} machine;
+
+static machine start(void)
+{
+    machine m;
+    assert_int_equal(tsr_cuda_driver_create(NULL, NULL, &m.driver), TSR_OK);
+    m.table = tsr_device_driver_table(m.driver, &m.self);
+    return m;
+}
+
+/* Nothing may be left of the driver. */
+static void stop(const machine *m)
+{
+    tsr_device_driver_destroy(m->driver);
+    assert_int_equal(emulated_alive(), 0);
+}
+
+static void says(const char *word)
+{
+    if (!strstr(tsr_status_message(), word))
+        fail_msg("\"%s\" is not in: %s", word, tsr_status_message());
+}
+
+static int heal(void **state)
+{
+    (void)state;
+    emulated_heal(GIB);
+    emulated_machine(EMULATED_GPUS, 1);
+    emulated_capture(NULL);
+    return 0;
+}
+
+static void a_machine_without_a_driver_has_no_devices_and_says_why(void **state)
+{
+    void *memory = &memory;
+    const char *reason;
+    int count = -1;
+    (void)state;
+    emulated_machine(0, 0);
+    const machine m = start();
+    assert_int_equal(m.table->count(m.self, &count, &reason), TSR_OK);
+    assert_int_equal(count, 0);
+    assert_non_null(strstr(reason, "no CUDA driver is installed"));
+    assert_int_equal(m.table->alloc(m.self, 0, 64, NULL, &memory), TSR_ERROR_UNAVAILABLE);
+    says("there is no device 0");
+    says("no CUDA driver is installed");
+    assert_ptr_equal(memory, &memory);
+    stop(&m);
+}
+
+static void devices_beyond_the_last_are_refused(void **state)
+{
+    const char *reason = "";
+    void *memory;
+    int count;
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->count(m.self, &count, &reason), TSR_OK);
+    assert_int_equal(count, EMULATED_GPUS);
+    assert_null(reason);
+    assert_int_equal(m.table->alloc(m.self, 2, 64, NULL, &memory), TSR_ERROR_UNAVAILABLE);
+    says("there are 0 to 1");
+    assert_int_equal(m.table->alloc(m.self, -1, 64, NULL, &memory), TSR_ERROR_UNAVAILABLE);
+    stop(&m);
+}
+
+static void a_driver_that_was_never_used_opens_nothing(void **state)
+{
+    (void)state;
+    const int alive = emulated_alive();
+    const machine m = start();
+    assert_int_equal(emulated_alive(), alive);
+    stop(&m);
+}
+
+/* What one device's worth of calls needs, for the tests that let each of them fail. */
+typedef struct work {
+    void *a, *b, *c, *event;
+    tsr_stream stream;
+} work;
+
+static tsr_status multiply(const machine *m, const work *w)
+{
+    const tsr_gemm gemm = {
+        .dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .a = w->a, .b = w->b, .c = w->c, .lda = 2, .ldb = 2, .ldc = 2};
+    return m->table->gemm(m->self, 0, &gemm, w->stream);
+}
+
+static tsr_status add(const machine *m, const work *w)
+{
+    const void *const src[2] = {w->a, w->b};
+    void *const dst[1] = {w->c};
+    const int64_t strides[2][TSR_MAX_DIMS] = {{1}, {1}};
+    const tsr_box_reduce reduce = {.dtype = TSR_F32,
+                                   .divisor = 1,
+                                   .ndim = 1,
+                                   .shape = {16},
+                                   .src_count = 2,
+                                   .dst_count = 1,
+                                   .src = src,
+                                   .src_strides = strides,
+                                   .dst = dst,
+                                   .dst_strides = strides};
+    return m->table->reduce(m->self, 0, &reduce, w->stream);
+}
+
+static tsr_status compute(const machine *m, work *w)
+{
+    const tsr_device_table *const t = m->table;
+    const tsr_box_fill fill = {.dst = w->a, .element_bytes = 4, .ndim = 1, .shape = {16}, .dst_strides = {1}};
+    const tsr_box_copy box = {
+        .dst = w->b, .src = w->a, .element_bytes = 4, .ndim = 1, .shape = {16}, .dst_strides = {1}, .src_strides = {1}};
+    float host[16];
+    TSR_TRY(t->fill(m->self, 0, &fill, w->stream));
+    TSR_TRY(t->copy_boxes(m->self, 0, &box, 1, w->stream));
+    TSR_TRY(t->convert(m->self, 0, w->c, TSR_F16, w->a, TSR_F32, 16, w->stream));
+    TSR_TRY(add(m, w));
+    TSR_TRY(multiply(m, w));
+    TSR_TRY(t->event_record(m->self, 0, w->event, w->stream));
+    TSR_TRY(t->event_wait(m->self, 0, w->event, w->stream));
+    TSR_TRY(t->copy(m->self, 0, host, w->c, sizeof host, TSR_COPY_TO_HOST, w->stream));
+    return t->stream_synchronize(m->self, 0, w->stream);
+}
+
+static tsr_status acquire(const machine *m, work *w)
+{
+    TSR_TRY(m->table->stream_create(m->self, 0, &w->stream));
+    TSR_TRY(m->table->event_create(m->self, 0, &w->event));
+    TSR_TRY(m->table->alloc(m->self, 0, 64, w->stream, &w->a));
+    TSR_TRY(m->table->alloc(m->self, 0, 64, NULL, &w->b));
+    TSR_TRY(m->table->alloc(m->self, 0, 64, w->stream, &w->c));
+    return compute(m, w);
+}
+
+static void release(const machine *m, const work *w)
+{
+    m->table->free(m->self, 0, w->a, 64, w->stream);
+    m->table->free(m->self, 0, w->b, 64, NULL);
+    m->table->free(m->self, 0, w->c, 64, w->stream);
+    m->table->event_destroy(m->self, 0, w->event);
+    m->table->stream_destroy(m->self, 0, w->stream);
+}
+
+/* A driver, all that a device can do, and another device that meets the first. */
+static tsr_status everything(void)
+{
+    machine m;
+    work w = {0};
+    void *there;
+    TSR_TRY(tsr_cuda_driver_create(NULL, NULL, &m.driver));
+    m.table = tsr_device_driver_table(m.driver, &m.self);
+    tsr_status status = acquire(&m, &w);
+    if (status == TSR_OK) {
+        status = m.table->alloc(m.self, 1, 64, NULL, &there);
+        if (status == TSR_OK)
+            m.table->free(m.self, 1, there, 64, NULL);
+    }
+    emulated_heal(GIB);
+    release(&m, &w);
+    tsr_device_driver_destroy(m.driver);
+    return status;
+}
+
+static int calls_of_everything(void)
+{
+    const int before = emulated_calls();
+    assert_int_equal(everything(), TSR_OK);
+    return emulated_calls() - before;
+}
+
+static void every_call_that_fails_is_named_and_leaves_nothing_behind(void **state)
+{
+    const int calls = calls_of_everything();
+    (void)state;
+    assert_int_equal(emulated_alive(), 0);
+    for (int k = 0; k < calls; k++) {
+        emulated_fail(k, EMULATED_INVALID_VALUE);
+        const tsr_status status = everything();
+        const char *const call = emulated_failed_call();
+        if (status != TSR_OK && (!call || !strstr(tsr_status_message(), call) || !strstr(tsr_status_message(), "failed: ")))
+            fail_msg("call %d, %s, failed and this was said: %s", k, call ? call : "none", tsr_status_message());
+        if (emulated_alive() != 0)
+            fail_msg("after call %d, %s, failed, %d objects are left", k, call ? call : "none", emulated_alive());
+        emulated_heal(GIB);
+    }
+    assert_int_equal(calls_of_everything(), calls);
+}
+
+static void an_error_that_loses_the_context_is_told_apart(void **state)
+{
+    void *memory;
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->alloc(m.self, 0, 64, NULL, &memory), TSR_OK);
+    emulated_fail(1, EMULATED_ILLEGAL_ADDRESS);
+    assert_int_equal(m.table->stream_synchronize(m.self, 0, NULL), TSR_ERROR_DEVICE);
+    says("cudaStreamSynchronize");
+    says("waiting for a stream");
+    says("cudaErrorIllegalAddress");
+    says("an illegal memory access was encountered");
+    says("the CUDA context is lost");
+    assert_int_equal(m.table->stream_synchronize(m.self, 0, NULL), TSR_ERROR_DEVICE);
+    emulated_heal(GIB);
+    emulated_fail(1, EMULATED_INVALID_VALUE);
+    assert_int_equal(m.table->stream_synchronize(m.self, 0, NULL), TSR_ERROR_DEVICE);
+    assert_null(strstr(tsr_status_message(), "lost"));
+    m.table->free(m.self, 0, memory, 64, NULL);
+    stop(&m);
+}
+
+static void a_device_without_memory_says_how_much_there_is_and_stays_usable(void **state)
+{
+    void *half, *memory = &memory;
+    (void)state;
+    emulated_heal(1000);
+    const machine m = start();
+    assert_int_equal(m.table->alloc(m.self, 0, 600, NULL, &half), TSR_OK);
+    assert_int_equal(m.table->alloc(m.self, 0, 600, NULL, &memory), TSR_ERROR_MEMORY);
+    says("600 bytes on device 0, where 400 of 1000 are free");
+    assert_ptr_equal(memory, &memory);
+    /* What the pool keeps of freed memory is given back before anybody is refused. */
+    m.table->free(m.self, 0, half, 600, NULL);
+    assert_int_equal(m.table->alloc(m.self, 0, 900, NULL, &memory), TSR_OK);
+    m.table->free(m.self, 0, memory, 900, NULL);
+    assert_int_equal(m.table->alloc(m.self, 0, SIZE_MAX / 2, NULL, &memory), TSR_ERROR_MEMORY);
+    stop(&m);
+}
+
+static void memory_without_a_stream_waits_and_with_one_does_not(void **state)
+{
+    tsr_stream stream;
+    void *memory;
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->stream_create(m.self, 0, &stream), TSR_OK);
+    const int before = emulated_host_waits();
+    assert_int_equal(m.table->alloc(m.self, 0, 0, stream, &memory), TSR_OK);
+    m.table->free(m.self, 0, memory, 0, stream);
+    assert_int_equal(emulated_host_waits(), before);
+    assert_int_equal(m.table->alloc(m.self, 0, 64, NULL, &memory), TSR_OK);
+    assert_int_equal(emulated_host_waits(), before + 1);
+    m.table->free(m.self, 0, memory, 64, NULL);
+    assert_int_equal(emulated_host_waits(), before + 2);
+    m.table->free(m.self, 0, NULL, 0, NULL);
+    assert_int_equal(emulated_host_waits(), before + 2);
+    m.table->stream_destroy(m.self, 0, stream);
+    stop(&m);
+}
+
+static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
+{
+    void *here, *there;
+    int reaches;
+    (void)state;
+    for (int peers = 0; peers <= 1; peers++) {
+        emulated_machine(EMULATED_GPUS, peers);
+        const int before = emulated_openings();
+        const machine m = start();
+        assert_int_equal(m.table->alloc(m.self, 0, 64, NULL, &here), TSR_OK);
+        assert_int_equal(emulated_openings(), before);
+        assert_int_equal(m.table->alloc(m.self, 1, 64, NULL, &there), TSR_OK);
+        assert_int_equal(emulated_openings(), before + 2 * peers);
+        assert_int_equal(tsr_cuda_reaches(m.driver, 0, 1, &reaches), TSR_OK);
+        assert_int_equal(reaches, peers);
+        assert_int_equal(tsr_cuda_reaches(m.driver, 1, 1, &reaches), TSR_OK);
+        assert_int_equal(reaches, 1);
+        m.table->free(m.self, 0, here, 64, NULL);
+        m.table->free(m.self, 1, there, 64, NULL);
+        stop(&m);
+    }
+}
+
+static void a_batch_of_boxes_is_one_launch_until_it_is_full(void **state)
+{
+    enum { BOXES = 500, SIDE = 5 };
+    static unsigned char src[BOXES][64], dst[BOXES][64];
+    static tsr_box_copy boxes[BOXES];
+    uint64_t seed = seed_of(11);
+    (void)state;
+    draw_bytes(&seed, src, sizeof src);
+    for (int i = 0; i < BOXES; i++)
+        boxes[i] = (tsr_box_copy){.dst = dst[i],
+                                  .src = src[i],
+                                  .element_bytes = 1,
+                                  .ndim = 3,
+                                  .shape = {2, 3, SIDE},
+                                  .dst_strides = {32, 8, 1},
+                                  .src_strides = {25, SIDE, 1}};
+    const machine m = start();
+    const int counts[] = {1, 24, 25, 200, 201, BOXES}, launches[] = {1, 1, 1, 1, 2, 3};
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        const int before = emulated_launches();
+        memset(dst, 0, sizeof dst);
+        assert_int_equal(m.table->copy_boxes(m.self, 0, boxes, (size_t)counts[c], NULL), TSR_OK);
+        assert_int_equal(emulated_launches() - before, launches[c]);
+        for (int i = 0; i < counts[c]; i++)
+            for (int e = 0; e < 2 * 3 * SIDE; e++)
+                assert_int_equal(dst[i][e / 15 * 32 + e % 15 / SIDE * 8 + e % SIDE], src[i][e / 15 * 25 + e % 15]);
+    }
+    const int before = emulated_launches();
+    boxes[0].shape[1] = 0;
+    assert_int_equal(m.table->copy_boxes(m.self, 0, boxes, 1, NULL), TSR_OK);
+    assert_int_equal(m.table->copy_boxes(m.self, 0, NULL, 0, NULL), TSR_OK);
+    assert_int_equal(emulated_launches(), before);
+    stop(&m);
+}
+
+static void reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number(void **state)
+{
+    enum { MOST = 600 };
+    static uint8_t values[MOST][1], sum[1];
+    static const void *src[MOST];
+    static int64_t strides[MOST][TSR_MAX_DIMS];
+    void *const dst[1] = {sum};
+    (void)state;
+    for (int i = 0; i < MOST; i++) {
+        values[i][0] = (uint8_t)i;
+        src[i] = values[i];
+    }
+    tsr_box_reduce reduce = {.dtype = TSR_U8,
+                             .divisor = 1,
+                             .ndim = 1,
+                             .shape = {1},
+                             .src_count = MOST,
+                             .dst_count = 1,
+                             .src = src,
+                             .src_strides = (const int64_t(*)[TSR_MAX_DIMS])strides,
+                             .dst = dst,
+                             .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])strides};
+    const machine m = start();
+    assert_int_equal(m.table->reduce(m.self, 0, &reduce, NULL), TSR_OK);
+    assert_int_equal(sum[0], (uint8_t)(MOST * (MOST - 1) / 2));
+    reduce.shape[0] = 2;
+    assert_int_equal(m.table->reduce(m.self, 0, &reduce, NULL), TSR_ERROR_UNSUPPORTED);
+    says("600 sources to 1 destinations");
+    says("500 together");
+    stop(&m);
+}
+
+static void divisions_by_multiplication_are_exact(void **state)
+{
+    const unsigned most = 1u << 30;
+    uint64_t seed = seed_of(12);
+    (void)state;
+    for (unsigned value = 1; value <= 4096; value++)
+        for (unsigned k = 0; k < 64; k++) {
+            const unsigned quotient = (unsigned)(draw(&seed) % (most / value)), below = quotient * value;
+            if (!emulated_division_is_exact(value, below) || (below > 0 && !emulated_division_is_exact(value, below - 1)))
+                fail_msg("%u or the one before, divided by %u", below, value);
+        }
+    for (int i = 0; i < 1000000; i++) {
+        const unsigned value = 1 + (unsigned)(draw(&seed) % most) >> (draw(&seed) % 30), index = (unsigned)(draw(&seed) % most);
+        if (!emulated_division_is_exact(value > 0 ? value : 1, index) || !emulated_division_is_exact(most, index))
+            fail_msg("%u divided by %u", index, value);
+    }
+}
+
+/* Small integers, so that every product and sum is exact in every type and order. */
+static void check_product(const machine *m, tsr_dtype dtype, int trans_a, int trans_b, double alpha, double beta)
+{
+    enum { M = 5, N = 7, K = 3, GAP = 2 };
+    const size_t bytes = tsr_dtype_bytes(dtype);
+    unsigned char a[64 * 8], b[64 * 8], c[64 * 8], expected[64 * 8];
+    const tsr_gemm gemm = {.dtype = dtype,
+                           .trans_a = trans_a,
+                           .trans_b = trans_b,
+                           .m = M,
+                           .n = N,
+                           .k = K,
+                           .alpha = alpha,
+                           .beta = beta,
+                           .a = a,
+                           .b = b,
+                           .c = c,
+                           .lda = (trans_a ? M : K) + GAP,
+                           .ldb = (trans_b ? K : N) + GAP,
+                           .ldc = N + GAP};
+    for (size_t i = 0; i < 64; i++) {
+        reference_store(dtype, (double)(i * 5 % 7) - 3, a + i * bytes);
+        reference_store(dtype, (double)(i * 3 % 5) - 2, b + i * bytes);
+        reference_store(dtype, (double)(i % 11), c + i * bytes);
+    }
+    memcpy(expected, c, sizeof c);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < K; k++)
+                sum += reference_load(dtype, a + (size_t)(trans_a ? k * gemm.lda + i : i * gemm.lda + k) * bytes) *
+                       reference_load(dtype, b + (size_t)(trans_b ? j * gemm.ldb + k : k * gemm.ldb + j) * bytes);
+            unsigned char *const to = expected + (size_t)(i * gemm.ldc + j) * bytes;
+            reference_store(dtype, alpha * sum + beta * reference_load(dtype, to), to);
+        }
+    assert_int_equal(m->table->gemm(m->self, 0, &gemm, NULL), TSR_OK);
+    if (memcmp(c, expected, 64 * bytes) != 0)
+        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g", tsr_dtype_name(dtype), trans_a, trans_b, alpha, beta);
+}
+
+static void products_are_row_major_in_every_type_and_transposition(void **state)
+{
+    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
+    static const double scalars[][2] = {{1, 0}, {1, 1}, {2, -1}};
+    (void)state;
+    const machine m = start();
+    for (int d = 0; d < 4; d++)
+        for (int trans = 0; trans < 4; trans++)
+            for (int s = 0; s < 3; s++)
+                check_product(&m, dtypes[d], trans & 1, trans >> 1, scalars[s][0], scalars[s][1]);
+    stop(&m);
+}
+
+static void an_algorithm_is_looked_for_once_a_problem(void **state)
+{
+    (void)state;
+    const machine m = start();
+    const int before = emulated_searches();
+    for (int i = 0; i < 5; i++)
+        check_product(&m, TSR_F32, 0, 0, 1, 0);
+    const int once = emulated_searches();
+    /* The operands are on this test's stack, so that their alignment is the same each time. */
+    assert_int_equal(once, before + 1);
+    check_product(&m, TSR_F32, 0, 1, 1, 0);
+    assert_int_equal(emulated_searches(), once + 1);
+    stop(&m);
+}
+
+static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
+{
+    float c[4] = {1, 2, 3, 4};
+    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
+    assert_true(c[0] == 1 && c[2] == 3);
+    gemm.beta = 0;
+    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
+    assert_true(c[0] == 0 && c[1] == 2 && c[2] == 0 && c[3] == 4);
+    gemm.beta = 2;
+    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
+    gemm.m = 0;
+    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
+    stop(&m);
+}
+
+static void products_that_are_none_are_refused(void **state)
+{
+    float c[1] = {0};
+    const tsr_gemm good = {.dtype = TSR_F32, .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    tsr_gemm bad[5] = {good, good, good, good, good};
+    (void)state;
+    bad[0].k = -1;
+    bad[1].lda = 0;
+    bad[2].ldb = 0;
+    bad[3].ldc = 0;
+    bad[4].dtype = TSR_I32;
+    const machine m = start();
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(m.table->gemm(m.self, 0, &bad[i], NULL), i < 4 ? TSR_ERROR_ARGUMENT : TSR_ERROR_UNSUPPORTED);
+    bad[4].dtype = TSR_DTYPE_END;
+    assert_int_equal(m.table->gemm(m.self, 0, &bad[4], NULL), TSR_ERROR_UNSUPPORTED);
+    stop(&m);
+}
+
+static void a_product_nobody_can_compute_is_refused(void **state)
+{
+    static float a[13 * 13], c[13 * 13];
+    const tsr_gemm gemm = {
+        .dtype = TSR_F32, .m = 13, .n = 13, .k = 13, .alpha = 1, .a = a, .b = a, .c = c, .lda = 13, .ldb = 13, .ldc = 13};
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
+    says("[13,13] x [13,13]");
+    stop(&m);
+}
+
+static void a_capture_is_refused_only_where_a_workspace_is_missing(void **state)
+{
+    work w = {0};
+    (void)state;
+    const machine m = start();
+    assert_int_equal(acquire(&m, &w), TSR_OK);
+    emulated_capture(w.stream);
+    const int waits = emulated_host_waits();
+    assert_int_equal(multiply(&m, &w), TSR_OK);
+    assert_int_equal(emulated_host_waits(), waits);
+    tsr_stream other;
+    assert_int_equal(m.table->stream_create(m.self, 0, &other), TSR_OK);
+    emulated_capture(other);
+    const work captured = {.a = w.a, .b = w.b, .c = w.c, .stream = other};
+    assert_int_equal(multiply(&m, &captured), TSR_ERROR_STATE);
+    says("before the capture begins");
+    m.table->stream_destroy(m.self, 0, other);
+    release(&m, &w);
+    stop(&m);
+}
+
+static void a_driver_describes_itself_and_its_devices(void **state)
+{
+    tsr_cuda_versions versions = {sizeof versions, 0, 0, 0, 0};
+    tsr_cuda_device_info info = {.size = sizeof info};
+    struct {
+        size_t size;
+        int built, kept;
+    } older = {offsetof(tsr_cuda_versions, runtime), 0, -1};
+    (void)state;
+    const machine m = start();
+    assert_int_equal(tsr_cuda_versions_get(&versions), TSR_OK);
+    assert_true(versions.built >= 12080 && versions.runtime >= 12080 && versions.cublaslt == 130002);
+    assert_int_equal(tsr_cuda_versions_get((tsr_cuda_versions *)&older), TSR_OK);
+    assert_true(older.built == versions.built && older.kept == -1);
+    assert_int_equal(tsr_cuda_device_describe(m.driver, 1, &info), TSR_OK);
+    assert_string_equal(info.name, "emulated 1");
+    assert_true(info.major == 9 && info.memory_bytes == (int64_t)GIB && info.multiprocessors == 132);
+    assert_int_equal(tsr_cuda_device_describe(m.driver, 2, &info), TSR_ERROR_UNAVAILABLE);
+    assert_int_equal(tsr_cuda_device_describe(NULL, 0, &info), TSR_ERROR_ARGUMENT);
+    says("\"host\"");
+    stop(&m);
+}
+
+static void null_arguments_and_unknown_sizes_are_refused(void **state)
+{
+    const tsr_cuda_options newer = {sizeof newer + 8, 0};
+    tsr_device_driver *driver;
+    tsr_cuda_versions none = {0};
+    int reaches;
+    (void)state;
+    assert_int_equal(tsr_cuda_driver_create(NULL, NULL, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_driver_create(NULL, &newer, &driver), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_versions_get(NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_versions_get(&none), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_device_describe(NULL, 0, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_reaches(NULL, 0, 0, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_cuda_reaches(NULL, 0, 0, &reaches), TSR_ERROR_ARGUMENT);
+}
+
+static void copies_of_no_kind_are_refused(void **state)
+{
+    (void)state;
+    const machine m = start();
+    assert_int_equal(m.table->copy(m.self, 0, NULL, NULL, 0, (tsr_copy_kind)3, NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(m.table->copy(m.self, 0, NULL, NULL, 0, TSR_COPY_FROM_HOST, NULL), TSR_OK);
+    stop(&m);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, heal, heal)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_machine_without_a_driver_has_no_devices_and_says_why),
+        TEST(devices_beyond_the_last_are_refused),
+        TEST(a_driver_that_was_never_used_opens_nothing),
+        TEST(every_call_that_fails_is_named_and_leaves_nothing_behind),
+        TEST(an_error_that_loses_the_context_is_told_apart),
+        TEST(a_device_without_memory_says_how_much_there_is_and_stays_usable),
+        TEST(memory_without_a_stream_waits_and_with_one_does_not),
+        TEST(devices_open_their_memory_to_each_other_when_they_meet),
+        TEST(a_batch_of_boxes_is_one_launch_until_it_is_full),
+        TEST(reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number),
+        TEST(divisions_by_multiplication_are_exact),
+        TEST(products_are_row_major_in_every_type_and_transposition),
+        TEST(an_algorithm_is_looked_for_once_a_problem),
+        TEST(products_of_nothing_are_zero_or_leave_the_sum),
+        TEST(products_that_are_none_are_refused),
+        TEST(a_product_nobody_can_compute_is_refused),
+        TEST(a_capture_is_refused_only_where_a_workspace_is_missing),
+        TEST(a_driver_describes_itself_and_its_devices),
+        TEST(null_arguments_and_unknown_sizes_are_refused),
+        TEST(copies_of_no_kind_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
