@@ -23,11 +23,12 @@ static void misuse(const char *what)
     abort();
 }
 
-#define TURN()                                                                                                                             \
+#define TURN_OF(name)                                                                                                                      \
     do {                                                                                                                                   \
-        if (emulated_blas_call(__func__))                                                                                                  \
+        if (emulated_blas_call(name))                                                                                                      \
             return CUBLAS_STATUS_INTERNAL_ERROR;                                                                                           \
     } while (0)
+#define TURN() TURN_OF(__func__)
 
 int emulated_searches(void)
 {
@@ -70,7 +71,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type, uint64_t rows,
                                                  uint64_t columns, int64_t ld)
 {
-    TURN();
+    TURN_OF("cublasLtMatrixLayoutInit");
     if (size != sizeof *layout || ld < (int64_t)rows)
         misuse("cublasLtMatrixLayoutInit: columns that overlap");
     memset(layout, 0, size);
@@ -83,7 +84,7 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, 
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t size, cublasComputeType_t compute, cudaDataType_t scale)
 {
-    TURN();
+    TURN_OF("cublasLtMatmulDescInit");
     memset(product, 0, size);
     product->data[COMPUTE] = (uint64_t)compute;
     product->data[SCALE] = (uint64_t)scale;
@@ -104,7 +105,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference, size_t size)
 {
-    TURN();
+    TURN_OF("cublasLtMatmulPreferenceInit");
     memset(preference, 0, size);
     return CUBLAS_STATUS_SUCCESS;
 }

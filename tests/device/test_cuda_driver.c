@@ -362,7 +362,7 @@ static void divisions_by_multiplication_are_exact(void **state)
                 fail_msg("%u or the one before, divided by %u", below, value);
         }
     for (int i = 0; i < 1000000; i++) {
-        const unsigned value = 1 + (unsigned)(draw(&seed) % most) >> (draw(&seed) % 30), index = (unsigned)(draw(&seed) % most);
+        const unsigned value = (1 + (unsigned)(draw(&seed) % most)) >> (draw(&seed) % 30), index = (unsigned)(draw(&seed) % most);
         if (!emulated_division_is_exact(value > 0 ? value : 1, index) || !emulated_division_is_exact(most, index))
             fail_msg("%u divided by %u", index, value);
     }
