@@ -42,6 +42,12 @@ static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_statu
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
 }
 
+/* The engine's own reduction, where its bits are ours. */
+static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collective *call)
+{
+    return tsr_native_is_exact(call->dtype) && tsr_comm_has_native(comm, kind, call->dtype, call->op);
+}
+
 tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->table.all_gather && !call->counts)
@@ -70,7 +76,7 @@ static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, con
 
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.reduce_scatter && !call->counts && tsr_native_is_exact(call->dtype))
+    if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
         return comm->table.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                           call->stream);
     traffic moves = {comm, call, 0, 0};
@@ -113,7 +119,7 @@ static tsr_status collect_shares(tsr_comm *comm, const tsr_collective *call, tsr
 
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.all_reduce && tsr_native_is_exact(call->dtype))
+    if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
         return comm->table.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                       call->stream);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);

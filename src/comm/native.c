@@ -2,7 +2,12 @@
 
 #include "comm/object.h"
 
-bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind)
+static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
+{
+    return !comm->table.reduces || comm->table.reduces(comm->self, dtype, op);
+}
+
+bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op)
 {
     if (tsr_comm_is_direct(comm))
         return false;
@@ -10,9 +15,9 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind)
     case TSR_NATIVE_ALL_GATHER:
         return comm->table.all_gather;
     case TSR_NATIVE_REDUCE_SCATTER:
-        return comm->table.reduce_scatter;
+        return comm->table.reduce_scatter && reduces(comm, dtype, op);
     case TSR_NATIVE_ALL_REDUCE:
-        return comm->table.all_reduce;
+        return comm->table.all_reduce && reduces(comm, dtype, op);
     case TSR_NATIVE_BROADCAST:
         return comm->table.broadcast;
     default:

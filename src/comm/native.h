@@ -25,8 +25,9 @@ typedef struct tsr_native_call {
     tsr_stream stream;
 } tsr_native_call;
 
-/** True if this is a message engine that has the collective of its own. The same on all ranks, and in all groups of the communicator. */
-bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind);
+/** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces. The same on all ranks, and
+ * in all groups of the communicator. */
+bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
 
 /** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
  * all are, on success. */

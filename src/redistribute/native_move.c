@@ -280,9 +280,11 @@ tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan)
     return TSR_OK;
 }
 
-static bool is_at_hand(const tsr_native_move *move, const tsr_comm *comm)
+static bool is_at_hand(const tsr_plan *plan, const tsr_comm *comm)
 {
-    return tsr_comm_has_native(comm, move->kind) && (move->ranks == tsr_comm_size(comm) || tsr_comm_can_split(comm));
+    const tsr_native_move *move = &plan->items[0].native;
+    return tsr_comm_has_native(comm, move->kind, plan->items[0].src->dtype, move->op) &&
+           (move->ranks == tsr_comm_size(comm) || tsr_comm_can_split(comm));
 }
 
 /* The ranks of this rank's group by their places in the plan's, ascending; `*out` is the caller's. */
@@ -314,7 +316,7 @@ static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
 {
     const tsr_native_move *move = &plan->items[0].native;
-    if (!group || move->kind == TSR_NATIVE_NONE || !is_at_hand(move, group->comm))
+    if (!group || move->kind == TSR_NATIVE_NONE || !is_at_hand(plan, group->comm))
         return TSR_OK;
     int *members = NULL;
     bool able = !move->is_too_large;
@@ -336,6 +338,5 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group)
 {
     const uint64_t key = __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED);
-    const tsr_native_move *move = &plan->items[0].native;
-    return key && is_at_hand(move, group->comm) ? tsr_group_find(group->comm, key) : NULL;
+    return key && is_at_hand(plan, group->comm) ? tsr_group_find(group->comm, key) : NULL;
 }

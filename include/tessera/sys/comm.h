@@ -87,6 +87,10 @@ typedef struct tsr_comm_table {
      * ranks may meet where others arrive and await. One that fails breaks the communicator as a meet does, and is the last of the two. */
     tsr_status (*arrive)(void *self);
     tsr_status (*await)(void *self);
+
+    /** Optional, of engines that have `reduce_scatter` or `all_reduce`: 1 if they take this dtype with this op, 0 if exchange is to stand
+     * in. The same on all ranks, in all groups, always. Without it they take every op that a dtype has. */
+    int (*reduces)(void *self, tsr_dtype dtype, tsr_reduce_op op);
 } tsr_comm_table;
 
 /**

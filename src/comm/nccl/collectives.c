@@ -72,7 +72,7 @@ static size_t blocks_of(const tsr_nccl_handle *handle, const nccl_operation *ope
 /* Where this rank's own block is staged. */
 static char *own_block(const tsr_nccl_handle *handle, const collective *c, share s)
 {
-    return handle->staging + (blocks_of(handle, c->operation) > 1 ? (size_t)handle->rank * s.count * c->bytes : 0);
+    return handle->staging->at + (blocks_of(handle, c->operation) > 1 ? (size_t)handle->rank * s.count * c->bytes : 0);
 }
 
 /* Between the caller's blocks, `many` or one, and those that are staged. */
@@ -81,7 +81,7 @@ static void copy_blocks(const tsr_nccl_handle *handle, const collective *c, shar
     const size_t bytes = s.count * c->bytes;
     for (size_t block = 0; block < (many ? (size_t)handle->ranks : 1); block++) {
         const size_t offset = (block * c->count + s.first) * c->bytes;
-        char *staged = many ? handle->staging + block * bytes : own_block(handle, c, s);
+        char *staged = many ? handle->staging->at + block * bytes : own_block(handle, c, s);
         if (in)
             memcpy(staged, (const char *)c->send + offset, bytes);
         else
@@ -93,8 +93,8 @@ static tsr_status run_share(tsr_nccl_handle *handle, const collective *c, share 
 {
     const nccl_operation *operation = c->operation;
     collective staged = *c;
-    staged.send = operation->many_in ? handle->staging : own_block(handle, c, s);
-    staged.receive = operation->many_out ? handle->staging : own_block(handle, c, s);
+    staged.send = operation->many_in ? handle->staging->at : own_block(handle, c, s);
+    staged.receive = operation->many_out ? handle->staging->at : own_block(handle, c, s);
     copy_blocks(handle, c, s, operation->many_in, true);
     TSR_TRY(enqueue(handle, &staged, s.count, handle->family->stream));
     TSR_TRY(tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms));

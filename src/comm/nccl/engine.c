@@ -3,6 +3,7 @@
 #include "comm/nccl/collectives.h"
 #include "comm/nccl/exchange.h"
 #include "comm/nccl/split.h"
+#include "comm/nccl/types.h"
 #include <string.h>
 #include <tessera/sys/options.h>
 
@@ -36,6 +37,13 @@ static tsr_status wait_for(void *self, tsr_stream stream, int64_t timeout_ms)
     return tsr_nccl_drain(self, stream, timeout_ms);
 }
 
+static int reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
+{
+    tsr_nccl_reduction found;
+    (void)self;
+    return tsr_nccl_find_reduction(dtype, op, &found);
+}
+
 static const tsr_comm_table nccl_table = {
     .size = sizeof(tsr_comm_table),
     .name = "nccl",
@@ -53,6 +61,7 @@ static const tsr_comm_table nccl_table = {
     .wait = wait_for,
     .exchange_start = tsr_nccl_exchange_start,
     .exchange_finish = tsr_nccl_exchange_finish,
+    .reduces = reduces,
 };
 
 /* Before 2.9 a version had one digit less. */

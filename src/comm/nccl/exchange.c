@@ -57,7 +57,7 @@ static ncclResult_t post_list(tsr_nccl_handle *handle, direction way, char **sta
 static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
 {
     const tsr_nccl_api *api = handle->family->api;
-    char *staged = handle->staging;
+    char *staged = handle->staging->at;
     const char *call = "ncclGroupStart";
     int previous;
     TSR_TRY(tsr_nccl_open_kernel(handle, stream, &previous));
@@ -81,7 +81,7 @@ static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_
 static void copy_in(tsr_nccl_handle *handle)
 {
     const tsr_nccl_exchange *e = &handle->exchange;
-    char *to = handle->staging;
+    char *to = handle->staging->at;
     for (size_t i = 0; i < e->send_count; i++) {
         const size_t bytes = part_bytes(e, &e->sends[i]);
         if (bytes > 0)
@@ -93,7 +93,7 @@ static void copy_in(tsr_nccl_handle *handle)
 static void copy_out(tsr_nccl_handle *handle)
 {
     const tsr_nccl_exchange *e = &handle->exchange;
-    const char *from = handle->staging;
+    const char *from = handle->staging->at;
     for (size_t i = 0; i < e->send_count; i++)
         from += padded(part_bytes(e, &e->sends[i]));
     for (size_t i = 0; i < e->receive_count; i++) {
@@ -169,10 +169,10 @@ tsr_status tsr_nccl_barrier(void *self)
     tsr_nccl_handle *handle = self;
     tsr_nccl_family *family = handle->family;
     int previous;
-    handle->staging[0] = 0;
+    handle->staging->at[0] = 0;
     TSR_TRY(tsr_nccl_open_kernel(handle, family->stream, &previous));
     const ncclResult_t result =
-        family->api->all_reduce(handle->staging, handle->staging, 1, ncclUint8, ncclMax, handle->comm, family->stream);
+        family->api->all_reduce(handle->staging->at, handle->staging->at, 1, ncclUint8, ncclMax, handle->comm, family->stream);
     tsr_nccl_close(handle, previous);
     TSR_TRY(tsr_nccl_conclude(handle, result, "ncclAllReduce", family->stream));
     return tsr_nccl_drain(handle, family->stream, family->timeout_ms);

@@ -1,4 +1,4 @@
-#include "comm/nccl/handle.h"
+#include "comm/nccl/staging.h"
 
 #include <string.h>
 #include <tessera/sys/memory.h>
@@ -14,11 +14,15 @@ static tsr_status make_queue(tsr_nccl_family *family)
 static void free_queue(tsr_nccl_family *family)
 {
     const tsr_nccl_api *api = family->api;
+    int previous = family->device;
+    tsr_nccl_switch(family, &previous);
+    tsr_nccl_free_spare(family);
     if (family->last)
         api->cuda_event_destroy(family->last);
     if (family->stream)
         api->cuda_stream_destroy(family->stream);
     api->cuda_get_last_error();
+    api->cuda_set_device(previous);
 }
 
 tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver, int device,

@@ -59,19 +59,6 @@ tsr_status tsr_nccl_break(tsr_nccl_handle *handle, tsr_status status)
     return status;
 }
 
-/* Memory that the GPU may still write to, for a communicator that hangs and is not ours to abort, is left alone: to free it would be to
- * wait for that. */
-static void free_staging(const tsr_nccl_handle *handle)
-{
-    const tsr_nccl_family *family = handle->family;
-    int previous = family->device;
-    tsr_nccl_switch(family, &previous);
-    if (handle->staging && (handle->owned || !handle->comm || family->api->cuda_stream_query(family->stream) != cudaErrorNotReady))
-        family->api->cuda_free_host(handle->staging);
-    family->api->cuda_get_last_error();
-    family->api->cuda_set_device(previous);
-}
-
 static void link_handle(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;
@@ -106,7 +93,7 @@ static void bury(tsr_nccl_handle *handle, bool at_once)
         tsr_nccl_handle_abort(handle);
     }
     unlink_handle(handle);
-    free_staging(handle);
+    tsr_nccl_give_back(handle);
     if (!handle->stuck)
         tsr_release(handle->family->context, handle);
 }
@@ -145,6 +132,17 @@ static void finalize(tsr_nccl_handle *handle)
         tsr_nccl_break(handle, TSR_ERROR_PEER);
 }
 
+/* What a borrowed communicator that hangs has left in the stream. */
+static bool is_busy(tsr_nccl_family *family)
+{
+    int previous = family->device;
+    tsr_nccl_lock(family);
+    const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK && family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
+    family->api->cuda_set_device(previous);
+    tsr_nccl_unlock(family);
+    return busy;
+}
+
 /* What it has started on the family's stream is to be over before its memory goes: a communicator of ours ends when that is. */
 static void begin_to_go(tsr_nccl_handle *handle)
 {
@@ -154,6 +152,8 @@ static void begin_to_go(tsr_nccl_handle *handle)
         finalize(handle);
     else if (handle->exchange.started && handle->exchange.staged)
         tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms);
+    if (handle->broken && !handle->owned)
+        handle->family->leaks = is_busy(handle->family);
     handle->finalizing = true;
 }
 

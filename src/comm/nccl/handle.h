@@ -21,6 +21,13 @@
 
 typedef struct tsr_nccl_handle tsr_nccl_handle;
 
+/** Host memory that the GPU reaches. To free it waits for all that the GPU does, so families keep it until they go. */
+typedef struct tsr_nccl_block {
+    struct tsr_nccl_block *next;
+    char *at;
+    size_t bytes;
+} tsr_nccl_block;
+
 typedef struct tsr_nccl_family {
     const tsr_nccl_api *api;
     tsr_context *context;
@@ -36,6 +43,8 @@ typedef struct tsr_nccl_family {
     cudaStream_t last_stream;
     bool marked;
     tsr_nccl_handle *unsettled; /**< what it has started may not be in the stream yet; or NULL */
+    tsr_nccl_block *spare;      /**< that no handle uses */
+    bool leaks;                 /**< a borrowed communicator hangs, which may still write to them: they are left alone */
 } tsr_nccl_family;
 
 /** An exchange between its halves. */
@@ -58,8 +67,7 @@ struct tsr_nccl_handle {
     int rank, ranks;
     bool broken; /**< every call says why */
     char why[TSR_NCCL_SENTENCE_BYTES];
-    char *staging; /**< host memory that the GPU reaches */
-    size_t staging_bytes;
+    tsr_nccl_block *staging;
     tsr_nccl_exchange exchange;
 };
 

@@ -2,27 +2,77 @@
 
 #include <string.h>
 #include <tessera/sys/device.h>
+#include <tessera/sys/memory.h>
 
-/* The stream is idle: calls on host memory are done on return, and none is in flight. */
+void tsr_nccl_give_back(tsr_nccl_handle *handle)
+{
+    tsr_nccl_block *block = handle->staging;
+    if (!block)
+        return;
+    block->next = handle->family->spare;
+    handle->family->spare = block;
+    handle->staging = NULL;
+}
+
+void tsr_nccl_free_spare(tsr_nccl_family *family)
+{
+    while (family->spare) {
+        tsr_nccl_block *block = family->spare;
+        family->spare = block->next;
+        if (!family->leaks)
+            family->api->cuda_free_host(block->at);
+        tsr_release(family->context, block);
+    }
+}
+
+/* Under the lock. */
+static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
+{
+    tsr_nccl_block **at = &family->spare;
+    while (*at && (*at)->bytes < bytes)
+        at = &(*at)->next;
+    tsr_nccl_block *block = *at;
+    if (block)
+        *at = block->next;
+    return block;
+}
+
+/* Under the lock. */
+static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nccl_block **out)
+{
+    tsr_nccl_block *block;
+    TSR_TRY(tsr_allocate(family->context, sizeof *block, (void **)&block));
+    *block = (tsr_nccl_block){.bytes = bytes};
+    const tsr_status status = tsr_nccl_check_cuda(family->api, family->api->cuda_malloc_host((void **)&block->at, bytes), "cudaMallocHost");
+    if (status != TSR_OK) {
+        tsr_release(family->context, block);
+        return status;
+    }
+    *out = block;
+    return TSR_OK;
+}
+
+/* At least doubles, for what is outgrown is kept. */
 static tsr_status grow(tsr_nccl_handle *handle, size_t bytes)
 {
-    const tsr_nccl_api *api = handle->family->api;
-    void *memory = NULL;
-    int previous;
-    TSR_TRY(tsr_nccl_open(handle, &previous));
-    const tsr_status status = tsr_nccl_check_cuda(api, api->cuda_malloc_host(&memory, bytes), "cudaMallocHost");
-    if (status == TSR_OK && handle->staging)
-        api->cuda_free_host(handle->staging);
-    tsr_nccl_close(handle, previous);
-    TSR_TRY(status);
-    handle->staging = memory;
-    handle->staging_bytes = bytes;
+    tsr_nccl_block *block = take_spare(handle->family, bytes);
+    const size_t doubled = handle->staging ? 2 * handle->staging->bytes : 0;
+    if (!block)
+        TSR_TRY(make_block(handle->family, bytes > doubled ? bytes : doubled, &block));
+    tsr_nccl_give_back(handle);
+    handle->staging = block;
     return TSR_OK;
 }
 
 tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes)
 {
-    return bytes <= handle->staging_bytes ? TSR_OK : grow(handle, bytes);
+    int previous;
+    if (handle->staging && bytes <= handle->staging->bytes)
+        return TSR_OK;
+    TSR_TRY(tsr_nccl_open(handle, &previous));
+    const tsr_status status = grow(handle, bytes);
+    tsr_nccl_close(handle, previous);
+    return status;
 }
 
 tsr_status tsr_nccl_place(const tsr_nccl_handle *handle, tsr_device device, bool *staged)
