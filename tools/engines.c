@@ -5,10 +5,12 @@
 
 #define MISSING(library) "this build has no " library ", the library that brings it"
 
-static const backend engines[] = {
-    {"threads", NULL}, {"mpi", MISSING("libtessera-mpi")}, {"nccl", MISSING("libtessera-cuda")}, {NULL, NULL}};
+#define OF_PROGRAMS(library) "the commands run on the host; programs get it from " library
 
-static const backend devices[] = {{"host", NULL}, {"cuda", MISSING("libtessera-cuda")}, {NULL, NULL}};
+static const backend engines[] = {
+    {"threads", NULL}, {"mpi", MISSING("libtessera-mpi")}, {"nccl", OF_PROGRAMS("libtessera-cuda")}, {NULL, NULL}};
+
+static const backend devices[] = {{"host", NULL}, {"cuda", OF_PROGRAMS("libtessera-cuda")}, {NULL, NULL}};
 
 static const backend *find(const backend *rows, const char *name)
 {
@@ -21,11 +23,6 @@ static const backend *find(const backend *rows, const char *name)
 const backend *engine_get(int index)
 {
     return index >= 0 && (size_t)index + 1 < sizeof engines / sizeof *engines ? &engines[index] : NULL;
-}
-
-const backend *device_get(int index)
-{
-    return index >= 0 && (size_t)index + 1 < sizeof devices / sizeof *devices ? &devices[index] : NULL;
 }
 
 const backend *engine_find(const char *name)

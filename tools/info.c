@@ -1,8 +1,10 @@
 #include "blas.h"
 #include "engines.h"
+#include "gpus.h"
 #include "report.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <tessera/context.h>
 #include <tessera/sys/device.h>
 #include <tessera/version.h>
@@ -13,6 +15,7 @@ typedef struct facts {
     int host_count;
     const char *host_reason;
     char blas[BLAS_TEXT_BYTES];
+    cuda_facts cuda;
 } facts;
 
 static int gather(facts *f)
@@ -26,37 +29,79 @@ static int gather(facts *f)
         return complain_status(EXIT_REFUSED);
     }
     blas_describe(f->blas);
+    cuda_gather(&f->cuda);
     return EXIT_DONE;
 }
 
-/** How many devices of a row there are, which kernels they run, and why there is none. */
-static int count_devices(const facts *f, const backend *device, const char **kernels, const char **reason)
+static int is(const backend *row, const char *name)
 {
-    *kernels = device->reason == NULL ? tsr_context_kernels(f->context) : NULL;
-    *reason = device->reason != NULL ? device->reason : f->host_count == 0 ? f->host_reason : NULL;
-    return device->reason == NULL ? f->host_count : 0;
+    return strcmp(row->name, name) == 0;
 }
 
-static json_t *engines_to_json(void)
+/* Why programs can't use an engine here, or NULL; and its version, or NULL. NCCL needs a GPU. */
+static const char *engine_reason(const facts *f, const backend *engine)
+{
+    if (is(engine, "nccl"))
+        return f->cuda.count == 0 ? f->cuda.reason : f->cuda.nccl[0] == '\0' ? "libtessera-cuda was built without NCCL" : NULL;
+    return engine->reason;
+}
+
+static const char *engine_version(const facts *f, const backend *engine)
+{
+    return is(engine, "nccl") && f->cuda.nccl[0] != '\0' ? f->cuda.nccl : NULL;
+}
+
+static json_t *engines_to_json(const facts *f)
 {
     json_t *const array = json_array();
     for (int i = 0; engine_get(i) != NULL; i++) {
         const backend *const engine = engine_get(i);
-        json_array_append_new(array, json_pack("{ss sb ss? so}", "name", engine->name, "available", engine->reason == NULL, "reason",
-                                               engine->reason, "version", json_null()));
+        const char *const reason = engine_reason(f, engine);
+        json_array_append_new(array, json_pack("{ss sb ss? ss?}", "name", engine->name, "available", reason == NULL, "reason", reason,
+                                               "version", engine_version(f, engine)));
     }
     return array;
+}
+
+static json_t *host_to_json(const facts *f)
+{
+    return json_pack("{ss si ss? ss}", "name", "host", "count", f->host_count, "reason", f->host_count == 0 ? f->host_reason : NULL,
+                     "kernels", tsr_context_kernels(f->context));
+}
+
+static json_t *gpu_to_json(const cuda_facts *cuda, int index)
+{
+    const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
+    char capability[32];
+    json_t *const reaches = json_array();
+    for (int owner = 0; owner < cuda->count; owner++)
+        if (cuda->gpus[index].reaches[owner])
+            json_array_append_new(reaches, json_integer(owner));
+    snprintf(capability, sizeof capability, "%d.%d", info->major, info->minor);
+    return json_pack("{ss ss sI si so}", "name", info->name, "compute_capability", capability, "memory_bytes",
+                     (json_int_t)info->memory_bytes, "multiprocessors", info->multiprocessors, "reaches", reaches);
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+/* The library's kernels are chosen by the runtime, so no row names them. */
+static json_t *cuda_to_json(const cuda_facts *cuda)
+{
+    json_t *const gpus = json_array();
+    for (int index = 0; index < cuda->count; index++)
+        json_array_append_new(gpus, gpu_to_json(cuda, index));
+    return json_pack("{ss si ss? sn ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
+                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver), "gpus", gpus);
 }
 
 static json_t *devices_to_json(const facts *f)
 {
     json_t *const array = json_array();
-    for (int i = 0; device_get(i) != NULL; i++) {
-        const char *kernels, *reason;
-        const int count = count_devices(f, device_get(i), &kernels, &reason);
-        json_array_append_new(
-            array, json_pack("{ss si ss? ss?}", "name", device_get(i)->name, "count", count, "reason", reason, "kernels", kernels));
-    }
+    json_array_append_new(array, host_to_json(f));
+    json_array_append_new(array, cuda_to_json(&f->cuda));
     return array;
 }
 
@@ -70,21 +115,43 @@ static json_t *environment_to_json(void)
     return object;
 }
 
+static void print_cuda(const cuda_facts *cuda)
+{
+    if (cuda->count == 0)
+        printf("  %-8s %s\n", "cuda", cuda->reason);
+    for (int index = 0; index < cuda->count; index++) {
+        const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
+        printf("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name, info->major,
+               info->minor, (long long)(info->memory_bytes >> 20));
+        for (int owner = 0; owner < cuda->count; owner++)
+            if (cuda->gpus[index].reaches[owner])
+                printf(" %d", owner);
+        printf("\n");
+    }
+    if (cuda->runtime[0] != '\0')
+        printf("  %-8s CUDA runtime %s, driver for %s\n", "", cuda->runtime, cuda->driver[0] != '\0' ? cuda->driver : "none");
+}
+
+static void print_engine(const facts *f, const backend *engine)
+{
+    const char *const reason = engine_reason(f, engine), *const version = engine_version(f, engine);
+    printf("  %-8s %s%s%s\n", engine->name, version != NULL ? version : "", version != NULL ? ": " : "",
+           reason != NULL          ? reason
+           : is(engine, "threads") ? "ranks are threads of one process"
+                                   : "ranks are GPUs");
+}
+
 static void print_facts(const facts *f)
 {
     printf("tessera %s\n\nengines\n", tsr_version());
     for (int i = 0; engine_get(i) != NULL; i++)
-        printf("  %-8s %s\n", engine_get(i)->name,
-               engine_get(i)->reason != NULL ? engine_get(i)->reason : "ranks are threads of one process");
+        print_engine(f, engine_get(i));
     printf("\ndevices\n");
-    for (int i = 0; device_get(i) != NULL; i++) {
-        const char *kernels, *reason;
-        const int count = count_devices(f, device_get(i), &kernels, &reason);
-        if (reason != NULL)
-            printf("  %-8s %s\n", device_get(i)->name, reason);
-        else
-            printf("  %-8s %d, kernels %s\n", device_get(i)->name, count, kernels);
-    }
+    if (f->host_count > 0)
+        printf("  %-8s %d, kernels %s\n", "host", f->host_count, tsr_context_kernels(f->context));
+    else
+        printf("  %-8s %s\n", "host", f->host_reason);
+    print_cuda(&f->cuda);
     printf("\nblas\n  %s\n\nenvironment\n", f->blas);
     for (size_t i = 0; tsr_environment_get(i) != NULL; i++) {
         const tsr_environment_variable *const variable = tsr_environment_get(i);
@@ -100,10 +167,11 @@ static int run_info(const tool_arguments *given)
     if (status != EXIT_DONE)
         return status;
     if (given->value[OPT_JSON] != NULL)
-        status = print_json(json_pack("{ss so so ss so}", "version", tsr_version(), "engines", engines_to_json(), "devices",
+        status = print_json(json_pack("{ss so so ss so}", "version", tsr_version(), "engines", engines_to_json(&f), "devices",
                                       devices_to_json(&f), "blas", f.blas, "environment", environment_to_json()));
     else
         print_facts(&f);
+    cuda_release(&f.cuda);
     tsr_context_destroy(f.context);
     return status;
 }

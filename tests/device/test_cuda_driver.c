@@ -2,7 +2,7 @@
 #include "emulated_gpu.h"
 #include "reference.h"
 #include "variants.h"
-#include <limits.h>
+#include <pthread.h>
 #include <tessera/cuda.h>
 
 #define GIB ((size_t)1 << 30)
@@ -281,6 +281,51 @@ static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
         m.table->free(m.self, 1, there, 64, NULL);
         stop(&m);
     }
+}
+
+typedef struct user {
+    const machine *machine;
+    int index;
+    tsr_status status;
+} user;
+
+/* One thread's work: both devices in turn, beginning with one of them. */
+static void *use_devices(void *arg)
+{
+    user *const u = arg;
+    const machine *const m = u->machine;
+    for (int i = 0; i < 50 && u->status == TSR_OK; i++) {
+        const int index = (u->index + i) % EMULATED_GPUS;
+        const tsr_box_fill fill = {.element_bytes = 4, .value = {1}, .ndim = 1, .shape = {16}, .dst_strides = {1}};
+        tsr_box_fill here = fill;
+        u->status = m->table->alloc(m->self, index, 64, NULL, &here.dst);
+        if (u->status != TSR_OK)
+            break;
+        const work w = {.a = here.dst, .b = here.dst, .c = here.dst};
+        u->status = m->table->fill(m->self, index, &here, NULL);
+        if (u->status == TSR_OK && index == 0)
+            u->status = multiply(m, &w);
+        m->table->free(m->self, index, here.dst, 64, NULL);
+    }
+    return NULL;
+}
+
+static void threads_may_open_and_use_the_devices_at_once(void **state)
+{
+    enum { THREADS = 6 };
+    pthread_t threads[THREADS];
+    user users[THREADS];
+    (void)state;
+    const machine m = start();
+    for (int i = 0; i < THREADS; i++) {
+        users[i] = (user){.machine = &m, .index = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, use_devices, &users[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(users[i].status, TSR_OK);
+    }
+    stop(&m);
 }
 
 static void a_batch_of_boxes_is_one_launch_until_it_is_full(void **state)
@@ -567,6 +612,7 @@ int main(void)
         TEST(a_device_without_memory_says_how_much_there_is_and_stays_usable),
         TEST(memory_without_a_stream_waits_and_with_one_does_not),
         TEST(devices_open_their_memory_to_each_other_when_they_meet),
+        TEST(threads_may_open_and_use_the_devices_at_once),
         TEST(a_batch_of_boxes_is_one_launch_until_it_is_full),
         TEST(reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number),
         TEST(divisions_by_multiplication_are_exact),

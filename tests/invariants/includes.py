@@ -40,7 +40,7 @@ def into_src(root, path):
 
 def main(root):
     root = pathlib.Path(root)
-    sources = tree.files(root, ".c", ".h", ".cc")
+    sources = tree.files(root, ".c", ".h", ".cc", ".cu", ".cuh")
     report = tap.Report()
     for folder in ORDER:
         inside = [path for path in sources if path.relative_to(root).parts[:2] == ("src", folder)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shared libraries show and need: usage libraries.py SOURCE_ROOT CORE.so [TESSERA.so]"""
+"""What the shared libraries show and need: usage libraries.py SOURCE_ROOT CORE.so [TESSERA.so] [CUDA.so]"""
 import re
 import sys
 
@@ -12,7 +12,12 @@ RUNTIME_OBJECTS = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|__frame
 SYSTEM = re.compile(r"^(libc|libm|libpthread)\.so|^ld-linux")
 
 # Mutable state that the design allows: the thread's last error, and one guard around OpenBLAS' thread count.
-STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}}
+STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-cuda": {}}
+
+# Headers whose functions are in a library that a build may lack.
+ENGINES = {"cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda"}
+NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenblas",
+          "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so"}
 
 
 def stem(library):
@@ -23,9 +28,12 @@ def exported(library):
     return {line.split()[-1].split("@")[0] for line in tap.run("nm", "-D", "--defined-only", library).splitlines()}
 
 
-def declared(root):
+def declared(root, without=()):
+    """Functions of the public headers; `without`: libraries that there are not."""
     names = set()
     for header in tree.headers(root):
+        if ENGINES.get(header.name) in without:
+            continue
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
         names |= set(re.findall(r"^TSR_API[^;(]*?\b(tsr_\w+)\(", text, flags=re.M))
     return names
@@ -83,11 +91,11 @@ def main(root, *libraries):
         report.check(f"{stem(library)} keeps no mutable state but what the design allows", state_beyond_design(library))
         report.check(f"{stem(library)} never ends the process, prints, or catches signals", uninvited(library))
         report.check(f"{stem(library)} has no static constructors", constructors(library))
-    report.check("libtessera-core needs libc, libm and pthreads only", (n for n in needed(libraries[0]) if not SYSTEM.match(n)))
-    if len(libraries) > 1:
-        others = re.compile(SYSTEM.pattern + r"|^libtessera-core\.so|^libopenblas")
-        report.check("libtessera needs libtessera-core and OpenBLAS besides", (n for n in needed(libraries[1]) if not others.match(n)))
-        report.check("every declared function is exported by one of the libraries", sorted(declared(root) - everything))
+        others = re.compile(SYSTEM.pattern + NEEDED[stem(library)])
+        report.check(f"{stem(library)} needs nothing but what the design allows", (n for n in needed(library) if not others.match(n)))
+    missing = set(ENGINES.values()) - {stem(library) for library in libraries}
+    if "libtessera" in map(stem, libraries):
+        report.check("every declared function is exported by one of the libraries", sorted(declared(root, missing) - everything))
     report.finish()
 
 

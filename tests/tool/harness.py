@@ -30,8 +30,8 @@ class Tool:
         options.setdefault("timeout", 120)
         return subprocess.run([self.path, *map(str, arguments)], capture_output=True, text=True, **options)
 
-    def json(self, *arguments):
-        done = self.run(*arguments, "--json")
+    def json(self, *arguments, **options):
+        done = self.run(*arguments, "--json", **options)
         if done.returncode != 0 or done.stderr:
             raise AssertionError(f"{shown(arguments)}: exit status {done.returncode}, {done.stderr.strip()}")
         return json.loads(done.stdout)

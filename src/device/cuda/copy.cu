@@ -2,7 +2,8 @@
 #include "device/cuda/copy.cuh"
 
 #define DEFINE_COPY(size)                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS) tsr_cuda_copy_##size(const __grid_constant__ tsr_cuda_##size##_batch given) \
+    extern "C" __global__ void __launch_bounds__(TSR_CUDA_THREADS)                                                                         \
+        tsr_cuda_copy_##size(const __grid_constant__ tsr_cuda_##size##_batch given)                                                        \
     {                                                                                                                                      \
         __shared__ tsr_cuda_tile tile;                                                                                                     \
         tsr_cuda_copy_batch(given, blockIdx.x, threadIdx.x, TSR_CUDA_BEFORE, &tile);                                                       \

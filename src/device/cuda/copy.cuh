@@ -12,7 +12,8 @@ struct tsr_cuda_tile {
 #define TSR_CUDA_UNITS_PER_BLOCK (TSR_CUDA_THREADS * TSR_CUDA_UNROLL)
 #define TSR_CUDA_ROWS_AT_ONCE    (TSR_CUDA_THREADS / TSR_CUDA_TILE)
 
-template <typename unit> TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread)
+template <typename unit>
+TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread)
 {
     const uint32_t first = block * TSR_CUDA_UNITS_PER_BLOCK + thread;
     unit value[TSR_CUDA_UNROLL];

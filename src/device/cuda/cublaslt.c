@@ -3,8 +3,8 @@
  * operands exchanged and nothing moved. A device keeps one handle, the algorithm that the heuristics chose for each problem met lately,
  * and one workspace for each stream, as work on a stream never overlaps itself.
  */
+#include "device/cuda/blas.h"
 #include "device/cuda/cuda.h"
-#include <cublasLt.h>
 #include <inttypes.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
@@ -65,7 +65,7 @@ typedef struct operation {
     cublasLtMatrixLayoutOpaque_t left, right, result;
 } operation;
 
-static tsr_status blas_status(cublasStatus_t status, const char *call, const char *doing)
+tsr_status tsr_cuda_blas_status(cublasStatus_t status, const char *call, const char *doing)
 {
     if (status == CUBLAS_STATUS_SUCCESS)
         return TSR_OK;
@@ -75,8 +75,6 @@ static tsr_status blas_status(cublasStatus_t status, const char *call, const cha
     return tsr_status_set(ours, "cuda device: %.*s, %s, failed: %s (%s)", (int)strcspn(call, "("), call, doing,
                           cublasLtGetStatusName(status), cublasLtGetStatusString(status));
 }
-
-#define BLAS_TRY(call, doing) TSR_TRY(blas_status(call, #call, doing))
 
 tsr_status tsr_cuda_gemms_create(tsr_context *context, int devices, tsr_cuda_gemms **out)
 {
@@ -149,7 +147,7 @@ static tsr_status find_station(tsr_cuda *cuda, int index, station **out)
     if (!s) {
         TSR_TRY(tsr_allocate(cuda->context, sizeof *s, (void **)&s));
         memset(s, 0, sizeof *s);
-        const tsr_status status = blas_status(cublasLtCreate(&s->handle), "cublasLtCreate", "starting cuBLASLt");
+        const tsr_status status = tsr_cuda_blas_status(cublasLtCreate(&s->handle), "cublasLtCreate", "starting cuBLASLt");
         if (status != TSR_OK) {
             tsr_release(cuda->context, s);
             return status;
@@ -220,14 +218,14 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g)
 /* A matrix that is stored in `rows` rows of `columns`, `ld` apart: columns of cuBLASLt. */
 static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld)
 {
-    BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
+    TSR_BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
     return TSR_OK;
 }
 
 static tsr_status set_transposed(operation *op, cublasLtMatmulDescAttributes_t attribute, int32_t transposed)
 {
     const int32_t value = transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    BLAS_TRY(cublasLtMatmulDescSetAttribute(&op->matmul, attribute, &value, sizeof value), "describing a product");
+    TSR_BLAS_TRY(cublasLtMatmulDescSetAttribute(&op->matmul, attribute, &value, sizeof value), "describing a product");
     return TSR_OK;
 }
 
@@ -235,7 +233,7 @@ static tsr_status describe(const problem *p, operation *op)
 {
     const type_row *const t = &types[p->dtype];
     const cublasComputeType_t compute = p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : t->compute;
-    BLAS_TRY(cublasLtMatmulDescInit(&op->matmul, compute, t->scale), "describing a product");
+    TSR_BLAS_TRY(cublasLtMatmulDescInit(&op->matmul, compute, t->scale), "describing a product");
     TSR_TRY(set_transposed(op, CUBLASLT_MATMUL_DESC_TRANSA, p->trans_b));
     TSR_TRY(set_transposed(op, CUBLASLT_MATMUL_DESC_TRANSB, p->trans_a));
     TSR_TRY(describe_matrix(&op->left, t->type, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb));
@@ -255,10 +253,10 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
                 {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->a_aligned, sizeof p->a_aligned},
                 {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->c_aligned, sizeof p->c_aligned},
                 {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->c_aligned, sizeof p->c_aligned}};
-    BLAS_TRY(cublasLtMatmulPreferenceInit(preference), "choosing an algorithm");
+    TSR_BLAS_TRY(cublasLtMatmulPreferenceInit(preference), "choosing an algorithm");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        BLAS_TRY(cublasLtMatmulPreferenceSetAttribute(preference, rows[i].attribute, rows[i].value, rows[i].bytes),
-                 "choosing an algorithm");
+        TSR_BLAS_TRY(cublasLtMatmulPreferenceSetAttribute(preference, rows[i].attribute, rows[i].value, rows[i].bytes),
+                     "choosing an algorithm");
     return TSR_OK;
 }
 
@@ -268,9 +266,9 @@ static tsr_status choose(cublasLtHandle_t handle, const problem *p, operation *o
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     TSR_TRY(prefer(p, &preference));
-    BLAS_TRY(cublasLtMatmulAlgoGetHeuristic(handle, &op->matmul, &op->left, &op->right, &op->result, &op->result, &preference, 1, &found,
-                                            &count),
-             "choosing an algorithm");
+    TSR_BLAS_TRY(cublasLtMatmulAlgoGetHeuristic(handle, &op->matmul, &op->left, &op->right, &op->result, &op->result, &preference, 1,
+                                                &found, &count),
+                 "choosing an algorithm");
     if (count == 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "cuda device: cuBLASLt knows no algorithm for %s [%" PRId64 ",%" PRId64 "] x [%" PRId64 ",%" PRId64 "]",
@@ -325,10 +323,10 @@ static tsr_status multiply(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_str
     const tsr_status status = find_all(cuda, index, &p, &op, stream, &handle, &algorithm, &memory);
     pthread_mutex_unlock(&cuda->gemms->mutex);
     TSR_TRY(status);
-    BLAS_TRY(cublasLtMatmul(handle, &op.matmul, wide ? (const void *)&g->alpha : &alpha, g->b, &op.left, g->a, &op.right,
-                            wide ? (const void *)&g->beta : &beta, g->c, &op.result, g->c, &op.result, &algorithm, memory, WORKSPACE_BYTES,
-                            stream),
-             "multiplying matrices");
+    TSR_BLAS_TRY(cublasLtMatmul(handle, &op.matmul, wide ? (const void *)&g->alpha : &alpha, g->b, &op.left, g->a, &op.right,
+                                wide ? (const void *)&g->beta : &beta, g->c, &op.result, g->c, &op.result, &algorithm, memory,
+                                WORKSPACE_BYTES, stream),
+                 "multiplying matrices");
     return TSR_OK;
 }
 

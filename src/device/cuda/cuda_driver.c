@@ -1,6 +1,6 @@
 /* The driver: how many devices there are, what the library says of itself, and the table. */
+#include "device/cuda/blas.h"
 #include "device/cuda/cuda.h"
-#include <cublasLt.h>
 #include <stdio.h>
 #include <string.h>
 #include <tessera/cuda.h>

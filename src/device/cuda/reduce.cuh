@@ -33,6 +33,7 @@ template <typename number, int count> TSR_BOTH void tsr_cuda_reduce_unit(const t
     const int words = 1 + head.ndim;
     const int64_t *operand = given.word;
     const bool aligned = count > 1 || head.aligned;
+    /* The next source's load is on its way while one is combined. */
     pack value = tsr_cuda_load<pack>(tsr_cuda_address(head, operand, index), aligned), next = value;
     typename number::wide sum[count];
     if (head.src_count > 1)
@@ -40,7 +41,6 @@ template <typename number, int count> TSR_BOTH void tsr_cuda_reduce_unit(const t
 #pragma unroll
     for (int i = 0; i < count; i++)
         sum[i] = number::widen(value.element[i]);
-    /* The next source's load is on its way while this one is combined. */
 #pragma unroll 1
     for (int s = 1; s < head.src_count; s++) {
         value = next;

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""What `tessera info` says of CUDA, with its library and without: usage test_cuda.py TOOL CORE_LIBRARY [CUDA_LIBRARY]"""
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+libraries = pathlib.Path(sys.argv[2]).resolve().parent
+built = len(sys.argv) > 3
+
+
+def rows(**options):
+    found = tool.json("info", **options)
+    return ({row["name"]: row for row in found["devices"]}["cuda"], {row["name"]: row for row in found["engines"]}["nccl"])
+
+
+def device():
+    cuda, nccl = rows()
+    wrong = harness.different("a reason is given where there is no device", bool(cuda["reason"]), cuda["count"] == 0)
+    wrong += harness.different("there is a row a GPU", len(cuda["gpus"]), cuda["count"])
+    wrong += harness.different("kernels", cuda["kernels"], None)
+    wrong += harness.different("nccl is available where there are GPUs", nccl["available"], cuda["count"] > 0)
+    for index, gpu in enumerate(cuda["gpus"]):
+        wrong += harness.different("a GPU reaches itself", index in gpu["reaches"], True)
+        wrong += harness.different("fields", sorted(gpu), ["compute_capability", "memory_bytes", "multiprocessors", "name", "reaches"])
+    if not built:
+        wrong += harness.different("reason", cuda["reason"], "built without CUDA: there is no libtessera-cuda")
+    return wrong + harness.different("the runtime's version is known where it is built", bool(re.fullmatch(r"\d+\.\d", cuda["runtime"] or "")), built)
+
+
+def without_library():
+    """The tool among the other libraries only, as where libtessera-cuda was not installed."""
+    place = tool.folder / "bin"
+    place.mkdir()
+    for path in libraries.glob("libtessera*.so.0"):
+        if "cuda" not in path.name:
+            os.symlink(path, place / path.name)
+    shutil.copy(tool.path, place / "tessera")
+    alone = harness.Tool(str(place / "tessera"))
+    found = alone.json("info", env={**os.environ, "LD_LIBRARY_PATH": str(place)})
+    cuda = {row["name"]: row for row in found["devices"]}["cuda"]
+    wrong = harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
+    return wrong + harness.different("versions", (cuda["count"], cuda["runtime"], cuda["driver"]), (0, None, None))
+
+
+def words():
+    done = tool.run("info")
+    return harness.different("cuda has a line", bool(re.search(r"^  cuda     \S", done.stdout, re.M)), True)
+
+
+tool.case("info says how many GPUs there are, or why none", device)
+tool.case("info says that the library is missing", without_library)
+tool.case("people read of CUDA too", words)
+tool.report.finish()
