@@ -306,6 +306,7 @@ static void end_comm(ncclComm_t comm)
 {
     comm->gone = true;
     comm->clique->living--;
+    standin.stirred = true;
 }
 
 ncclResult_t standin_comm_destroy(ncclComm_t comm)

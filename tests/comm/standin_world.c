@@ -187,6 +187,7 @@ void standin_enqueue(struct CUstream_st *stream, standin_work *work)
     work->next = NULL;
     *stream->last = work;
     stream->last = &work->next;
+    standin.stirred = true;
 }
 
 /* True if something was done. */
@@ -206,28 +207,26 @@ static bool advance(struct CUstream_st *stream)
     return done;
 }
 
-/* All of them once, those that were made last or those that were made first in front. */
-static bool advance_all(void)
+/* Those that are drawn, or all; true if something was done. */
+static bool advance_streams(bool all)
 {
     bool done = false;
-    if (standin_draw(2))
-        for (int i = 0; i < standin.devices; i++)
-            done |= advance(&standin.defaults[i]);
     for (struct CUstream_st *stream = standin.streams; stream; stream = stream->next)
-        if (standin_draw(4))
+        if (all || standin_draw(2))
             done |= advance(stream);
-        else
-            done = true;
-    for (int i = standin.devices - 1; i >= 0; i--)
-        done |= advance(&standin.defaults[i]);
+    for (int i = 0; i < standin.devices; i++)
+        if (all || standin_draw(2))
+            done |= advance(&standin.defaults[i]);
     return done;
 }
 
+/* Nothing can be done that could not be done the last time unless something has changed. */
 void standin_drive(void)
 {
-    int idle = 0;
-    while (idle < 3)
-        idle = advance_all() ? 0 : idle + 1;
+    while (standin.stirred) {
+        advance_streams(false);
+        standin.stirred = advance_streams(true);
+    }
 }
 
 void *standin_allocate(size_t bytes, int device)

@@ -40,6 +40,7 @@ typedef struct standin_world {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t random;
+    bool stirred; /**< something has changed since streams were driven */
     int devices, version;
     struct CUstream_st defaults[STANDIN_DEVICES];
     struct CUstream_st *streams;
