@@ -161,7 +161,10 @@ static void make_split(standin_clique *clique)
         if (mine->color < 0)
             continue;
         snprintf(id, sizeof id, "part %llu of color %d", (unsigned long long)ids, mine->color);
-        *clique->members[r]->split_out = make_comm(find_clique(id, size), place, clique->members[r]->device, mine->blocking);
+        ncclComm_t made = make_comm(find_clique(id, size), place, clique->members[r]->device, mine->blocking);
+        made->pending = mine->blocking ? STANDIN_READY : STANDIN_INIT;
+        made->looks = (int)standin_draw(MOST_LOOKS);
+        *clique->members[r]->split_out = made;
     }
     ids++;
 }

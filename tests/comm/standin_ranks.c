@@ -4,8 +4,19 @@
 #include "standin.h"
 #include <stdint.h>
 #include <string.h>
+#include <tessera/sys/device.h>
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
+
+/* Of the world that runs. */
+static tsr_device_driver *driver;
+
+tsr_device standin_ranks_device(void)
+{
+    int device = 0;
+    standin_api.cuda_get_device(&device);
+    return (tsr_device){driver, device};
+}
 
 typedef struct program {
     tsr_rank_main *body;
@@ -45,7 +56,7 @@ static tsr_status run_lent(tsr_comm *seat, void *arg)
     if (standin_api.comm_init_rank_config(&lent, tsr_comm_size(seat), id, tsr_comm_rank(seat), NULL) != ncclSuccess)
         return tsr_status_set(TSR_ERROR_INTERNAL, "the stand-in has no communicator to lend");
     const tsr_status status = run_borrowed(lent, run);
-    if (status == TSR_OK)
+    if (status == TSR_OK && tsr_comm_barrier(seat) == TSR_OK)
         standin_api.comm_destroy(lent);
     else
         standin_api.comm_abort(lent);
@@ -63,8 +74,13 @@ static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main 
     standin_begin(nranks, (uint64_t)nranks * 1000003 + (uint64_t)DEFAULT_TIMEOUT_MS);
     tsr_status status = tsr_nccl_make_id(&standin_api, &run.id);
     if (status == TSR_OK)
+        status = standin_driver_create(&driver);
+    run.options.driver = driver;
+    if (status == TSR_OK)
         status = tsr_threads_run(nranks, rank_main, &run, &seats);
     const char *misuse = standin_end();
+    tsr_device_driver_destroy(driver);
+    driver = NULL;
     if (status == TSR_OK && misuse)
         status = tsr_status_set(TSR_ERROR_INTERNAL, "misuse of NCCL: %s", misuse);
     return status;

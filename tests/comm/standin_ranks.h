@@ -11,4 +11,7 @@ tsr_status standin_run(int nranks, tsr_rank_main *body, void *arg, const tsr_thr
 /** The same over communicators that are lent: blocking ones, as most programs have. */
 tsr_status standin_run_lent(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 
+/** The calling rank's GPU: memory there is sent as it is. */
+tsr_device standin_ranks_device(void);
+
 #endif
