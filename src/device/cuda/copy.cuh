@@ -24,13 +24,13 @@ TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *d
         if (index < box.units) {
             const tsr_cuda_place place = tsr_cuda_locate(dims, box.ndim, index);
             to[k] = box.dst + place.dst;
-            value[k] = *reinterpret_cast<const unit *>(box.src + place.src);
+            value[k] = *tsr_cuda_at<unit>(box.src + place.src);
         }
     }
 #pragma unroll
     for (int k = 0; k < TSR_CUDA_UNROLL; k++)
         if (first + (uint32_t)k * TSR_CUDA_THREADS < box.units)
-            *reinterpret_cast<unit *>(to[k]) = value[k];
+            *tsr_cuda_at<unit>(to[k]) = value[k];
 }
 
 /** Where a tile lies: its first coordinates in the plane, and the offset of the plane. */
@@ -57,7 +57,7 @@ TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *di
         const uint32_t inner = place.inner + row;
         if (inner < dims[0].size && outer < dims[1].size)
             kept[row * (TSR_CUDA_TILE + 1) + column] =
-                *reinterpret_cast<const unit *>(box.src + place.plane.src + (int64_t)inner * dims[0].src + (int64_t)outer * dims[1].src);
+                *tsr_cuda_at<unit>(box.src + place.plane.src + (int64_t)inner * dims[0].src + (int64_t)outer * dims[1].src);
     }
 }
 
@@ -72,7 +72,7 @@ TSR_BOTH void tsr_cuda_store_tile(const tsr_cuda_box &box, const tsr_cuda_dim *d
     for (uint32_t row = thread / TSR_CUDA_TILE; row < TSR_CUDA_TILE; row += TSR_CUDA_ROWS_AT_ONCE) {
         const uint32_t outer = place.outer + row;
         if (inner < dims[0].size && outer < dims[1].size)
-            *reinterpret_cast<unit *>(box.dst + place.plane.dst + (int64_t)inner * dims[0].dst + (int64_t)outer * dims[1].dst) =
+            *tsr_cuda_at<unit>(box.dst + place.plane.dst + (int64_t)inner * dims[0].dst + (int64_t)outer * dims[1].dst) =
                 kept[column * (TSR_CUDA_TILE + 1) + row];
     }
 }
@@ -125,7 +125,7 @@ TSR_BOTH void tsr_cuda_fill_units(const tsr_cuda_box &box, const tsr_cuda_dim *d
         const uint32_t in_run = index - tsr_cuda_divide(dims[0].by, index) * dims[0].by.value;
         unit value;
         memcpy(&value, pattern.bytes + in_run * sizeof value % sizeof pattern.bytes, sizeof value);
-        *reinterpret_cast<unit *>(box.dst + tsr_cuda_locate(dims, box.ndim, index).dst) = value;
+        *tsr_cuda_at<unit>(box.dst + tsr_cuda_locate(dims, box.ndim, index).dst) = value;
     }
 }
 

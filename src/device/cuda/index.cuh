@@ -66,11 +66,26 @@ TSR_BOTH tsr_cuda_place tsr_cuda_locate(const tsr_cuda_dim *dims, int ndim, uint
     return place;
 }
 
+/** What lies at an aligned address. A device faults where it is not; so does a processor here, which otherwise would not mind. */
+template <typename type> TSR_BOTH type *tsr_cuda_at(unsigned char *address)
+{
+#if !defined(__CUDACC__)
+    if (reinterpret_cast<uintptr_t>(address) % alignof(type) != 0)
+        __builtin_trap();
+#endif
+    return reinterpret_cast<type *>(address);
+}
+
+template <typename type> TSR_BOTH const type *tsr_cuda_at(const unsigned char *address)
+{
+    return tsr_cuda_at<type>(const_cast<unsigned char *>(address));
+}
+
 /** An element at any address. */
 template <typename type> TSR_BOTH type tsr_cuda_load(const unsigned char *from, bool aligned)
 {
     if (aligned)
-        return *reinterpret_cast<const type *>(from);
+        return *tsr_cuda_at<type>(from);
     type value;
     memcpy(&value, from, sizeof value);
     return value;
@@ -79,7 +94,7 @@ template <typename type> TSR_BOTH type tsr_cuda_load(const unsigned char *from, 
 template <typename type> TSR_BOTH void tsr_cuda_store(unsigned char *to, type value, bool aligned)
 {
     if (aligned)
-        *reinterpret_cast<type *>(to) = value;
+        *tsr_cuda_at<type>(to) = value;
     else
         memcpy(to, &value, sizeof value);
 }
