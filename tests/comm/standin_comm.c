@@ -169,11 +169,19 @@ static void make_split(standin_clique *clique)
     ids++;
 }
 
+static bool any_gone(const standin_clique *clique)
+{
+    for (int r = 0; r < clique->ranks; r++)
+        if (clique->members[r] && clique->members[r]->gone)
+            return true;
+    return false;
+}
+
 static bool take_split(ncclComm_t comm)
 {
     standin_clique *clique = comm->clique;
     standin_split *mine = &clique->splits[comm->rank];
-    if (clique->split_came < clique->ranks)
+    if (clique->split_came < clique->ranks || (clique->split_taken == 0 && any_gone(clique)))
         return false;
     if (clique->split_taken == 0)
         make_split(clique);

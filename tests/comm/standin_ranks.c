@@ -36,16 +36,21 @@ static tsr_status run_made(tsr_comm *seat, void *arg)
     return status;
 }
 
-static tsr_status run_borrowed(ncclComm_t lent, const program *run)
+/* The owner aborts what an error has left behind. */
+static tsr_status run_borrowed(ncclComm_t lent, tsr_comm *seat, const program *run)
 {
-    tsr_comm *comm;
-    TSR_TRY(tsr_nccl_borrow(&standin_api, lent, &run->options, &comm));
-    const tsr_status status = run->body(comm, run->arg);
+    tsr_comm *comm = NULL;
+    tsr_status status = tsr_nccl_borrow(&standin_api, lent, &run->options, &comm);
+    if (status == TSR_OK)
+        status = run->body(comm, run->arg);
+    if (status != TSR_OK)
+        standin_api.comm_abort(lent);
     tsr_comm_destroy(comm);
+    if (status == TSR_OK)
+        tsr_comm_barrier(seat) == TSR_OK ? standin_api.comm_destroy(lent) : standin_api.comm_abort(lent);
     return status;
 }
 
-/* The owner aborts what an error has left behind. */
 static tsr_status run_lent(tsr_comm *seat, void *arg)
 {
     const program *run = arg;
@@ -55,12 +60,7 @@ static tsr_status run_lent(tsr_comm *seat, void *arg)
     standin_api.cuda_set_device(tsr_comm_rank(seat));
     if (standin_api.comm_init_rank_config(&lent, tsr_comm_size(seat), id, tsr_comm_rank(seat), NULL) != ncclSuccess)
         return tsr_status_set(TSR_ERROR_INTERNAL, "the stand-in has no communicator to lend");
-    const tsr_status status = run_borrowed(lent, run);
-    if (status == TSR_OK && tsr_comm_barrier(seat) == TSR_OK)
-        standin_api.comm_destroy(lent);
-    else
-        standin_api.comm_abort(lent);
-    return status;
+    return run_borrowed(lent, seat, run);
 }
 
 static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main *body, void *arg, const tsr_threads_options *given)

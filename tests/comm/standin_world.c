@@ -103,14 +103,16 @@ static void end_streams(void)
         drop_work(&standin.defaults[i]);
     while (standin.streams) {
         struct CUstream_st *stream = standin.streams;
-        standin_complain("a stream of device %d was not destroyed", stream->device);
+        if (!stream->gone)
+            standin_complain("a stream of device %d was not destroyed", stream->device);
         standin.streams = stream->next;
         drop_work(stream);
         free(stream);
     }
     while (standin.events) {
         struct CUevent_st *event = standin.events;
-        standin_complain("an event was not destroyed");
+        if (!event->gone)
+            standin_complain("an event was not destroyed");
         standin.events = event->next;
         free(event);
     }
@@ -176,7 +178,7 @@ struct CUstream_st *standin_stream(cudaStream_t stream, int device, const char *
     if (!stream)
         return &standin.defaults[device];
     for (struct CUstream_st *known = standin.streams; known; known = known->next)
-        if (known == stream && known->device == device)
+        if (known == stream && known->device == device && !known->gone)
             return known;
     standin_complain("%s: no stream of device %d", call, device);
     return NULL;
@@ -329,25 +331,15 @@ cudaError_t standin_stream_create(cudaStream_t *stream, unsigned flags)
     return cudaSuccess;
 }
 
+/* The work that it holds is still done. */
 cudaError_t standin_stream_destroy(cudaStream_t stream)
 {
     standin_lock();
-    struct CUstream_st **at = &standin.streams;
-    while (*at && *at != stream)
-        at = &(*at)->next;
-    if (!*at) {
-        standin_complain("cudaStreamDestroy: no such stream");
-        standin_unlock();
-        return cudaErrorInvalidResourceHandle;
-    }
-    standin_drive();
-    if (stream->first)
-        standin_complain("cudaStreamDestroy: the stream hangs");
-    *at = stream->next;
-    drop_work(stream);
-    free(stream);
+    struct CUstream_st *known = stream ? standin_stream(stream, stream->device, "cudaStreamDestroy") : NULL;
+    if (known)
+        known->gone = true;
     standin_unlock();
-    return cudaSuccess;
+    return known ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
 cudaError_t standin_stream_query(cudaStream_t stream)
@@ -399,21 +391,12 @@ cudaError_t standin_event_create(cudaEvent_t *event, unsigned flags)
     return cudaSuccess;
 }
 
-/* Work may still refer to it. */
 cudaError_t standin_event_destroy(cudaEvent_t event)
 {
     standin_lock();
-    standin_drive();
-    struct CUevent_st **at = &standin.events;
-    while (*at && *at != event)
-        at = &(*at)->next;
-    if (!*at)
-        standin_complain("cudaEventDestroy: no such event");
-    else if (event->met < event->recorded)
-        standin_complain("cudaEventDestroy: the event hangs");
-    if (*at)
-        *at = event->next;
-    free(event);
+    if (event->gone)
+        standin_complain("cudaEventDestroy: an event that was destroyed");
+    event->gone = true;
     standin_unlock();
     return cudaSuccess;
 }

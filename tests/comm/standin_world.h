@@ -19,12 +19,14 @@ typedef struct standin_work {
 struct CUstream_st {
     struct CUstream_st *next;
     int device;
+    bool gone; /**< destroyed: it goes when its work is done */
     standin_work *first, **last;
 };
 
 /** A cudaEvent_t: done when as many records were met as were made. */
 struct CUevent_st {
     struct CUevent_st *next;
+    bool gone; /**< destroyed: work may still refer to it */
     int64_t recorded, met;
 };
 

@@ -143,9 +143,10 @@ tsr_status tsr_nccl_open_kernel(tsr_nccl_handle *handle, cudaStream_t stream, in
     tsr_nccl_conclude_now(handle->family);
     TSR_TRY(tsr_nccl_open(handle, previous_device));
     const tsr_status status = follow_last(handle->family, stream);
-    if (status != TSR_OK)
-        tsr_nccl_close(handle, *previous_device);
-    return status;
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_nccl_close(handle, *previous_device);
+    return tsr_nccl_break(handle, status);
 }
 
 tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call, cudaStream_t stream)

@@ -29,12 +29,24 @@ static tsr_status check_whole(const tsr_nccl_handle *handle)
     return TSR_OK;
 }
 
+/* Under the lock. */
+static tsr_status break_handle(tsr_nccl_handle *handle, tsr_status status)
+{
+    snprintf(handle->why, sizeof handle->why, "%s", tsr_status_message());
+    handle->broken = true;
+    tsr_nccl_handle_abort(handle);
+    return status;
+}
+
+/* A rank that cannot take part at all is lost to its peers, so it says so from then on. */
 tsr_status tsr_nccl_open(tsr_nccl_handle *handle, int *previous_device)
 {
     tsr_nccl_lock(handle->family);
     tsr_status status = check_whole(handle);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         status = tsr_nccl_switch(handle->family, previous_device);
+        status = status == TSR_OK ? TSR_OK : break_handle(handle, status);
+    }
     if (status != TSR_OK)
         tsr_nccl_unlock(handle->family);
     return status;
@@ -51,10 +63,8 @@ tsr_status tsr_nccl_break(tsr_nccl_handle *handle, tsr_status status)
 {
     if (handle->broken || atomic_load(&handle->family->aborted))
         return status;
-    snprintf(handle->why, sizeof handle->why, "%s", tsr_status_message());
     tsr_nccl_lock(handle->family);
-    handle->broken = true;
-    tsr_nccl_handle_abort(handle);
+    break_handle(handle, status);
     tsr_nccl_unlock(handle->family);
     return status;
 }
@@ -152,7 +162,7 @@ static void begin_to_go(tsr_nccl_handle *handle)
         finalize(handle);
     else if (handle->exchange.started && handle->exchange.staged)
         tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms);
-    if (handle->broken && !handle->owned)
+    if (!handle->owned && (handle->broken || atomic_load(&handle->family->aborted)))
         handle->family->leaks = is_busy(handle->family);
     handle->finalizing = true;
 }

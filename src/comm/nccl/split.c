@@ -55,7 +55,7 @@ static tsr_status quiesce(tsr_nccl_handle *parent)
     TSR_TRY(tsr_nccl_open(parent, &previous));
     const tsr_status status = tsr_nccl_check_cuda(api, api->cuda_device_synchronize(), "cudaDeviceSynchronize");
     tsr_nccl_close(parent, previous);
-    return status;
+    return status == TSR_OK ? TSR_OK : tsr_nccl_break(parent, status);
 }
 
 /* parent->made of this rank's color, ready to be asked. */

@@ -1,0 +1,528 @@
+/* NCCL's engine when something is lost: peers, the network, memory, a call. Nothing hangs, nothing leaks, and the sentence names the cause.
+ */
+#include "comm_suite.h"
+
+#include "comm/nccl/engine.h"
+#include "standin.h"
+#include "standin_ranks.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SHORT_MS = 60, MOST_CALLS = 5 };
+
+static const tsr_threads_options in_time = {sizeof in_time, NULL, SHORT_MS, -1};
+
+/* The k-th way to wait for peers. */
+static tsr_status wait_for_peers(tsr_comm *comm, int k)
+{
+    const int peer = (tsr_comm_rank(comm) + 1) % tsr_comm_size(comm);
+    char out[8] = "", in[8];
+    const tsr_message send = {peer, out, 8}, receive = {peer, in, 8};
+    tsr_comm *part = NULL;
+    switch (k % MOST_CALLS) {
+    case 0:
+        return tsr_comm_barrier(comm);
+    case 1:
+        return tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL);
+    case 2:
+        TSR_TRY(tsr_comm_exchange_start(comm, &send, 1, &receive, 1, tsr_device_host(), NULL));
+        return tsr_comm_exchange_finish(comm);
+    case 3:
+        return tsr_comm_split(comm, 0, 0, &part);
+    default:
+        return tsr_comm_all_gather(comm, out, in, 1, NULL, TSR_I8, tsr_device_host(), NULL);
+    }
+}
+
+/* The last rank does not come. */
+static tsr_status be_left_alone(tsr_comm *comm, void *arg)
+{
+    const int k = *(const int *)arg;
+    TSR_TRY(suite_check_usable(comm));
+    if (tsr_comm_rank(comm) == tsr_comm_size(comm) - 1) {
+        suite_sleep(4 * SHORT_MS);
+        return tsr_status_set(TSR_ERROR_IO, "had something else to do");
+    }
+    CHECK_ERROR(wait_for_peers(comm, k), TSR_ERROR_PEER, "has waited 60 ms for its peers");
+    for (int again = 0; again < MOST_CALLS; again++)
+        CHECK_ERROR(wait_for_peers(comm, again), TSR_ERROR_PEER, "an earlier call has broken this communicator: rank");
+    return tsr_status_set(TSR_ERROR_PEER, "as it should be");
+}
+
+static void a_lost_peer_is_an_error_when_the_time_is_over(void **state)
+{
+    (void)state;
+    for (int k = 0; k < MOST_CALLS; k++) {
+        assert_int_equal(suite_engine->run(2, be_left_alone, &k, &in_time), TSR_ERROR_IO);
+        if (!strstr(tsr_status_message(), "had something else to do"))
+            fail_msg("call %d: %s", k, tsr_status_message());
+    }
+}
+
+/* The last rank keeps the others waiting in a group, which is broken; the whole is not. */
+static tsr_status break_a_group(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *part;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &part));
+    tsr_status status = TSR_OK;
+    if (tsr_comm_rank(comm) < tsr_comm_size(comm) - 1)
+        status = suite_check_error(tsr_comm_barrier(part), TSR_ERROR_PEER, "has waited 60 ms", __FILE__, __LINE__);
+    else
+        suite_sleep(SHORT_MS);
+    if (status == TSR_OK)
+        status = suite_check_usable(comm);
+    tsr_comm_destroy(part);
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void a_broken_group_breaks_nothing_else(void **state)
+{
+    (void)state;
+    const tsr_threads_options options = {sizeof options, NULL, SHORT_MS, -1};
+    suite_run_with(2, break_a_group, NULL, &options);
+}
+
+typedef struct aborter {
+    tsr_comm *comm;
+    pthread_t thread;
+} aborter;
+
+static void *abort_soon(void *arg)
+{
+    const aborter *mine = arg;
+    suite_sleep(20);
+    tsr_comm_abort(mine->comm);
+    tsr_comm_abort(mine->comm);
+    return NULL;
+}
+
+/* Another thread aborts a group while this rank waits in the whole, or in the group. */
+static tsr_status be_aborted(tsr_comm *comm, void *arg)
+{
+    const bool in_group = *(const bool *)arg;
+    tsr_comm *part;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &part));
+    if (tsr_comm_rank(comm) > 0) {
+        tsr_comm_destroy(part);
+        return tsr_status_set(TSR_ERROR_IO, "gone");
+    }
+    aborter other = {.comm = in_group ? comm : part};
+    pthread_create(&other.thread, NULL, abort_soon, &other);
+    tsr_status status = suite_check_error(tsr_comm_barrier(in_group ? part : comm), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+    pthread_join(other.thread, NULL);
+    for (int k = 0; k < MOST_CALLS && status == TSR_OK; k++)
+        status = suite_check_error(wait_for_peers(k % 2 ? comm : part, k), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+    tsr_comm_destroy(part);
+    TSR_TRY(status);
+    return tsr_status_set(TSR_ERROR_PEER, "as it should be");
+}
+
+static void an_abort_releases_the_rank_and_its_groups(void **state)
+{
+    (void)state;
+    for (int in_group = 0; in_group < 2; in_group++) {
+        const bool arg = in_group;
+        tsr_threads_options options = in_time;
+        options.timeout_ms = 2000; /* what the rank that goes waits for the others at most */
+        assert_int_equal(suite_engine->run(2, be_aborted, (void *)&arg, &options), TSR_ERROR_IO);
+    }
+}
+
+/* One communicator a rank, of a test's own. */
+typedef struct world {
+    bool lent;
+    tsr_rank_main *body;
+    void *arg;
+    ncclComm_t comms[4];
+    tsr_nccl_id id;
+    tsr_nccl_options options;
+    tsr_status failure; /* what a creation is to give */
+    const char *words;
+} world;
+
+/* A communicator that the engine borrows is aborted by nobody but its owner. */
+static tsr_status borrow_and_lose(tsr_comm *seat, void *arg)
+{
+    world *w = arg;
+    const int rank = tsr_comm_rank(seat);
+    ncclUniqueId id;
+    tsr_comm *comm;
+    memcpy(&id, &w->id, sizeof id);
+    standin_api.cuda_set_device(rank);
+    CHECK(standin_api.comm_init_rank_config(&w->comms[rank], tsr_comm_size(seat), id, rank, NULL) == ncclSuccess);
+    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[rank], &w->options, &comm));
+    if (rank == 0)
+        CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "has waited");
+    TSR_TRY(tsr_comm_barrier(seat));
+    tsr_comm_abort(comm);
+    CHECK(standin_aborted() == 0);
+    TSR_TRY(tsr_comm_barrier(seat));
+    standin_api.comm_abort(w->comms[rank]);
+    tsr_comm_destroy(comm);
+    return TSR_OK;
+}
+
+static void begin_world(world *w, int devices)
+{
+    standin_begin(devices, 99);
+    w->options = (tsr_nccl_options)TSR_NCCL_OPTIONS_INIT;
+    w->options.timeout_ms = SHORT_MS;
+    assert_int_equal(tsr_nccl_make_id(&standin_api, &w->id), TSR_OK);
+}
+
+static void end_world(const char *misuse)
+{
+    const char *found = standin_end();
+    if (found && !(misuse && strstr(found, misuse)))
+        fail_msg("%s", found);
+}
+
+static void assert_ran(tsr_status status)
+{
+    if (status != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+}
+
+static void what_is_borrowed_is_aborted_by_its_owner(void **state)
+{
+    (void)state;
+    world w = {0};
+    begin_world(&w, 2);
+    assert_ran(tsr_threads_run(2, borrow_and_lose, &w, NULL));
+    end_world(NULL);
+}
+
+/* Before it is aborted its kernels hang, and to free what they may write to would hang as well. */
+static tsr_status destroy_too_early(tsr_comm *seat, void *arg)
+{
+    world *w = arg;
+    ncclUniqueId id;
+    tsr_comm *comm;
+    memcpy(&id, &w->id, sizeof id);
+    standin_api.cuda_set_device(tsr_comm_rank(seat));
+    CHECK(standin_api.comm_init_rank_config(&w->comms[tsr_comm_rank(seat)], 2, id, tsr_comm_rank(seat), NULL) == ncclSuccess);
+    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[tsr_comm_rank(seat)], &w->options, &comm));
+    if (tsr_comm_rank(seat) == 0)
+        CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "has waited");
+    tsr_comm_destroy(comm);
+    TSR_TRY(tsr_comm_barrier(seat));
+    standin_api.comm_abort(w->comms[tsr_comm_rank(seat)]);
+    return TSR_OK;
+}
+
+static void what_a_lent_communicator_may_still_write_to_is_left_alone(void **state)
+{
+    (void)state;
+    world w = {0};
+    begin_world(&w, 2);
+    assert_ran(tsr_threads_run(2, destroy_too_early, &w, NULL));
+    const char *left = standin_end();
+    assert_non_null(left);
+    assert_non_null(strstr(left, "bytes of device -1 were not freed"));
+}
+
+static tsr_status fail_to_create(tsr_comm *seat, void *arg)
+{
+    world *w = arg;
+    tsr_comm *comm = NULL;
+    standin_api.cuda_set_device(0);
+    CHECK_ERROR(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &w->id, &w->options, &comm), w->failure, w->words);
+    CHECK(!comm);
+    return TSR_OK;
+}
+
+static void ranks_on_one_gpu_are_told_of_rank_threads(void **state)
+{
+    (void)state;
+    world w = {.failure = TSR_ERROR_UNSUPPORTED, .words = "NCCL takes one rank a GPU; ranks that share a GPU are threads of one process"};
+    begin_world(&w, 1);
+    assert_ran(tsr_threads_run(2, fail_to_create, &w, NULL));
+    end_world(NULL);
+}
+
+static void ranks_that_do_not_come_are_not_waited_for_for_ever(void **state)
+{
+    (void)state;
+    world w = {0};
+    tsr_comm *comm = NULL;
+    begin_world(&w, 1);
+    standin_api.cuda_set_device(0);
+    assert_int_equal(tsr_nccl_create(&standin_api, 2, 1, &w.id, &w.options, &comm), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "rank 1 of 2 has waited 60 ms"));
+    assert_null(comm);
+    end_world(NULL);
+}
+
+static void assert_refused(int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out, tsr_status wanted,
+                           const char *words)
+{
+    const tsr_status status = tsr_nccl_create(&standin_api, ranks, rank, id, options, out);
+    if (status != wanted || !strstr(tsr_status_message(), words))
+        fail_msg("%s: \"%s\" does not say \"%s\"", tsr_status_name(status), tsr_status_message(), words);
+}
+
+static void faults_of_arguments_are_named(void **state)
+{
+    (void)state;
+    world w = {0};
+    tsr_comm *comm = NULL;
+    begin_world(&w, 1);
+    tsr_nccl_options options = w.options;
+    assert_refused(0, 0, &w.id, NULL, &comm, TSR_ERROR_ARGUMENT, "nranks is 0");
+    assert_refused(2, 2, &w.id, NULL, &comm, TSR_ERROR_ARGUMENT, "rank is 2; the ranks are 0 to 1");
+    assert_refused(2, -1, &w.id, NULL, &comm, TSR_ERROR_ARGUMENT, "rank is -1");
+    assert_refused(1, 0, NULL, NULL, &comm, TSR_ERROR_ARGUMENT, "id is NULL");
+    assert_refused(1, 0, &w.id, NULL, NULL, TSR_ERROR_ARGUMENT, "out is NULL");
+    options.timeout_ms = -1;
+    assert_refused(1, 0, &w.id, &options, &comm, TSR_ERROR_ARGUMENT, "options.timeout_ms is -1");
+    options.size = 0;
+    assert_refused(1, 0, &w.id, &options, &comm, TSR_ERROR_ARGUMENT, "options.size is 0");
+    assert_int_equal(tsr_nccl_borrow(&standin_api, NULL, NULL, &comm), TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), "tsr_comm_from_nccl: comm is NULL"));
+    assert_int_equal(tsr_nccl_make_id(&standin_api, NULL), TSR_ERROR_ARGUMENT);
+    assert_null(comm);
+    end_world(NULL);
+}
+
+static void what_is_missing_is_said(void **state)
+{
+    (void)state;
+    world w = {0};
+    tsr_comm *comm = NULL;
+    begin_world(&w, 0);
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: 0 devices");
+    standin_fail_call(2);
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: no driver");
+    assert_string_equal(standin_failed_call(), "cudaGetDeviceCount");
+    standin_set_version(21703);
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNSUPPORTED, "NCCL 2.17.3 is loaded; it takes 2.18 or newer");
+    standin_set_version(2708);
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNSUPPORTED, "NCCL 2.7.8 is loaded");
+    assert_int_equal(tsr_nccl_make_id(&standin_api, &w.id), TSR_ERROR_UNSUPPORTED);
+    standin_set_version(21800);
+    assert_int_equal(tsr_nccl_make_id(&standin_api, &w.id), TSR_OK);
+    end_world(NULL);
+}
+
+static void a_borrowed_communicator_is_to_be_ready(void **state)
+{
+    (void)state;
+    world w = {0};
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t lent;
+    ncclUniqueId id;
+    tsr_comm *comm = NULL;
+    begin_world(&w, 1);
+    memcpy(&id, &w.id, sizeof id);
+    config.blocking = 0;
+    assert_int_equal(standin_api.comm_init_rank_config(&lent, 2, id, 0, &config), ncclInProgress);
+    assert_int_equal(tsr_nccl_borrow(&standin_api, lent, NULL, &comm), TSR_ERROR_STATE);
+    assert_non_null(strstr(tsr_status_message(), "the communicator is not ready"));
+    standin_break_network(lent, ncclRemoteError);
+    assert_int_equal(tsr_nccl_borrow(&standin_api, lent, NULL, &comm), TSR_ERROR_PEER);
+    assert_non_null(strstr(tsr_status_message(), "network error"));
+    standin_api.comm_abort(lent);
+    end_world(NULL);
+}
+
+/* Alone, so that nobody else is needed. */
+static void lent_ones_may_be_kept_from_splitting(void **state)
+{
+    (void)state;
+    world w = {0};
+    tsr_comm *comm = NULL, *part = NULL;
+    begin_world(&w, 1);
+    standin_api.cuda_set_device(0);
+    w.options.no_split = 1;
+    assert_int_equal(tsr_nccl_create(&standin_api, 1, 0, &w.id, &w.options, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_split(comm, 0, 0, &part), TSR_ERROR_UNSUPPORTED);
+    assert_string_equal(tsr_comm_engine(comm), "nccl");
+    tsr_comm_destroy(comm);
+    end_world(NULL);
+}
+
+static tsr_status lose_the_network(tsr_comm *seat, void *arg)
+{
+    world *w = arg;
+    const int rank = tsr_comm_rank(seat);
+    ncclUniqueId id;
+    tsr_comm *comm;
+    memcpy(&id, &w->id, sizeof id);
+    standin_api.cuda_set_device(rank);
+    CHECK(standin_api.comm_init_rank_config(&w->comms[rank], tsr_comm_size(seat), id, rank, NULL) == ncclSuccess);
+    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[rank], &w->options, &comm));
+    TSR_TRY(tsr_comm_barrier(seat));
+    if (rank == 0)
+        standin_break_network(w->comms[rank], ncclRemoteError);
+    TSR_TRY(tsr_comm_barrier(seat));
+    CHECK_ERROR(tsr_comm_wait(comm, NULL, 0), TSR_ERROR_PEER, "NCCL: remote process exited or there was a network error");
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "an earlier call has broken this communicator: NCCL: remote process");
+    standin_api.comm_abort(w->comms[rank]);
+    tsr_comm_destroy(comm);
+    return TSR_OK;
+}
+
+static void asynchronous_errors_are_told_by_wait(void **state)
+{
+    (void)state;
+    world w = {0};
+    begin_world(&w, 3);
+    assert_ran(tsr_threads_run(3, lose_the_network, &w, NULL));
+    end_world(NULL);
+}
+
+/* A bit of everything. `*told` is what was made to fail in calls that return a status. */
+static tsr_status do_everything(tsr_comm *comm, const char **told)
+{
+    tsr_comm *part = NULL;
+    TSR_TRY(suite_check_usable(comm));
+    TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &part));
+    tsr_status status = suite_check_usable(part);
+    for (int k = 0; k < MOST_CALLS - 2 && status == TSR_OK; k++)
+        status = wait_for_peers(comm, k);
+    *told = standin_failed_call();
+    tsr_comm_destroy(part);
+    return status;
+}
+
+typedef struct sabotage {
+    world world;
+    int call;      /* the one that fails on rank 1 */
+    bool happened; /* it came to that */
+    tsr_context *context[2];
+} sabotage;
+
+/* What has failed is named where a call can still tell; when a handle goes, nobody is told. */
+static tsr_status fail_at_call(tsr_comm *seat, void *arg)
+{
+    sabotage *s = arg;
+    const int rank = tsr_comm_rank(seat);
+    tsr_comm *comm = NULL;
+    char sentence[1024] = "";
+    standin_api.cuda_set_device(rank);
+    if (rank == 1)
+        standin_fail_call(s->call);
+    tsr_status status = tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &s->world.options, &comm);
+    const char *told = NULL;
+    if (status == TSR_OK)
+        status = do_everything(comm, &told);
+    if (status != TSR_OK)
+        snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    if (!told && status != TSR_OK)
+        told = standin_failed_call();
+    tsr_comm_destroy(comm);
+    standin_fail_call(0);
+    const char *untold = standin_failed_call();
+    if (rank == 0)
+        return TSR_OK;
+    s->happened = told || untold;
+    if (told && !strstr(sentence, told))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", told, sentence);
+    return TSR_OK;
+}
+
+static void a_call_that_fails_is_named_and_nothing_leaks(void **state)
+{
+    (void)state;
+    sabotage s = {.call = 0, .happened = true};
+    while (s.happened) {
+        s.call++;
+        begin_world(&s.world, 2);
+        s.world.options.timeout_ms = 30;
+        const tsr_status status = tsr_threads_run(2, fail_at_call, &s, NULL);
+        if (status != TSR_OK)
+            fail_msg("call %d: %s", s.call, tsr_status_message());
+        const char *misuse = standin_end();
+        if (misuse)
+            fail_msg("call %d: %s", s.call, misuse);
+    }
+    print_message("%d calls\n", s.call - 1);
+    assert_in_range(s.call, 40, 1000);
+}
+
+static _Thread_local int allocations_left = -1;
+
+static void *allocate_some(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    if (allocations_left == 0)
+        return NULL;
+    allocations_left -= allocations_left > 0;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
+{
+    sabotage *s = arg;
+    const int rank = tsr_comm_rank(seat);
+    tsr_nccl_options options = s->world.options;
+    tsr_comm *comm = NULL;
+    options.context = s->context[rank];
+    standin_api.cuda_set_device(rank);
+    allocations_left = rank == 1 ? s->call - 1 : -1;
+    tsr_status status = tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &options, &comm);
+    const char *told;
+    if (status == TSR_OK)
+        status = do_everything(comm, &told);
+    const bool failed = allocations_left == 0 && rank == 1;
+    allocations_left = -1;
+    tsr_comm_destroy(comm);
+    if (rank == 1)
+        s->happened = failed;
+    if (rank == 1 && failed && status != TSR_ERROR_MEMORY && status != TSR_OK)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s", tsr_status_name(status), tsr_status_message());
+    return TSR_OK;
+}
+
+static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
+{
+    (void)state;
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.allocator = (tsr_allocator){allocate_some, release, NULL};
+    sabotage s = {.call = 0, .happened = true};
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(tsr_context_create(&options, &s.context[r]), TSR_OK);
+    while (s.happened) {
+        s.call++;
+        begin_world(&s.world, 2);
+        s.world.options.timeout_ms = 30;
+        assert_ran(tsr_threads_run(2, fail_at_allocation, &s, NULL));
+        end_world(NULL);
+    }
+    print_message("%d allocations\n", s.call - 1);
+    assert_in_range(s.call, 5, 100);
+    for (int r = 0; r < 2; r++)
+        tsr_context_destroy(s.context[r]);
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lost_peer_is_an_error_when_the_time_is_over),
+        cmocka_unit_test(a_broken_group_breaks_nothing_else),
+        cmocka_unit_test(an_abort_releases_the_rank_and_its_groups),
+        cmocka_unit_test(what_is_borrowed_is_aborted_by_its_owner),
+        cmocka_unit_test(what_a_lent_communicator_may_still_write_to_is_left_alone),
+        cmocka_unit_test(ranks_on_one_gpu_are_told_of_rank_threads),
+        cmocka_unit_test(ranks_that_do_not_come_are_not_waited_for_for_ever),
+        cmocka_unit_test(faults_of_arguments_are_named),
+        cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(a_borrowed_communicator_is_to_be_ready),
+        cmocka_unit_test(lent_ones_may_be_kept_from_splitting),
+        cmocka_unit_test(asynchronous_errors_are_told_by_wait),
+        cmocka_unit_test(a_call_that_fails_is_named_and_nothing_leaks),
+        cmocka_unit_test(an_allocation_that_fails_is_memorys_and_nothing_leaks),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
