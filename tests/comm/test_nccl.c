@@ -19,15 +19,15 @@ static unsigned char byte_of(int from, int to, size_t index)
 }
 
 /* A part and less, several parts and a bit. */
-static size_t length_of(int from, int to)
+static size_t length_of(int ranks, int from, int to)
 {
-    static const size_t lengths[] = {1, TSR_NCCL_PART_BYTES, 3 * TSR_NCCL_PART_BYTES + 5, 0, TSR_NCCL_PART_BYTES + 1};
+    const size_t part = tsr_nccl_part_bytes(ranks), lengths[] = {1, part, 3 * part + 5, 0, part + 1};
     return lengths[(from * 3 + to) % 5];
 }
 
-static unsigned char *make_message(int from, int to)
+static unsigned char *make_message(int ranks, int from, int to)
 {
-    const size_t bytes = length_of(from, to);
+    const size_t bytes = length_of(ranks, from, to);
     unsigned char *data = malloc(bytes + 1);
     for (size_t i = 0; i < bytes; i++)
         data[i] = byte_of(from, to, i);
@@ -42,8 +42,8 @@ static tsr_status swap_long(tsr_comm *comm, void *arg)
     size_t count = 0;
     for (int r = 0; r < size; r++)
         if (r != rank) {
-            sends[count] = (tsr_message){r, make_message(rank, r), length_of(rank, r)};
-            receives[count++] = (tsr_message){r, calloc(1, length_of(r, rank) + 1), length_of(r, rank)};
+            sends[count] = (tsr_message){r, make_message(size, rank, r), length_of(size, rank, r)};
+            receives[count++] = (tsr_message){r, calloc(1, length_of(size, r, rank) + 1), length_of(size, r, rank)};
         }
     tsr_status status = (*exchange)(comm, sends, count, receives, count);
     for (size_t m = 0; m < count; m++) {
@@ -65,7 +65,7 @@ static void host_messages_go_in_as_many_parts_as_they_take(void **state)
 }
 
 /* More than a part of each block. */
-enum { LONG = 200003 };
+enum { LONG = 1000003 };
 
 static int32_t value_of(int rank, int64_t index)
 {

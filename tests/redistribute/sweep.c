@@ -186,9 +186,9 @@ static bool run_once(stage *s)
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.context = context;
     if (status == TSR_OK)
-        status = tsr_threads_run(s->sweep->world, run_rank, s, &options);
+        status = (s->sweep->run != NULL ? s->sweep->run : tsr_threads_run)(s->sweep->world, run_rank, s, &options);
     if (status != TSR_OK) {
-        fprintf(stderr, "tsr_threads_run: %s\n", tsr_status_message());
+        fprintf(stderr, "the ranks: %s\n", tsr_status_message());
         s->stop = true;
     }
     tsr_context_destroy(context);

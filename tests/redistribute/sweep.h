@@ -47,8 +47,8 @@ typedef struct sweep_case {
 typedef bool sweep_make(void *arg, int64_t number, sweep_case *out);
 
 /** What carries the messages: rank threads; an engine that has messages and nothing else, so that every plan is in message mode; such an
- * engine that is lent and may not be split, so that every plan is made without splitting. */
-typedef enum sweep_engine { ENGINE_THREADS, ENGINE_MESSAGES, ENGINE_LENT } sweep_engine;
+ * engine that is lent and may not be split, so that every plan is made without splitting; the message engine that `run` gives. */
+typedef enum sweep_engine { ENGINE_THREADS, ENGINE_MESSAGES, ENGINE_LENT, ENGINE_GIVEN } sweep_engine;
 
 typedef struct move_sweep {
     int world; /**< ranks of the communicator */
@@ -56,6 +56,7 @@ typedef struct move_sweep {
     void *arg;
     int64_t first, count; /**< case numbers first .. count - 1 */
     sweep_engine engine;
+    tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options); /**< NULL: tsr_threads_run */
     double deadline; /**< test_now() after which no case is begun; 0: none */
     int64_t ran;     /**< out: cases that were run */
 } move_sweep;

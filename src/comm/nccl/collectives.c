@@ -104,7 +104,7 @@ static tsr_status run_share(tsr_nccl_handle *handle, const collective *c, share 
 
 static tsr_status run_staged(tsr_nccl_handle *handle, const collective *c)
 {
-    const size_t block = TSR_NCCL_PART_BYTES / blocks_of(handle, c->operation) / c->bytes, most = block > 0 ? block : 1;
+    const size_t block = tsr_nccl_staging_bytes(handle->ranks) / blocks_of(handle, c->operation) / c->bytes, most = block > 0 ? block : 1;
     TSR_TRY(tsr_nccl_reserve(handle, (most < c->count ? most : c->count) * blocks_of(handle, c->operation) * c->bytes));
     for (size_t first = 0; first < c->count; first += most) {
         const share s = {first, most < c->count - first ? most : c->count - first};

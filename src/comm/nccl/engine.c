@@ -96,7 +96,7 @@ static tsr_status read_options(const char *call, const tsr_nccl_options *given, 
 }
 
 /* The first handle of a family, which goes with it. */
-static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, tsr_nccl_handle **out)
+static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, int ranks, tsr_nccl_handle **out)
 {
     tsr_context *context = tsr_context_retain(options->context);
     if (!context)
@@ -105,7 +105,7 @@ static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *o
     const int64_t timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
     tsr_status status = tsr_nccl_family_create(api, context, options->driver, device, timeout_ms, &family);
     if (status == TSR_OK)
-        status = tsr_nccl_handle_create(family, out);
+        status = tsr_nccl_handle_create(family, ranks, out);
     tsr_context_destroy(context);
     return status;
 }
@@ -120,7 +120,7 @@ static tsr_status make_comm(tsr_nccl_handle *handle, const tsr_nccl_options *opt
     return status;
 }
 
-static tsr_status check_borrowed(const tsr_nccl_api *api, ncclComm_t comm, int *device)
+static tsr_status ask_borrowed(const tsr_nccl_api *api, ncclComm_t comm, int *device, int *ranks)
 {
     ncclResult_t state = ncclSuccess;
     TSR_TRY(tsr_nccl_check(api, comm, api->comm_get_async_error(comm, &state), "tsr_comm_from_nccl: ncclCommGetAsyncError"));
@@ -128,6 +128,7 @@ static tsr_status check_borrowed(const tsr_nccl_api *api, ncclComm_t comm, int *
     if (state == ncclInProgress)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_from_nccl: the communicator is not ready: ncclCommGetAsyncError() says "
                                                "ncclInProgress");
+    TSR_TRY(tsr_nccl_check(api, comm, api->comm_count(comm, ranks), "tsr_comm_from_nccl: ncclCommCount"));
     return tsr_nccl_check(api, comm, api->comm_cu_device(comm, device), "tsr_comm_from_nccl: ncclCommCuDevice");
 }
 
@@ -135,15 +136,15 @@ tsr_status tsr_nccl_borrow(const tsr_nccl_api *api, ncclComm_t comm, const tsr_n
 {
     static const char call[] = "tsr_comm_from_nccl";
     tsr_nccl_options options = TSR_NCCL_OPTIONS_INIT;
-    int device = 0;
+    int device = 0, ranks = 1;
     if (!comm || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, comm ? "out" : "comm");
     TSR_TRY(read_options(call, given, &options));
     TSR_TRY(check_version(api, call));
     TSR_TRY(check_devices(api, call));
-    TSR_TRY(check_borrowed(api, comm, &device));
+    TSR_TRY(ask_borrowed(api, comm, &device, &ranks));
     tsr_nccl_handle *handle;
-    TSR_TRY(make_handle(api, &options, device, &handle));
+    TSR_TRY(make_handle(api, &options, device, ranks, &handle));
     const tsr_status status = tsr_nccl_adopt(handle, comm, false);
     if (status != TSR_OK) {
         tsr_nccl_handle_destroy(handle);
@@ -175,7 +176,7 @@ tsr_status tsr_nccl_create(const tsr_nccl_api *api, int ranks, int rank, const t
     TSR_TRY(check_devices(api, call));
     TSR_TRY(tsr_nccl_check_cuda(api, api->cuda_get_device(&device), "cudaGetDevice"));
     tsr_nccl_handle *handle;
-    TSR_TRY(make_handle(api, &options, device, &handle));
+    TSR_TRY(make_handle(api, &options, device, ranks, &handle));
     const tsr_status status = tsr_nccl_init(handle, ranks, rank, id);
     if (status != TSR_OK) {
         tsr_nccl_handle_destroy(handle);

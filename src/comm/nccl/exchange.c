@@ -1,6 +1,6 @@
 /*
  * One group of sends and receives an exchange, in bytes. Messages of device memory are enqueued as they are. Those of host memory go in
- * rounds, of which each carries the next TSR_NCCL_PART_BYTES of every message that is as long: both ends cut alike, for they know its size.
+ * rounds, of which each carries the next part of every message that is as long: both ends cut alike, for they know its size.
  */
 #include "comm/nccl/exchange.h"
 
@@ -16,7 +16,7 @@ typedef enum direction { SENDS, RECEIVES } direction;
 static size_t part_bytes(const tsr_nccl_exchange *e, const tsr_message *message)
 {
     const size_t left = message->bytes > e->done ? message->bytes - e->done : 0;
-    return !e->staged || left < TSR_NCCL_PART_BYTES ? left : TSR_NCCL_PART_BYTES;
+    return !e->staged || left < e->part ? left : e->part;
 }
 
 static size_t padded(size_t bytes)
@@ -133,7 +133,11 @@ tsr_status tsr_nccl_exchange_start(void *self, const tsr_message *sends, size_t 
 {
     tsr_nccl_handle *handle = self;
     tsr_nccl_exchange *e = &handle->exchange;
-    *e = (tsr_nccl_exchange){.sends = sends, .receives = receives, .send_count = send_count, .receive_count = receive_count};
+    *e = (tsr_nccl_exchange){.sends = sends,
+                             .receives = receives,
+                             .send_count = send_count,
+                             .receive_count = receive_count,
+                             .part = tsr_nccl_part_bytes(handle->ranks)};
     TSR_TRY(tsr_nccl_place(handle, device, &e->staged));
     TSR_TRY(e->staged ? start_round(handle) : start_on(handle, stream));
     e->started = true;
@@ -150,7 +154,7 @@ tsr_status tsr_nccl_exchange_finish(void *self)
     while (e->staged && round_bytes(e) > 0) {
         TSR_TRY(tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms));
         copy_out(handle);
-        e->done += TSR_NCCL_PART_BYTES;
+        e->done += e->part;
         TSR_TRY(start_round(handle));
         TSR_TRY(tsr_nccl_conclude_now(handle->family));
     }

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <tessera/sys/memory.h>
 
-/* Enough for what a few dozen ranks agree on. */
-#define FIRST_STAGING 16384
-
 /* Errors of what is given up anyway are nobody's. */
 void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
 {
@@ -180,7 +177,7 @@ void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
         sweep(family, false);
 }
 
-tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, tsr_nccl_handle **out)
+tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, int ranks, tsr_nccl_handle **out)
 {
     tsr_nccl_handle *handle;
     const tsr_status allocated = tsr_allocate(family->context, sizeof *handle, (void **)&handle);
@@ -189,9 +186,9 @@ tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, tsr_nccl_handle **out
             tsr_nccl_family_free(family);
         return allocated;
     }
-    *handle = (tsr_nccl_handle){.family = family, .ranks = 1};
+    *handle = (tsr_nccl_handle){.family = family, .ranks = ranks};
     link_handle(handle);
-    const tsr_status status = tsr_nccl_reserve(handle, FIRST_STAGING);
+    const tsr_status status = tsr_nccl_reserve(handle, tsr_nccl_staging_bytes(ranks));
     if (status != TSR_OK) {
         tsr_nccl_handle_destroy(handle);
         return status;

@@ -51,6 +51,7 @@ typedef struct tsr_nccl_family {
 typedef struct tsr_nccl_exchange {
     const tsr_message *sends, *receives;
     size_t send_count, receive_count;
+    size_t part; /**< what goes at once of each message that is staged */
     size_t done; /**< so many bytes of each message, of those that are longer */
     bool staged; /**< host memory */
     bool started;
@@ -88,8 +89,9 @@ void tsr_nccl_unlock(tsr_nccl_family *family);
 /** Under the lock: makes the family's device current. */
 tsr_status tsr_nccl_switch(const tsr_nccl_family *family, int *previous_device);
 
-/** A handle in the family, with everything but its communicator. A family whose first one fails is gone. */
-tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, tsr_nccl_handle **out);
+/** A handle in the family, with everything but its communicator, which will have `ranks` ranks at most. A family whose first one fails is
+ * gone. */
+tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, int ranks, tsr_nccl_handle **out);
 
 /** This rank's return: what it has started is dropped. */
 void tsr_nccl_handle_destroy(tsr_nccl_handle *handle);

@@ -86,7 +86,7 @@ static tsr_status take_child(tsr_nccl_handle *parent, tsr_nccl_handle *child)
 tsr_status tsr_nccl_split(void *self, int color, int key, void **out)
 {
     tsr_nccl_handle *parent = self, *child = NULL;
-    const tsr_status local = color < 0 ? TSR_OK : tsr_nccl_handle_create(parent->family, &child);
+    const tsr_status local = color < 0 ? TSR_OK : tsr_nccl_handle_create(parent->family, parent->ranks, &child);
     tsr_status status = quiesce(parent);
     if (status == TSR_OK)
         status = split_comm(parent, child ? color : -1, key);

@@ -4,6 +4,24 @@
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
+/* Large enough for the bus to be busy, small enough for memory that is pinned. */
+#define STAGING_BYTES  ((size_t)2 << 20)
+#define SHORTEST_PART  ((size_t)4096)
+#define PART_ALIGNMENT ((size_t)64)
+
+size_t tsr_nccl_part_bytes(int ranks)
+{
+    const size_t messages = ranks > 1 ? 2 * ((size_t)ranks - 1) : 1;
+    const size_t share = STAGING_BYTES / messages / PART_ALIGNMENT * PART_ALIGNMENT;
+    return share > SHORTEST_PART ? share : SHORTEST_PART;
+}
+
+size_t tsr_nccl_staging_bytes(int ranks)
+{
+    const size_t messages = ranks > 1 ? 2 * ((size_t)ranks - 1) : 1, wanted = messages * tsr_nccl_part_bytes(ranks);
+    return wanted > STAGING_BYTES ? wanted : STAGING_BYTES;
+}
+
 void tsr_nccl_give_back(tsr_nccl_handle *handle)
 {
     tsr_nccl_block *block = handle->staging;

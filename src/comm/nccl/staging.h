@@ -4,8 +4,10 @@
 
 #include "comm/nccl/handle.h"
 
-/** What goes at once of a message, or of a collective's memory. The same on all ranks. */
-#define TSR_NCCL_PART_BYTES ((size_t)262144)
+/** Bytes that a handle of a communicator of `ranks` ranks stages at once: one message to and from every peer, of so many bytes each. The
+ * same on all ranks. */
+size_t tsr_nccl_staging_bytes(int ranks);
+size_t tsr_nccl_part_bytes(int ranks);
 
 /** Room for `bytes` in handle->staging; what was there is gone. */
 tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes);
