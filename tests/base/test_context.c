@@ -12,6 +12,7 @@
 #include "base/processor.h"
 #include "base/settings.h"
 #include "counted_memory.h"
+#include <tessera/sys/options.h>
 
 /* "NAME=value" pairs, ended by NULL, as an environment. */
 static const char *listed_environment(void *user, const char *name)
@@ -65,6 +66,10 @@ static void each_variable_overrides_its_setting(void **state)
     tsr_context_destroy(context);
     context = with("TSR_TIMEOUT_MS=1500");
     assert_int_equal(tsr_context_settings(context)->timeout_ms, 1500);
+    assert_int_equal(tsr_context_timeout_ms(context, 7), 1500);
+    tsr_context_destroy(context);
+    context = with("TSR_SPIN=0");
+    assert_int_equal(tsr_context_timeout_ms(context, 7), 7);
     tsr_context_destroy(context);
     context = with("TSR_SPIN=-1");
     assert_int_equal(tsr_context_settings(context)->spin, -1);
