@@ -72,7 +72,7 @@ static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status local)
         snprintf(words, sizeof words, "%s", tsr_status_message());
     TSR_TRY(fetch_words(comm, failed, words));
     TSR_TRY(from_root(comm, words, sizeof words));
-    return local != TSR_OK ? local : tsr_peer_failed(failed, words);
+    return local != TSR_OK ? local : tsr_peer_failed(tsr_comm_name(comm, failed), words);
 }
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
@@ -84,7 +84,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
         describe(arg, words[1], WORDS);
     TSR_TRY(fetch_words(comm, odd, words[1]));
     TSR_TRY(from_root(comm, words, sizeof words));
-    return tsr_disagreement(0, words[0], odd, words[1]);
+    return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
 }
 
 tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,

@@ -76,7 +76,7 @@ static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
     if (mine != TSR_OK)
         publish_text(comm, tsr_status_message());
     TSR_TRY(meet(comm));
-    return mine != TSR_OK ? mine : tsr_peer_failed(failed, comm->slots[failed]->text);
+    return mine != TSR_OK ? mine : tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
 }
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
@@ -87,7 +87,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
         describe(arg, slot->text, sizeof slot->text);
     }
     TSR_TRY(meet(comm));
-    return tsr_disagreement(0, comm->slots[0]->text, odd, comm->slots[odd]->text);
+    return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
 static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
@@ -218,7 +218,7 @@ static tsr_status verdict(const tsr_comm *comm, int phase, tsr_status mine)
         if (done & TSR_DONE_SHARED)
             return tsr_status_set((tsr_status)(done & ~TSR_DONE_SHARED), "%s", comm->slots[r]->text);
     }
-    return mine != TSR_OK ? mine : tsr_peer_failed(failed, comm->slots[failed]->text);
+    return mine != TSR_OK ? mine : tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
 }
 
 static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)

@@ -173,7 +173,7 @@ static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_
     request->describe(request->arg, words[comm->rank == found.odd], WORDS);
     TSR_TRY(tsr_comm_broadcast(comm, words[0], WORDS, TSR_U8, found.base, tsr_device_host(), NULL));
     TSR_TRY(tsr_comm_broadcast(comm, words[1], WORDS, TSR_U8, found.odd, tsr_device_host(), NULL));
-    return tsr_disagreement(found.base, words[0], found.odd, words[1]);
+    return tsr_disagreement(tsr_comm_name(comm, found.base), words[0], tsr_comm_name(comm, found.odd), words[1]);
 }
 
 static bool anybody(const tsr_comm *comm, bool (*holds)(const tsr_group_record *record))
@@ -203,19 +203,23 @@ static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
     return false;
 }
 
-/* An entry with its two lists in one block: `set.count` ranks, then one position for each rank of `comm`. Without its communicator. */
+/* An entry with its lists in one block: `set.count` ranks, as many names, then one position for each rank of `comm`. Without its
+ * communicator. */
 static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t hash, tsr_group_entry **out)
 {
-    const size_t lists = ((size_t)set.count + (size_t)comm->size) * sizeof(int);
+    const size_t lists = (2 * (size_t)set.count + (size_t)comm->size) * sizeof(int);
     tsr_group_entry *entry;
     TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *entry + lists, (void **)&entry));
-    int *ranks = (int *)(entry + 1), *position = ranks + set.count;
+    int *ranks = (int *)(entry + 1), *names = ranks + set.count, *position = names + set.count;
     memcpy(ranks, set.ranks, (size_t)set.count * sizeof *ranks);
     for (int r = 0; r < comm->size; r++)
         position[r] = -1;
-    for (int i = 0; i < set.count; i++)
+    for (int i = 0; i < set.count; i++) {
+        names[i] = tsr_comm_name(comm, ranks[i]);
         position[ranks[i]] = i;
+    }
     entry->hash = hash;
+    entry->names = names;
     entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count};
     *out = entry;
     return TSR_OK;
@@ -228,9 +232,11 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
     if (held && entry) {
         tsr_comm_destroy(held->group.comm);
         held->group.comm = entry->group.comm;
+        held->group.comm->names = held->names;
         entry->group.comm = NULL;
         free_entry(comm->context, entry);
     } else if (entry) {
+        entry->group.comm->names = entry->names;
         entry->next = comm->groups;
         comm->groups = entry;
     }

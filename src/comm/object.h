@@ -63,6 +63,7 @@ typedef struct tsr_group_record {
 
 typedef struct tsr_group_entry {
     tsr_group group;
+    const int *names; /**< of its communicator */
     uint64_t hash;
     struct tsr_group_entry *next;
 } tsr_group_entry;
@@ -72,12 +73,13 @@ struct tsr_comm {
     void *self;
     tsr_context *context;
     int rank, size;
-    int turn;        /**< which `call` the call in flight uses */
-    int buffer_turn; /**< which `buffer` was handed out last */
-    int phase;       /**< which `done` the call in flight uses next */
-    bool broken;     /**< a meeting failed: nothing is written to the slot from then on */
-    bool started;    /**< a call is in flight, whose second half is all that may be called */
-    bool exchanging; /**< it is `exchange` */
+    const int *names; /**< of a group: its ranks as the communicator that users hold numbers them; NULL: as they are */
+    int turn;         /**< which `call` the call in flight uses */
+    int buffer_turn;  /**< which `buffer` was handed out last */
+    int phase;        /**< which `done` the call in flight uses next */
+    bool broken;      /**< a meeting failed: nothing is written to the slot from then on */
+    bool started;     /**< a call is in flight, whose second half is all that may be called */
+    bool exchanging;  /**< it is `exchange` */
     tsr_exchange exchange;
     char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has started a call */
 
@@ -108,13 +110,19 @@ tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
  * waited for. */
 void tsr_call_abandon(tsr_comm *comm);
 
+/** What sentences call a rank. */
+static inline int tsr_comm_name(const tsr_comm *comm, int rank)
+{
+    return comm->names ? comm->names[rank] : rank;
+}
+
 /** TSR_ERROR_STATE while a call is started. */
 tsr_status tsr_comm_check_idle(const tsr_comm *comm);
 
-/** "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
+/** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
 tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
 
-/** "rank 2 failed: ..", as TSR_ERROR_PEER. */
+/** Likewise "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
 /** tsr_comm_agree() and tsr_native_agree() of a message engine; `able` NULL: that is not asked. */
