@@ -25,6 +25,12 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
     }
 }
 
+bool tsr_comm_has_natives(const tsr_comm *comm)
+{
+    const tsr_comm_table *table = &comm->table;
+    return !tsr_comm_is_direct(comm) && (table->all_gather || table->reduce_scatter || table->all_reduce || table->broadcast);
+}
+
 tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
                             const void *arg)
 {

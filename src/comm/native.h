@@ -29,6 +29,9 @@ typedef struct tsr_native_call {
  * in all groups of the communicator. */
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
 
+/** True if it has any of them, for any values. The same likewise. */
+bool tsr_comm_has_natives(const tsr_comm *comm);
+
 /** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
  * all are, on success. */
 tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,

@@ -169,6 +169,19 @@ static void log_prepared(const tsr_plan *plan)
             text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan), plan->workspace_bytes);
 }
 
+/* Groups for collectives are made within the plan's. Ranks outside, which may have other plans or none, are told how that went: else they
+ * would keep what the others do not. What breaks in the engine is not told, for nobody may be there to hear it. */
+static tsr_status prepare_native(const tsr_plan *plan, tsr_comm *comm, const tsr_group *group)
+{
+    if (!tsr_comm_has_natives(comm))
+        return TSR_OK;
+    const tsr_status local = tsr_native_prepare(plan, group);
+    const bool all_know = group && group->count == tsr_comm_size(comm);
+    if (all_know || (local != TSR_OK && local != TSR_ERROR_MEMORY && local != TSR_ERROR_PEER))
+        return local;
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepared"), local, tsr_plan_describe_call, plan);
+}
+
 /* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
 tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_status local, const tsr_group **group)
 {
@@ -195,8 +208,8 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     };
     tsr_group_answer answer = {0};
     tsr_status status = tsr_group_prepare(comm, &request, &answer);
-    if (status == TSR_OK && plan)
-        status = tsr_native_prepare(plan, answer.group);
+    if (status == TSR_OK)
+        status = prepare_native(plan, comm, answer.group);
     if (status == TSR_OK && plan && set.count > 0) {
         __atomic_store_n(&((tsr_plan *)plan)->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
         __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);

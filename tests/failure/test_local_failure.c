@@ -200,12 +200,14 @@ static void a_device_that_fails_in_any_round_is_named_after_the_last(void **stat
     run_ranks(RANKS, break_rounds, "messages");
 }
 
-static _Thread_local int fails_allocations;
+/** In the threads that want it: all, or one counted down to 0. */
+static _Thread_local int fails_allocations, allocations_left;
 
 static void *allocate(void *user, size_t bytes, size_t alignment)
 {
     (void)user;
-    return fails_allocations ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    const bool the_one = allocations_left > 0 && --allocations_left == 0;
+    return fails_allocations || the_one ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 
 static void release(void *user, void *memory, size_t bytes)
@@ -312,6 +314,113 @@ static void a_rank_without_room_for_a_plan_leaves_nobody_waiting(void **state)
     run_ranks(RANKS, execute_unprepared, NULL);
 }
 
+static tsr_status gather(const tsr_dtensor *x, tsr_dtensor *y, bool inside)
+{
+    const int32_t *have = tsr_dtensor_to_local(x).data, *want = tsr_dtensor_to_local(y).data;
+    TSR_TRY(tsr_redistribute_into(x, y, NULL));
+    CHECK(!inside || (want[0] == 10 && want[1] == 20 && (have[0] == 10 || have[0] == 20)));
+    return TSR_OK;
+}
+
+/** Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of those that meet. */
+static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
+{
+    tsr_layout *half = NULL, *whole = NULL;
+    tsr_plan *plan = NULL, *other = NULL;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.mode = arg ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
+    const int rank = tsr_comm_rank(comm);
+    int32_t have[1] = {rank}, want[2];
+    const int64_t one[] = {1}, two[] = {2};
+    const tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, one);
+    tsr_tensor dst = tsr_tensor_contiguous(want, rank == 2 ? TSR_U32 : TSR_I32, 1, two);
+    unsigned char workspace[512];
+    TSR_TRY(layout_over(comm, "2@1", "2", "S(0)", TSR_I32, &half));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(half), "R", 1, two, TSR_I32, &whole));
+    TSR_TRY(tsr_plan_create(half, whole, &options, &plan));
+    options.max_workspace = 512;
+    TSR_TRY(tsr_plan_create(half, whole, &options, &other));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    TSR_TRY(tsr_plan_prepare(other, comm));
+    if (rank == 1 || rank == 2) {
+        CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL),
+                    rank == 2 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, rank == 2 ? "u32" : "rank 2 failed");
+        dst.dtype = TSR_I32;
+        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof(workspace), NULL), TSR_ERROR_ARGUMENT,
+                    "but rank 2 calls");
+        TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL));
+        CHECK(want[0] == 1 && want[1] == 2);
+    }
+    tsr_plan_destroy(other);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(whole);
+    tsr_layout_destroy(half);
+    return TSR_OK;
+}
+
+static void ranks_of_a_part_are_named_as_users_number_them(void **state)
+{
+    (void)state;
+    test_case("ranks 1 and 2 of 4, direct");
+    run_ranks(RANKS, fail_in_a_part, NULL);
+    test_case("ranks 1 and 2 of 4, by messages between rank threads");
+    run_ranks(RANKS, fail_in_a_part, "messages");
+    test_case("ranks 1 and 2 of 4, over a message engine");
+    const tsr_status status = message_engine_run(RANKS, fail_in_a_part, NULL, NULL);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_message(), test_case_text());
+}
+
+/** Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the groups for it; on rank 1 it fails at an
+ * allocation. It leaves no rank with a plan that others lack: all plan again, also ranks that the plan leaves out. */
+static tsr_status gather_again(tsr_comm *comm, void *arg)
+{
+    int *nth = arg;
+    tsr_layout *half = NULL, *whole = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    const bool inside = tsr_comm_rank(comm) == 1 || tsr_comm_rank(comm) == 2, odd = tsr_comm_rank(comm) == ODD;
+    TSR_TRY(layout_over(comm, "2@1", "2", "S(0)", TSR_I32, &half));
+    TSR_TRY(tsr_layout_parse(tsr_layout_mesh(half), "R", 1, tsr_layout_shape(half), TSR_I32, &whole));
+    TSR_TRY(tsr_dtensor_create(half, tsr_device_host(), &x));
+    TSR_TRY(tsr_dtensor_create(whole, tsr_device_host(), &y));
+    if (inside)
+        *(int32_t *)tsr_dtensor_to_local(x).data = 10 * tsr_comm_rank(comm);
+    allocations_left = odd ? *nth : 0;
+    const tsr_status status = gather(x, y, inside);
+    if (odd)
+        *nth = allocations_left > 0 ? 0 : *nth + 1;
+    allocations_left = 0;
+    if (status != TSR_OK)
+        TSR_TRY(check_named(tsr_comm_rank(comm), status, TSR_ERROR_MEMORY));
+    TSR_TRY(gather(x, y, inside));
+    CHECK(tsr_mesh_cache_statistics(tsr_layout_mesh(half)).entries == 1);
+    CHECK(tsr_mesh_cache_statistics(tsr_layout_mesh(half)).hits == (status == TSR_OK));
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(whole);
+    tsr_layout_destroy(half);
+    return TSR_OK;
+}
+
+static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
+{
+    (void)state;
+    tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {tsr_threads_run, message_engine_run,
+                                                                                                message_engine_run_own};
+    tsr_context_options memory = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    memory.allocator = (tsr_allocator){allocate, release, NULL};
+    assert_int_equal(tsr_context_create(&memory, &options.context), TSR_OK);
+    for (int engine = 0; engine < 3; engine++)
+        for (int nth = 1; nth > 0;) {
+            test_case("engine %d, allocation %d fails", engine, nth);
+            const tsr_status status = engines[engine](RANKS, gather_again, &nth, &options);
+            if (status != TSR_OK)
+                fail_msg("%s: %s", tsr_status_message(), test_case_text());
+        }
+    tsr_context_destroy(options.context);
+}
+
 /** What can't be done in place is known before anything is planned for it. */
 static tsr_status refuse_in_place(tsr_comm *comm, void *arg)
 {
@@ -371,6 +480,8 @@ int main(void)
         cmocka_unit_test(a_device_that_fails_in_any_round_is_named_after_the_last),
         cmocka_unit_test(long_lists_take_no_memory_to_look_up),
         cmocka_unit_test(a_rank_without_room_for_a_plan_leaves_nobody_waiting),
+        cmocka_unit_test(ranks_of_a_part_are_named_as_users_number_them),
+        cmocka_unit_test(a_plan_that_one_rank_has_no_memory_for_is_kept_by_none),
         cmocka_unit_test(what_does_not_work_in_place_is_not_planned),
         cmocka_unit_test(strides_that_overflow_together_are_refused),
     };
