@@ -63,6 +63,28 @@ static void a_table_without_optional_entries_is_taken(void **state)
     tsr_device_driver_destroy(NULL);
 }
 
+static void count_down(void *self)
+{
+    --*(int *)self;
+}
+
+static void a_table_that_can_frees_its_self_with_the_driver(void **state)
+{
+    tsr_device_table table = complete();
+    tsr_device_driver *driver;
+    int alive = 1;
+    (void)state;
+    table.destroy = count_down;
+    table.name = NULL;
+    assert_int_equal(tsr_device_driver_create(&table, &alive, &driver), TSR_ERROR_ARGUMENT);
+    assert_int_equal(alive, 1);
+    table.name = "counted";
+    assert_int_equal(tsr_device_driver_create(&table, &alive, &driver), TSR_OK);
+    assert_int_equal(alive, 1);
+    tsr_device_driver_destroy(driver);
+    assert_int_equal(alive, 0);
+}
+
 static void a_table_of_an_older_header_is_refused(void **state)
 {
     tsr_device_table table = complete();
@@ -141,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_table_without_a_required_entry_is_refused_by_its_name),
         cmocka_unit_test(a_table_with_some_stream_entries_needs_them_all),
         cmocka_unit_test(a_table_without_optional_entries_is_taken),
+        cmocka_unit_test(a_table_that_can_frees_its_self_with_the_driver),
         cmocka_unit_test(a_table_of_an_older_header_is_refused),
         cmocka_unit_test(null_arguments_are_refused),
         cmocka_unit_test(unknown_kernels_are_refused_with_the_known_ones),

@@ -61,12 +61,14 @@ def archives_only(destination, copy):
         path.unlink()
 
 
-def installed_files(report, destination, source):
+def installed_files(report, destination, source, build):
     include, installed = source / "include", find(destination, "include")
     report.check("headers are there, all of them",
                  (header.name for header in tree.headers(source) if not (installed / header.relative_to(include)).is_file()))
     wanted = ["libtessera-core.so", "libtessera.so", "libtessera-core.a", "libtessera.a", "tessera-core.pc", "tessera.pc",
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
+    if (build / "src" / "libtessera-cuda.so").exists():
+        wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
     there = [str(path.relative_to(destination)) for path in destination.rglob("*") if path.is_file() or path.is_symlink()]
     for name in wanted:
         report.check(f"{name} is installed", [] if any(path.endswith("/" + name) for path in there) else ["not among " + " ".join(there)])
@@ -79,7 +81,7 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         place = pathlib.Path(place)
         destination = place / "installed"
         tap.run(*meson.split(), "install", "-C", build_root, "--no-rebuild", "--quiet", "--destdir", str(destination))
-        installed_files(report, destination, pathlib.Path(source_root))
+        installed_files(report, destination, pathlib.Path(source_root), pathlib.Path(build_root))
 
         expected = f"tessera {version}\n"
         user = Outside(destination, place)
