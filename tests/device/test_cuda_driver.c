@@ -1,47 +1,9 @@
-/* The CUDA driver over the emulated machine: what it does with devices, memory, streams, products and errors. */
-#include "emulated_gpu.h"
+/* The CUDA driver over the emulated machine: what it does with devices, memory, streams and errors. */
+#include "emulated_driver.h"
 #include "reference.h"
 #include "variants.h"
 #include <pthread.h>
 #include <tessera/cuda.h>
-
-#define GIB ((size_t)1 << 30)
-
-typedef struct machine {
-    tsr_device_driver *driver;
-    const tsr_device_table *table;
-    void *self;
-} machine;
-
-static machine start(void)
-{
-    machine m;
-    assert_int_equal(tsr_cuda_driver_create(NULL, NULL, &m.driver), TSR_OK);
-    m.table = tsr_device_driver_table(m.driver, &m.self);
-    return m;
-}
-
-/* Nothing may be left of the driver. */
-static void stop(const machine *m)
-{
-    tsr_device_driver_destroy(m->driver);
-    assert_int_equal(emulated_alive(), 0);
-}
-
-static void says(const char *word)
-{
-    if (!strstr(tsr_status_message(), word))
-        fail_msg("\"%s\" is not in: %s", word, tsr_status_message());
-}
-
-static int heal(void **state)
-{
-    (void)state;
-    emulated_heal(GIB);
-    emulated_machine(EMULATED_GPUS, 1);
-    emulated_capture(NULL);
-    return 0;
-}
 
 static void a_machine_without_a_driver_has_no_devices_and_says_why(void **state)
 {
@@ -413,111 +375,6 @@ static void divisions_by_multiplication_are_exact(void **state)
     }
 }
 
-/* Small integers, so that every product and sum is exact in every type and order. */
-static void check_product(const machine *m, tsr_dtype dtype, int trans_a, int trans_b, double alpha, double beta)
-{
-    enum { M = 5, N = 7, K = 3, GAP = 2 };
-    const size_t bytes = tsr_dtype_bytes(dtype);
-    unsigned char a[64 * 8], b[64 * 8], c[64 * 8], expected[64 * 8];
-    const tsr_gemm gemm = {.dtype = dtype,
-                           .trans_a = trans_a,
-                           .trans_b = trans_b,
-                           .m = M,
-                           .n = N,
-                           .k = K,
-                           .alpha = alpha,
-                           .beta = beta,
-                           .a = a,
-                           .b = b,
-                           .c = c,
-                           .lda = (trans_a ? M : K) + GAP,
-                           .ldb = (trans_b ? K : N) + GAP,
-                           .ldc = N + GAP};
-    for (size_t i = 0; i < 64; i++) {
-        reference_store(dtype, (double)(i * 5 % 7) - 3, a + i * bytes);
-        reference_store(dtype, (double)(i * 3 % 5) - 2, b + i * bytes);
-        reference_store(dtype, (double)(i % 11), c + i * bytes);
-    }
-    memcpy(expected, c, sizeof c);
-    for (int64_t i = 0; i < M; i++)
-        for (int64_t j = 0; j < N; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < K; k++)
-                sum += reference_load(dtype, a + (size_t)(trans_a ? k * gemm.lda + i : i * gemm.lda + k) * bytes) *
-                       reference_load(dtype, b + (size_t)(trans_b ? j * gemm.ldb + k : k * gemm.ldb + j) * bytes);
-            unsigned char *const to = expected + (size_t)(i * gemm.ldc + j) * bytes;
-            reference_store(dtype, alpha * sum + beta * reference_load(dtype, to), to);
-        }
-    assert_int_equal(m->table->gemm(m->self, 0, &gemm, NULL), TSR_OK);
-    if (memcmp(c, expected, 64 * bytes) != 0)
-        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g", tsr_dtype_name(dtype), trans_a, trans_b, alpha, beta);
-}
-
-static void products_are_row_major_in_every_type_and_transposition(void **state)
-{
-    static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
-    static const double scalars[][2] = {{1, 0}, {1, 1}, {2, -1}};
-    (void)state;
-    const machine m = start();
-    for (int d = 0; d < 4; d++)
-        for (int trans = 0; trans < 4; trans++)
-            for (int s = 0; s < 3; s++)
-                check_product(&m, dtypes[d], trans & 1, trans >> 1, scalars[s][0], scalars[s][1]);
-    stop(&m);
-}
-
-static void an_algorithm_is_looked_for_once_a_problem(void **state)
-{
-    (void)state;
-    const machine m = start();
-    const int before = emulated_searches();
-    for (int i = 0; i < 5; i++)
-        check_product(&m, TSR_F32, 0, 0, 1, 0);
-    const int once = emulated_searches();
-    /* The operands are on this test's stack, so that their alignment is the same each time. */
-    assert_int_equal(once, before + 1);
-    check_product(&m, TSR_F32, 0, 1, 1, 0);
-    assert_int_equal(emulated_searches(), once + 1);
-    stop(&m);
-}
-
-static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
-{
-    float c[4] = {1, 2, 3, 4};
-    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
-    (void)state;
-    const machine m = start();
-    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
-    assert_true(c[0] == 1 && c[2] == 3);
-    gemm.beta = 0;
-    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
-    assert_true(c[0] == 0 && c[1] == 2 && c[2] == 0 && c[3] == 4);
-    gemm.beta = 2;
-    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
-    gemm.m = 0;
-    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
-    stop(&m);
-}
-
-static void products_that_are_none_are_refused(void **state)
-{
-    float c[1] = {0};
-    const tsr_gemm good = {.dtype = TSR_F32, .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
-    tsr_gemm bad[5] = {good, good, good, good, good};
-    (void)state;
-    bad[0].k = -1;
-    bad[1].lda = 0;
-    bad[2].ldb = 0;
-    bad[3].ldc = 0;
-    bad[4].dtype = TSR_I32;
-    const machine m = start();
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(m.table->gemm(m.self, 0, &bad[i], NULL), i < 4 ? TSR_ERROR_ARGUMENT : TSR_ERROR_UNSUPPORTED);
-    bad[4].dtype = TSR_DTYPE_END;
-    assert_int_equal(m.table->gemm(m.self, 0, &bad[4], NULL), TSR_ERROR_UNSUPPORTED);
-    stop(&m);
-}
-
 static void a_product_nobody_can_compute_is_refused(void **state)
 {
     static float a[13 * 13], c[13 * 13];
@@ -599,8 +456,6 @@ static void copies_of_no_kind_are_refused(void **state)
     stop(&m);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, heal, heal)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,10 +471,6 @@ int main(void)
         TEST(a_batch_of_boxes_is_one_launch_until_it_is_full),
         TEST(reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number),
         TEST(divisions_by_multiplication_are_exact),
-        TEST(products_are_row_major_in_every_type_and_transposition),
-        TEST(an_algorithm_is_looked_for_once_a_problem),
-        TEST(products_of_nothing_are_zero_or_leave_the_sum),
-        TEST(products_that_are_none_are_refused),
         TEST(a_product_nobody_can_compute_is_refused),
         TEST(a_capture_is_refused_only_where_a_workspace_is_missing),
         TEST(a_driver_describes_itself_and_its_devices),

@@ -1,0 +1,49 @@
+/** A CUDA driver over the emulated machine, for the tests of it. */
+#ifndef TESTS_DEVICE_EMULATED_DRIVER_H
+#define TESTS_DEVICE_EMULATED_DRIVER_H
+
+#include "emulated_gpu.h"
+#include "variants.h"
+#include <tessera/cuda.h>
+
+#define GIB ((size_t)1 << 30)
+
+typedef struct machine {
+    tsr_device_driver *driver;
+    const tsr_device_table *table;
+    void *self;
+} machine;
+
+static inline machine start(void)
+{
+    machine m;
+    assert_int_equal(tsr_cuda_driver_create(NULL, NULL, &m.driver), TSR_OK);
+    m.table = tsr_device_driver_table(m.driver, &m.self);
+    return m;
+}
+
+/* Nothing may be left of the driver. */
+static inline void stop(const machine *m)
+{
+    tsr_device_driver_destroy(m->driver);
+    assert_int_equal(emulated_alive(), 0);
+}
+
+static inline void says(const char *word)
+{
+    if (!strstr(tsr_status_message(), word))
+        fail_msg("\"%s\" is not in: %s", word, tsr_status_message());
+}
+
+static inline int heal(void **state)
+{
+    (void)state;
+    emulated_heal(GIB);
+    emulated_machine(EMULATED_GPUS, 1);
+    emulated_capture(NULL);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, heal, heal)
+
+#endif
