@@ -57,7 +57,7 @@ void emulated_count(int handles);
 /** Runs a kernel on a grid; 0 if there is none of that name. */
 int emulated_kernel(const char *name, unsigned blocks, void **arguments);
 
-/** Of the kernels: value * quotient + rest for all that division by `value` could get wrong; 0 if any quotient is. */
+/** 1 if the kernels divide `index` by `value` exactly. */
 int emulated_division_is_exact(unsigned value, unsigned index);
 
 #ifdef __cplusplus
