@@ -6,10 +6,17 @@
 #include "standin.h"
 #include "standin_ranks.h"
 #include <pthread.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-enum { SHORT_MS = 60, MOST_CALLS = 5 };
+/* Long enough for what does come, on a machine that is busy. */
+#define SHORT_MS    300
+#define AS_TEXT(x)  #x
+#define IN_WORDS(x) AS_TEXT(x)
+#define HAS_WAITED  "has waited " IN_WORDS(SHORT_MS) " ms for its peers"
+#define LONG_MS     20000
+
+enum { MOST_CALLS = 5 };
 
 static const tsr_threads_options in_time = {sizeof in_time, NULL, SHORT_MS, -1};
 
@@ -19,17 +26,21 @@ static tsr_status wait_for_peers(tsr_comm *comm, int k)
     const int peer = (tsr_comm_rank(comm) + 1) % tsr_comm_size(comm);
     char out[8] = "", in[8];
     const tsr_message send = {peer, out, 8}, receive = {peer, in, 8};
+    const size_t count = tsr_comm_size(comm) > 1;
     tsr_comm *part = NULL;
+    tsr_status status;
     switch (k % MOST_CALLS) {
     case 0:
         return tsr_comm_barrier(comm);
     case 1:
-        return tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL);
+        return tsr_comm_exchange(comm, &send, count, &receive, count, tsr_device_host(), NULL);
     case 2:
-        TSR_TRY(tsr_comm_exchange_start(comm, &send, 1, &receive, 1, tsr_device_host(), NULL));
+        TSR_TRY(tsr_comm_exchange_start(comm, &send, count, &receive, count, tsr_device_host(), NULL));
         return tsr_comm_exchange_finish(comm);
     case 3:
-        return tsr_comm_split(comm, 0, 0, &part);
+        status = tsr_comm_split(comm, 0, 0, &part);
+        tsr_comm_destroy(part);
+        return status;
     default:
         return tsr_comm_all_gather(comm, out, in, 1, NULL, TSR_I8, tsr_device_host(), NULL);
     }
@@ -41,10 +52,10 @@ static tsr_status be_left_alone(tsr_comm *comm, void *arg)
     const int k = *(const int *)arg;
     TSR_TRY(suite_check_usable(comm));
     if (tsr_comm_rank(comm) == tsr_comm_size(comm) - 1) {
-        suite_sleep(4 * SHORT_MS);
+        suite_sleep(2 * SHORT_MS);
         return tsr_status_set(TSR_ERROR_IO, "had something else to do");
     }
-    CHECK_ERROR(wait_for_peers(comm, k), TSR_ERROR_PEER, "has waited 60 ms for its peers");
+    CHECK_ERROR(wait_for_peers(comm, k), TSR_ERROR_PEER, HAS_WAITED);
     for (int again = 0; again < MOST_CALLS; again++)
         CHECK_ERROR(wait_for_peers(comm, again), TSR_ERROR_PEER, "an earlier call has broken this communicator: rank");
     return tsr_status_set(TSR_ERROR_PEER, "as it should be");
@@ -68,7 +79,7 @@ static tsr_status break_a_group(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_comm_split(comm, 0, 0, &part));
     tsr_status status = TSR_OK;
     if (tsr_comm_rank(comm) < tsr_comm_size(comm) - 1)
-        status = suite_check_error(tsr_comm_barrier(part), TSR_ERROR_PEER, "has waited 60 ms", __FILE__, __LINE__);
+        status = suite_check_error(tsr_comm_barrier(part), TSR_ERROR_PEER, HAS_WAITED, __FILE__, __LINE__);
     else
         suite_sleep(SHORT_MS);
     if (status == TSR_OK)
@@ -251,7 +262,7 @@ static void ranks_that_do_not_come_are_not_waited_for_for_ever(void **state)
     begin_world(&w, 1);
     standin_api.cuda_set_device(0);
     assert_int_equal(tsr_nccl_create(&standin_api, 2, 1, &w.id, &w.options, &comm), TSR_ERROR_PEER);
-    assert_non_null(strstr(tsr_status_message(), "rank 1 of 2 has waited 60 ms"));
+    assert_non_null(strstr(tsr_status_message(), "rank 1 of 2 " HAS_WAITED));
     assert_null(comm);
     end_world(NULL);
 }
@@ -374,73 +385,116 @@ static void asynchronous_errors_are_told_by_wait(void **state)
     end_world(NULL);
 }
 
-/* A bit of everything. `*told` is what was made to fail in calls that return a status. */
-static tsr_status do_everything(tsr_comm *comm, const char **told)
+/* A bit of everything. */
+static tsr_status do_everything(tsr_comm *comm)
 {
     tsr_comm *part = NULL;
     TSR_TRY(suite_check_usable(comm));
     TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &part));
     tsr_status status = suite_check_usable(part);
-    for (int k = 0; k < MOST_CALLS - 2 && status == TSR_OK; k++)
+    for (int k = 0; k < MOST_CALLS && status == TSR_OK; k++)
         status = wait_for_peers(comm, k);
-    *told = standin_failed_call();
     tsr_comm_destroy(part);
     return status;
 }
 
+/* A world in which the k-th call, or allocation, of the last rank fails. */
 typedef struct sabotage {
     world world;
-    int call;      /* the one that fails on rank 1 */
-    bool happened; /* it came to that */
-    tsr_context *context[2];
+    int k;
+    bool happened;
+    _Atomic(tsr_comm *) first; /* rank 0's */
+    atomic_bool done;
 } sabotage;
 
-/* What has failed is named where a call can still tell; when a handle goes, nobody is told. */
-static tsr_status fail_at_call(tsr_comm *seat, void *arg)
+/* Where a call returns a status, that names what has failed. When a handle goes nobody is told. */
+static tsr_status check_told(tsr_status status, const char *failed)
+{
+    if (status == TSR_OK || !failed || strstr(tsr_status_message(), failed))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", failed, tsr_status_message());
+}
+
+static tsr_status fail_alone(tsr_comm *seat, void *arg)
+{
+    sabotage *s = arg;
+    tsr_comm *comm = NULL;
+    (void)seat;
+    standin_api.cuda_set_device(0);
+    standin_fail_call(s->k);
+    tsr_status status = tsr_nccl_create(&standin_api, 1, 0, &s->world.id, &s->world.options, &comm);
+    if (status == TSR_OK)
+        status = do_everything(comm);
+    const char *failed = standin_failed_call();
+    status = check_told(status, failed);
+    tsr_comm_destroy(comm);
+    standin_fail_call(0);
+    const bool untold = standin_failed_call() != NULL;
+    s->happened = failed || untold;
+    return status;
+}
+
+/* Rank 0 waits for one that has failed, so it is released. */
+static void release_first(sabotage *s, tsr_comm *comm)
+{
+    while (!atomic_load(&s->first))
+        suite_sleep(1);
+    tsr_comm_abort(atomic_load(&s->first));
+    tsr_comm_abort(comm);
+}
+
+static tsr_status fail_in_company(tsr_comm *seat, void *arg)
 {
     sabotage *s = arg;
     const int rank = tsr_comm_rank(seat);
     tsr_comm *comm = NULL;
-    char sentence[1024] = "";
     standin_api.cuda_set_device(rank);
-    if (rank == 1)
-        standin_fail_call(s->call);
-    tsr_status status = tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &s->world.options, &comm);
-    const char *told = NULL;
-    if (status == TSR_OK)
-        status = do_everything(comm, &told);
-    if (status != TSR_OK)
-        snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
-    if (!told && status != TSR_OK)
-        told = standin_failed_call();
-    tsr_comm_destroy(comm);
-    standin_fail_call(0);
-    const char *untold = standin_failed_call();
+    TSR_TRY(tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &s->world.options, &comm));
     if (rank == 0)
+        atomic_store(&s->first, comm);
+    else
+        standin_fail_call(s->k);
+    tsr_status status = do_everything(comm);
+    if (rank == 0) {
+        while (!atomic_load(&s->done))
+            suite_sleep(1);
+        tsr_comm_destroy(comm);
         return TSR_OK;
-    s->happened = told || untold;
-    if (told && !strstr(sentence, told))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", told, sentence);
-    return TSR_OK;
+    }
+    standin_fail_call(0);
+    const char *failed = standin_failed_call();
+    s->happened = failed != NULL;
+    status = check_told(status, failed);
+    if (s->happened)
+        release_first(s, comm);
+    atomic_store(&s->done, true);
+    tsr_comm_destroy(comm);
+    return status;
+}
+
+static void fail_every_call(int ranks, tsr_rank_main *body)
+{
+    sabotage s = {.happened = true};
+    while (s.happened) {
+        s.k++;
+        begin_world(&s.world, ranks);
+        s.world.options.timeout_ms = LONG_MS;
+        atomic_store(&s.first, NULL);
+        atomic_store(&s.done, false);
+        const tsr_status status = tsr_threads_run(ranks, body, &s, NULL);
+        const char *misuse = standin_end();
+        if (status != TSR_OK || misuse)
+            fail_msg("call %d: %s", s.k, status != TSR_OK ? tsr_status_message() : misuse);
+    }
+    print_message("%d calls\n", s.k - 1);
+    assert_in_range(s.k, 100, 2000);
 }
 
 static void a_call_that_fails_is_named_and_nothing_leaks(void **state)
 {
     (void)state;
-    sabotage s = {.call = 0, .happened = true};
-    while (s.happened) {
-        s.call++;
-        begin_world(&s.world, 2);
-        s.world.options.timeout_ms = 30;
-        const tsr_status status = tsr_threads_run(2, fail_at_call, &s, NULL);
-        if (status != TSR_OK)
-            fail_msg("call %d: %s", s.call, tsr_status_message());
-        const char *misuse = standin_end();
-        if (misuse)
-            fail_msg("call %d: %s", s.call, misuse);
-    }
-    print_message("%d calls\n", s.call - 1);
-    assert_in_range(s.call, 40, 1000);
+    fail_every_call(1, fail_alone);
+    fail_every_call(2, fail_in_company);
 }
 
 static _Thread_local int allocations_left = -1;
@@ -461,48 +515,48 @@ static void release(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
+/* From its creation on if it is alone; in company from then on, for peers wait long for one that is not created. */
 static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
 {
     sabotage *s = arg;
-    const int rank = tsr_comm_rank(seat);
-    tsr_nccl_options options = s->world.options;
+    const int rank = tsr_comm_rank(seat), size = tsr_comm_size(seat), left = rank == size - 1 ? s->k - 1 : -1;
     tsr_comm *comm = NULL;
-    options.context = s->context[rank];
     standin_api.cuda_set_device(rank);
-    allocations_left = rank == 1 ? s->call - 1 : -1;
-    tsr_status status = tsr_nccl_create(&standin_api, 2, rank, &s->world.id, &options, &comm);
-    const char *told;
+    allocations_left = size == 1 ? left : -1;
+    tsr_status status = tsr_nccl_create(&standin_api, size, rank, &s->world.id, &s->world.options, &comm);
+    allocations_left = size == 1 ? allocations_left : left;
     if (status == TSR_OK)
-        status = do_everything(comm, &told);
-    const bool failed = allocations_left == 0 && rank == 1;
+        status = do_everything(comm);
+    const bool failed = allocations_left == 0;
     allocations_left = -1;
     tsr_comm_destroy(comm);
-    if (rank == 1)
-        s->happened = failed;
-    if (rank == 1 && failed && status != TSR_ERROR_MEMORY && status != TSR_OK)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s", tsr_status_name(status), tsr_status_message());
-    return TSR_OK;
+    if (rank < size - 1)
+        return status == TSR_ERROR_PEER ? TSR_OK : status;
+    s->happened = failed && status != TSR_OK;
+    return status == TSR_ERROR_MEMORY ? TSR_OK : status;
 }
 
 static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
 {
     (void)state;
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
     options.allocator = (tsr_allocator){allocate_some, release, NULL};
-    sabotage s = {.call = 0, .happened = true};
-    for (int r = 0; r < 2; r++)
-        assert_int_equal(tsr_context_create(&options, &s.context[r]), TSR_OK);
-    while (s.happened) {
-        s.call++;
-        begin_world(&s.world, 2);
-        s.world.options.timeout_ms = 30;
-        assert_ran(tsr_threads_run(2, fail_at_allocation, &s, NULL));
-        end_world(NULL);
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        sabotage s = {.happened = true};
+        while (s.happened) {
+            s.k++;
+            begin_world(&s.world, ranks);
+            s.world.options.timeout_ms = LONG_MS;
+            s.world.options.context = context;
+            assert_ran(tsr_threads_run(ranks, fail_at_allocation, &s, NULL));
+            end_world(NULL);
+        }
+        print_message("%d ranks: %d allocations\n", ranks, s.k - 1);
+        assert_in_range(s.k, 4, 100);
     }
-    print_message("%d allocations\n", s.call - 1);
-    assert_in_range(s.call, 5, 100);
-    for (int r = 0; r < 2; r++)
-        tsr_context_destroy(s.context[r]);
+    tsr_context_destroy(context);
 }
 
 int main(int count, char **arguments)

@@ -68,7 +68,7 @@ static const tsr_comm_table nccl_table = {
 static tsr_status check_version(const tsr_nccl_api *api, const char *call)
 {
     int version = 0;
-    TSR_TRY(tsr_nccl_check(api, NULL, api->get_version(&version), "ncclGetVersion"));
+    TSR_TRY(tsr_nccl_check(api, api->get_version(&version), "ncclGetVersion"));
     if (version >= OLDEST_VERSION)
         return TSR_OK;
     const int unit = version < 10000 ? 1000 : 10000;
@@ -123,13 +123,13 @@ static tsr_status make_comm(tsr_nccl_handle *handle, const tsr_nccl_options *opt
 static tsr_status ask_borrowed(const tsr_nccl_api *api, ncclComm_t comm, int *device, int *ranks)
 {
     ncclResult_t state = ncclSuccess;
-    TSR_TRY(tsr_nccl_check(api, comm, api->comm_get_async_error(comm, &state), "tsr_comm_from_nccl: ncclCommGetAsyncError"));
-    TSR_TRY(tsr_nccl_check(api, comm, state, "tsr_comm_from_nccl: the communicator"));
+    TSR_TRY(tsr_nccl_check(api, api->comm_get_async_error(comm, &state), "tsr_comm_from_nccl: ncclCommGetAsyncError"));
+    TSR_TRY(tsr_nccl_check(api, state, "tsr_comm_from_nccl: the communicator"));
     if (state == ncclInProgress)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_from_nccl: the communicator is not ready: ncclCommGetAsyncError() says "
                                                "ncclInProgress");
-    TSR_TRY(tsr_nccl_check(api, comm, api->comm_count(comm, ranks), "tsr_comm_from_nccl: ncclCommCount"));
-    return tsr_nccl_check(api, comm, api->comm_cu_device(comm, device), "tsr_comm_from_nccl: ncclCommCuDevice");
+    TSR_TRY(tsr_nccl_check(api, api->comm_count(comm, ranks), "tsr_comm_from_nccl: ncclCommCount"));
+    return tsr_nccl_check(api, api->comm_cu_device(comm, device), "tsr_comm_from_nccl: ncclCommCuDevice");
 }
 
 tsr_status tsr_nccl_borrow(const tsr_nccl_api *api, ncclComm_t comm, const tsr_nccl_options *given, tsr_comm **out)
@@ -145,7 +145,7 @@ tsr_status tsr_nccl_borrow(const tsr_nccl_api *api, ncclComm_t comm, const tsr_n
     TSR_TRY(ask_borrowed(api, comm, &device, &ranks));
     tsr_nccl_handle *handle;
     TSR_TRY(make_handle(api, &options, device, ranks, &handle));
-    const tsr_status status = tsr_nccl_adopt(handle, comm, false);
+    const tsr_status status = tsr_nccl_adopt(handle, comm);
     if (status != TSR_OK) {
         tsr_nccl_handle_destroy(handle);
         return status;
@@ -191,7 +191,7 @@ tsr_status tsr_nccl_make_id(const tsr_nccl_api *api, tsr_nccl_id *out)
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_nccl_id_create: out is NULL");
     TSR_TRY(check_version(api, "tsr_nccl_id_create"));
-    TSR_TRY(tsr_nccl_check(api, NULL, api->get_unique_id(&id), "ncclGetUniqueId"));
+    TSR_TRY(tsr_nccl_check(api, api->get_unique_id(&id), "ncclGetUniqueId"));
     memcpy(out, &id, sizeof *out);
     return TSR_OK;
 }

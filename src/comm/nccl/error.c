@@ -15,11 +15,11 @@ static tsr_status status_of(ncclResult_t result)
     }
 }
 
-tsr_status tsr_nccl_check(const tsr_nccl_api *api, ncclComm_t comm, ncclResult_t result, const char *call)
+tsr_status tsr_nccl_check(const tsr_nccl_api *api, ncclResult_t result, const char *call)
 {
     if (result == ncclSuccess || result == ncclInProgress)
         return TSR_OK;
-    const char *words = api->get_error_string(result), *last = api->get_last_error(comm);
+    const char *words = api->get_error_string(result), *last = api->get_last_error(NULL);
     if (result == ncclInvalidUsage && last && strstr(last, "Duplicate GPU"))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "%s: %s (%s): NCCL takes one rank a GPU; ranks that share a GPU are threads of one process, with the direct "

@@ -6,8 +6,8 @@
 #include <tessera/sys/status.h>
 
 /** "ncclSend: unhandled cuda error (Cuda failure ..)", with the status that says whose fault `result` is; ncclSuccess and ncclInProgress
- * are none. `comm` may be NULL. */
-tsr_status tsr_nccl_check(const tsr_nccl_api *api, ncclComm_t comm, ncclResult_t result, const char *call);
+ * are none. */
+tsr_status tsr_nccl_check(const tsr_nccl_api *api, ncclResult_t result, const char *call);
 
 /** "cudaMallocHost: cudaErrorMemoryAllocation (out of memory)". The thread's last CUDA error is cleared. */
 tsr_status tsr_nccl_check_cuda(const tsr_nccl_api *api, cudaError_t error, const char *call);

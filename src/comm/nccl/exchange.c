@@ -72,9 +72,9 @@ static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_
         *ended = api->group_end();
     }
     tsr_nccl_close(handle, previous);
-    tsr_status status = tsr_nccl_check(api, handle->comm, result, call);
+    tsr_status status = tsr_nccl_check(api, result, call);
     if (status == TSR_OK)
-        status = tsr_nccl_check(api, handle->comm, *ended, "ncclGroupEnd");
+        status = tsr_nccl_check(api, *ended, "ncclGroupEnd");
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }
 

@@ -151,7 +151,7 @@ tsr_status tsr_nccl_open_kernel(tsr_nccl_handle *handle, cudaStream_t stream, in
 
 tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call, cudaStream_t stream)
 {
-    const tsr_status status = tsr_nccl_check(handle->family->api, handle->comm, result, call);
+    const tsr_status status = tsr_nccl_check(handle->family->api, result, call);
     if (status != TSR_OK)
         return tsr_nccl_break(handle, status);
     if (result == ncclInProgress)

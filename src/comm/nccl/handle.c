@@ -135,7 +135,7 @@ static void finalize(tsr_nccl_handle *handle)
         return;
     const ncclResult_t result = api->comm_finalize(handle->comm);
     tsr_nccl_close(handle, previous);
-    if (tsr_nccl_check(api, handle->comm, result, "ncclCommFinalize") != TSR_OK)
+    if (tsr_nccl_check(api, result, "ncclCommFinalize") != TSR_OK)
         tsr_nccl_break(handle, TSR_ERROR_PEER);
 }
 
@@ -155,7 +155,7 @@ static void begin_to_go(tsr_nccl_handle *handle)
 {
     if (handle->family->unsettled == handle)
         tsr_nccl_conclude_now(handle->family);
-    if (handle->owned && handle->comm)
+    if (handle->owned)
         finalize(handle);
     else if (handle->exchange.started && handle->exchange.staged)
         tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms);

@@ -10,19 +10,29 @@ static ncclConfig_t config_of_ours(void)
     return config;
 }
 
-tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm, bool owned)
+/* Its place, of a communicator that is ready. */
+static tsr_status ask_seat(tsr_nccl_handle *handle)
 {
     const tsr_nccl_api *api = handle->family->api;
+    int previous;
+    TSR_TRY(tsr_nccl_open(handle, &previous));
+    tsr_status status = tsr_nccl_check(api, api->comm_user_rank(handle->comm, &handle->rank), "ncclCommUserRank");
+    if (status == TSR_OK)
+        status = tsr_nccl_check(api, api->comm_count(handle->comm, &handle->ranks), "ncclCommCount");
+    tsr_nccl_close(handle, previous);
+    return status;
+}
+
+tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm)
+{
     handle->comm = comm;
-    handle->owned = owned;
-    TSR_TRY(tsr_nccl_check(api, comm, api->comm_user_rank(comm, &handle->rank), "ncclCommUserRank"));
-    return tsr_nccl_check(api, comm, api->comm_count(comm, &handle->ranks), "ncclCommCount");
+    return ask_seat(handle);
 }
 
 /* Of a call that makes a communicator. */
 static tsr_status conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
 {
-    const tsr_status status = tsr_nccl_check(handle->family->api, handle->comm, result, call);
+    const tsr_status status = tsr_nccl_check(handle->family->api, result, call);
     if (status != TSR_OK)
         return tsr_nccl_break(handle, status);
     return result == ncclInProgress ? tsr_nccl_settle(handle) : TSR_OK;
@@ -41,8 +51,7 @@ tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr
     handle->owned = true;
     const ncclResult_t result = api->comm_init_rank_config(&handle->comm, ranks, theirs, rank, &config);
     tsr_nccl_close(handle, previous);
-    TSR_TRY(conclude(handle, result, "ncclCommInitRankConfig"));
-    return tsr_nccl_adopt(handle, handle->comm, true);
+    return conclude(handle, result, "ncclCommInitRankConfig");
 }
 
 /* NCCL wants nothing under way on the parent. Ranks have agreed on the split on this communicator, so that what they started before is
@@ -75,11 +84,13 @@ static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
 /* A child of its own, which may take longer than its parent. */
 static tsr_status take_child(tsr_nccl_handle *parent, tsr_nccl_handle *child)
 {
+    tsr_nccl_lock(parent->family);
     child->comm = parent->made;
-    child->owned = true;
+    child->owned = child->comm;
     parent->made = NULL;
+    tsr_nccl_unlock(parent->family);
     TSR_TRY(tsr_nccl_settle(child));
-    return tsr_nccl_adopt(child, child->comm, true);
+    return ask_seat(child);
 }
 
 /* A rank that cannot have a handle takes part with no color, for the others wait for it. */

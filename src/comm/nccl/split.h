@@ -4,8 +4,8 @@
 
 #include "comm/nccl/handle.h"
 
-/** Gives the handle a communicator that is ready. */
-tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm, bool owned);
+/** Gives the handle a communicator of somebody else's that is ready. */
+tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm);
 
 /** Makes one of all who bring the same id. Collective. */
 tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr_nccl_id *id);

@@ -27,8 +27,8 @@ static tsr_status look_at(tsr_nccl_handle *handle, bool at_stream, cudaStream_t 
 static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 {
     const tsr_nccl_api *api = handle->family->api;
-    TSR_TRY(tsr_nccl_check(api, handle->comm, seen->asked, "ncclCommGetAsyncError"));
-    const tsr_status status = tsr_nccl_check(api, handle->comm, seen->state, "NCCL");
+    TSR_TRY(tsr_nccl_check(api, seen->asked, "ncclCommGetAsyncError"));
+    const tsr_status status = tsr_nccl_check(api, seen->state, "NCCL");
     return status == TSR_ERROR_DEVICE && seen->state != ncclUnhandledCudaError ? TSR_ERROR_PEER : status;
 }
 
