@@ -80,8 +80,9 @@ typedef struct tsr_plan_transfer {
 typedef tsr_status tsr_plan_visitor(const tsr_plan_transfer *transfer, void *user);
 
 /**
- * All that this rank receives from, or sends to, other ranks: one transfer for each product of maximal intervals, sorted by step, peer, item and box (begin, then end, outermost dim first). The terms of reductions and the results that are handed on
- * are among them, so that the bytes add up to the rank's bytes received, or sent. What one side receives the other sends.
+ * All that this rank receives from, or sends to, other ranks: one transfer for each product of maximal intervals, sorted by step, peer,
+ * item and box (begin, then end, outermost dim first). The terms of reductions and the results that are handed on are among them, so that
+ * the bytes add up to the rank's bytes received, or sent. What one side receives the other sends.
  */
 TSR_API tsr_status tsr_plan_visit_receives(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
 TSR_API tsr_status tsr_plan_visit_sends(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
