@@ -39,10 +39,10 @@ typedef struct tsr_nccl_options {
     }
 
 /**
- * Borrows `comm`, an ncclComm_t, which must be ready, and outlive `*out`; its device is the one that it was made on. It is split where plans
- * need groups, and never aborted: once a call has returned TSR_ERROR_PEER that is for its owner to do, before tsr_comm_destroy(), which
- * otherwise leaves memory behind that NCCL may still use. If it was made blocking, calls of NCCL's may wait for peers for ever. Not collective; `options` may be NULL. TSR_ERROR_UNAVAILABLE: there is no
- * GPU. TSR_ERROR_UNSUPPORTED: NCCL is older than 2.18.
+ * Borrows `comm`, an ncclComm_t, which must be ready, and outlive `*out`; its device is the one that it was made on. It is split where
+ * plans need groups, and never aborted: once a call has returned TSR_ERROR_PEER that is for its owner to do, before tsr_comm_destroy(),
+ * which otherwise leaves memory behind that NCCL may still use. If it was made blocking, calls of NCCL's may wait for peers for ever. Not
+ * collective; `options` may be NULL. TSR_ERROR_UNAVAILABLE: there is no GPU. TSR_ERROR_UNSUPPORTED: NCCL is older than 2.18.
  */
 TSR_API tsr_status tsr_comm_from_nccl(struct ncclComm *comm, const tsr_nccl_options *options, tsr_comm **out);
 
@@ -51,9 +51,9 @@ TSR_API tsr_status tsr_nccl_id_create(tsr_nccl_id *out);
 
 /**
  * Collective: a communicator of `nranks` ranks on the calling threads' current CUDA devices, one each. `options` may be NULL. Errors as for
- * tsr_comm_from_nccl(); TSR_ERROR_UNSUPPORTED also where two ranks are on one GPU; TSR_ERROR_PEER: not all came in time. When it is destroyed
- * it waits for what is under way and for its peers to do the same, as NCCL does, but no longer than its timeout, and not at all once a
- * call has returned TSR_ERROR_PEER or after tsr_comm_abort(), which reaches no other rank.
+ * tsr_comm_from_nccl(); TSR_ERROR_UNSUPPORTED also where two ranks are on one GPU; TSR_ERROR_PEER: not all came in time. When it is
+ * destroyed it waits for what is under way and for its peers to do the same, as NCCL does, but no longer than its timeout, and not at all
+ * once a call has returned TSR_ERROR_PEER or after tsr_comm_abort(), which reaches no other rank.
  */
 TSR_API tsr_status tsr_comm_create_nccl(int nranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out);
 
