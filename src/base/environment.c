@@ -70,7 +70,7 @@ static const struct {
 } table[] = {
     {{"TSR_LOG", "What is logged: silent (the default), error, warn, info or debug."}, apply_log},
     {{"TSR_KERNELS", "Kernels of the host device: portable, avx2 or avx512, instead of the best that the processor runs."}, apply_kernels},
-    {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default, for ever."}, apply_timeout},
+    {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
     {{"TSR_SPIN", "How often a waiting rank looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
      apply_spin},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},

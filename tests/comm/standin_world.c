@@ -302,17 +302,6 @@ static bool is_idle(int device)
     return idle;
 }
 
-static cudaError_t device_synchronize(void)
-{
-    if (standin_fails("cudaDeviceSynchronize"))
-        return cudaErrorUnknown;
-    standin_lock();
-    for (standin_drive(); !is_idle(current_device); standin_drive())
-        pthread_cond_wait(&standin.changed, &standin.lock);
-    standin_unlock();
-    return cudaSuccess;
-}
-
 cudaError_t standin_stream_create(cudaStream_t *stream, unsigned flags)
 {
     if (standin_fails("cudaStreamCreateWithFlags"))
@@ -534,7 +523,6 @@ const tsr_nccl_api standin_api = {
     .cuda_get_device_count = get_device_count,
     .cuda_get_device = get_device,
     .cuda_set_device = set_device,
-    .cuda_device_synchronize = device_synchronize,
     .cuda_stream_create_with_flags = standin_stream_create,
     .cuda_stream_destroy = standin_stream_destroy,
     .cuda_stream_query = standin_stream_query,

@@ -40,7 +40,6 @@ typedef struct tsr_nccl_api {
     cudaError_t (*cuda_get_device_count)(int *count);
     cudaError_t (*cuda_get_device)(int *device);
     cudaError_t (*cuda_set_device)(int device);
-    cudaError_t (*cuda_device_synchronize)(void);
     cudaError_t (*cuda_stream_create_with_flags)(cudaStream_t *stream, unsigned flags);
     cudaError_t (*cuda_stream_destroy)(cudaStream_t stream);
     cudaError_t (*cuda_stream_query)(cudaStream_t stream);

@@ -25,7 +25,6 @@ const tsr_nccl_api tsr_nccl_library = {
     .cuda_get_device_count = cudaGetDeviceCount,
     .cuda_get_device = cudaGetDevice,
     .cuda_set_device = cudaSetDevice,
-    .cuda_device_synchronize = cudaDeviceSynchronize,
     .cuda_stream_create_with_flags = cudaStreamCreateWithFlags,
     .cuda_stream_destroy = cudaStreamDestroy,
     .cuda_stream_query = cudaStreamQuery,

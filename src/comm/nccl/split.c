@@ -54,17 +54,13 @@ tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr
     return conclude(handle, result, "ncclCommInitRankConfig");
 }
 
-/* NCCL wants nothing under way on the parent. Ranks have agreed on the split on this communicator, so that what they started before is
- * enqueued everywhere, and the device gets done with it. */
+/* NCCL wants nothing under way on the parent: the family's stream waits for what is. */
 static tsr_status quiesce(tsr_nccl_handle *parent)
 {
-    const tsr_nccl_api *api = parent->family->api;
     int previous;
-    tsr_nccl_conclude_now(parent->family);
-    TSR_TRY(tsr_nccl_open(parent, &previous));
-    const tsr_status status = tsr_nccl_check_cuda(api, api->cuda_device_synchronize(), "cudaDeviceSynchronize");
+    TSR_TRY(tsr_nccl_open_kernel(parent, parent->family->stream, &previous));
     tsr_nccl_close(parent, previous);
-    return status == TSR_OK ? TSR_OK : tsr_nccl_break(parent, status);
+    return tsr_nccl_drain(parent, parent->family->stream, parent->family->timeout_ms);
 }
 
 /* parent->made of this rank's color, ready to be asked. */
@@ -74,7 +70,7 @@ static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
     ncclConfig_t config = config_of_ours();
     int previous;
     TSR_TRY(tsr_nccl_open(parent, &previous));
-    const ncclResult_t result = api->comm_split(parent->comm, color < 0 ? NCCL_SPLIT_NOCOLOR : color, key, &parent->made, &config);
+    const ncclResult_t result = api->comm_split(parent->comm, color, key, &parent->made, &config);
     tsr_nccl_close(parent, previous);
     const tsr_status status = conclude(parent, result, "ncclCommSplit");
     parent->stuck = status != TSR_OK && !parent->owned;
