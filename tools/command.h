@@ -8,6 +8,7 @@
 #define TESSERA_TOOLS_COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <tessera/api.h>
 
@@ -47,7 +48,7 @@ typedef enum tool_option {
     OPT_COUNT
 } tool_option;
 
-#define TAKES(name) (1u << OPT_##name)
+#define TAKES(name) (UINT64_C(1) << OPT_##name)
 
 /** What was given: the text of each option's value ("" for a flag), NULL for what was not. */
 typedef struct tool_arguments {
@@ -59,8 +60,8 @@ typedef struct tool_command {
     const char *summary;  /**< half a line */
     const char *details;  /**< paragraphs for --help */
     const char *examples; /**< lines for --help */
-    unsigned takes;       /**< bit 1 << option; --help is taken by all */
-    unsigned requires_all;
+    uint64_t takes;       /**< bit 1 << option; --help is taken by all */
+    uint64_t requires_all;
     int (*run)(const tool_arguments *given);
 } tool_command;
 

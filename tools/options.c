@@ -49,7 +49,7 @@ static const struct {
 
 static bool taken(const tool_command *command, int option)
 {
-    return option == OPT_HELP || (command->takes & 1u << option) != 0;
+    return option == OPT_HELP || (command->takes & UINT64_C(1) << option) != 0;
 }
 
 int complain(int status, const char *format, ...)
@@ -153,7 +153,7 @@ static void list_options(const tool_command *command, struct argp_option list[OP
 static int require_options(const tool_command *command, const tool_arguments *given)
 {
     for (int i = 0; i < OPT_COUNT; i++)
-        if ((command->requires_all & 1u << i) != 0 && given->value[i] == NULL)
+        if ((command->requires_all & UINT64_C(1) << i) != 0 && given->value[i] == NULL)
             return complain(EXIT_USAGE, "%s needs --%s %s; try 'tessera %s --help'", command->name, rows[i].name, rows[i].value,
                             command->name);
     return EXIT_DONE;

@@ -19,6 +19,9 @@ extern "C" {
 #define TSR_COMM_DIRECT 1u
 /** The communicator is lent and may not be split. */
 #define TSR_COMM_NO_SPLIT 2u
+/** Of message engines: executions of plans do not compare arguments, nor tell peers that a rank failed. Such a rank aborts the
+ * communicator, and peers that wait for it end with the engine's timeout. (Preparing, and every tsr_comm_* collective, compares anyway.) */
+#define TSR_COMM_UNCHECKED 4u
 
 /** Bytes of a rank's slot in a direct engine. */
 #define TSR_COMM_SLOT_BYTES 9216

@@ -51,8 +51,9 @@ typedef struct tsr_box_reduce {
     const int64_t (*dst_strides)[TSR_MAX_DIMS];
 } tsr_box_reduce;
 
-/** Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c; lda, ldb, ldc are row strides; `trans_a`: a is stored as [k,m], likewise b. c is
- * not read where beta is 0. */
+/** Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, plus bias[n] to every row where `bias` is not NULL; lda, ldb, ldc are row
+ * strides; `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. `workspace` has `workspace_bytes`, 0 or what the
+ * table's gemm_workspace asked for or more, and is used in stream order. */
 typedef struct tsr_gemm {
     tsr_dtype dtype;
     int trans_a, trans_b;
@@ -61,6 +62,9 @@ typedef struct tsr_gemm {
     const void *a, *b;
     void *c;
     int64_t lda, ldb, ldc;
+    const void *bias;
+    void *workspace;
+    size_t workspace_bytes;
 } tsr_gemm;
 
 typedef enum tsr_copy_kind { TSR_COPY_WITHIN, TSR_COPY_FROM_HOST, TSR_COPY_TO_HOST } tsr_copy_kind;
@@ -102,6 +106,17 @@ typedef struct tsr_device_table {
 
     /** Optional: frees `self` when its driver is destroyed. Without it `self` stays the caller's. */
     void (*destroy)(void *self);
+
+    /** Optional: how many bytes of workspace `gemm` wants for such a product, whose pointers are not looked at; without it, or without
+     * workspace, `gemm` makes do. The same for equal shapes. */
+    tsr_status (*gemm_workspace)(void *self, int index, const tsr_gemm *gemm, size_t *bytes);
+
+    /** Optional: 1 in `*out` if work on device `index` may read and write what lies on device `owner`; without it all may. */
+    tsr_status (*reaches)(void *self, int index, int owner, int *out);
+
+    /** Optional, of devices with streams: 0 in `*id` if what is given to `stream` runs, else a number of the capture that records it, the
+     * same for all streams that are forked into that capture. Without it nothing is ever captured. */
+    tsr_status (*capture)(void *self, int index, tsr_stream stream, uint64_t *id);
 } tsr_device_table;
 
 /**
