@@ -1,6 +1,7 @@
 #include "base/sort.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 typedef struct heap {
@@ -15,17 +16,21 @@ static bool is_less(const heap *h, size_t a, size_t b)
     return h->compare(h->at + a * h->bytes, h->at + b * h->bytes, h->arg) < 0;
 }
 
+/* By words as far as they go. */
 static void swap(const heap *h, size_t a, size_t b)
 {
-    char *x = h->at + a * h->bytes, *y = h->at + b * h->bytes, held[64];
-    for (size_t left = h->bytes; left > 0;) {
-        const size_t part = left < sizeof held ? left : sizeof held;
-        memcpy(held, x, part);
-        memcpy(x, y, part);
-        memcpy(y, held, part);
-        x += part;
-        y += part;
-        left -= part;
+    char *x = h->at + a * h->bytes, *y = h->at + b * h->bytes;
+    size_t at = 0;
+    for (uint64_t held, other; at + sizeof held <= h->bytes; at += sizeof held) {
+        memcpy(&held, x + at, sizeof held);
+        memcpy(&other, y + at, sizeof other);
+        memcpy(x + at, &other, sizeof other);
+        memcpy(y + at, &held, sizeof held);
+    }
+    for (; at < h->bytes; at++) {
+        const char held = x[at];
+        x[at] = y[at];
+        y[at] = held;
     }
 }
 
@@ -40,18 +45,39 @@ static void sift_down(const heap *h, size_t root, size_t count)
     }
 }
 
-static bool is_sorted(const heap *h, size_t count)
+static void reverse(const heap *h, size_t begin, size_t end)
 {
-    for (size_t i = 1; i < count; i++)
-        if (is_less(h, i, i - 1))
-            return false;
+    for (; begin + 1 < end; begin++)
+        swap(h, begin, --end);
+}
+
+/* The end of what is sorted from `begin` on. */
+static size_t run_end(const heap *h, size_t begin, size_t count)
+{
+    size_t end = begin + 1;
+    while (end < count && !is_less(h, end, end - 1))
+        end++;
+    return end;
+}
+
+/* True, and the array is sorted, if it was so already, but for where it begins. */
+static bool rotate(const heap *h, size_t count)
+{
+    const size_t middle = run_end(h, 0, count);
+    if (middle >= count)
+        return true;
+    if (run_end(h, middle, count) < count || is_less(h, 0, count - 1))
+        return false;
+    reverse(h, 0, middle);
+    reverse(h, middle, count);
+    reverse(h, 0, count);
     return true;
 }
 
 void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg)
 {
     const heap h = {array, bytes, compare, arg};
-    if (is_sorted(&h, count))
+    if (rotate(&h, count))
         return;
     for (size_t root = count / 2; root-- > 0;)
         sift_down(&h, root, count);

@@ -21,36 +21,16 @@ static void locate(tsr_item *item)
 }
 
 /* Transfers of one peer stay in the order in which both sides found them. */
-static int by_peer(const void *a, const void *b, const void *unused)
+static int by_peer(const void *a, const void *b, const void *rank)
 {
-    (void)unused;
     const tsr_transfer *x = a, *y = b;
-    if (x->peer != y->peer)
-        return x->peer < y->peer ? -1 : 1;
-    return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
+    const int order = tsr_peer_order(x->peer, y->peer, *(const int64_t *)rank);
+    return order != 0 ? order : x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
 }
 
-static void reverse(tsr_transfer *at, size_t count)
-{
-    for (size_t i = 0; i < count / 2; i++) {
-        const tsr_transfer moved = at[i];
-        at[i] = at[count - 1 - i];
-        at[count - 1 - i] = moved;
-    }
-}
-
-/* This rank itself first, then the ranks after it, so that no peer is everybody's first. */
 static void rotate(tsr_transfers *transfers, int64_t rank)
 {
-    if (transfers->count == 0)
-        return;
-    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, NULL);
-    size_t before = 0;
-    while (before < transfers->count && transfers->at[before].peer < rank)
-        before++;
-    reverse(transfers->at, before);
-    reverse(transfers->at + before, transfers->count - before);
-    reverse(transfers->at, transfers->count);
+    tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
 /* Where each owner reduces the whole, a reduction has no results to give. */

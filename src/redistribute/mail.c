@@ -45,13 +45,13 @@ static tsr_status add_terms(const tsr_plan *plan, tsr_mail *mail, size_t at)
     return TSR_OK;
 }
 
-/* The ranks after this one first, so that no peer is everybody's first; within a message by item, then as both sides found them. */
-static int by_peer(const void *a, const void *b, const void *arg)
+/* Within a message by item, then as both sides found them. */
+static int by_peer(const void *a, const void *b, const void *rank)
 {
-    const int64_t rank = *(const int64_t *)arg;
     const tsr_parcel *x = a, *y = b;
-    if (x->peer != y->peer)
-        return (x->peer < rank) != (y->peer < rank) ? (x->peer < rank ? 1 : -1) : x->peer < y->peer ? -1 : 1;
+    const int order = tsr_peer_order(x->peer, y->peer, *(const int64_t *)rank);
+    if (order != 0)
+        return order;
     if (x->item != y->item)
         return x->item < y->item ? -1 : 1;
     return x->first_box < y->first_box ? -1 : x->first_box > y->first_box;

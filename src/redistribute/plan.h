@@ -138,6 +138,14 @@ struct tsr_plan {
                                the group's set of ranks within the plan's group */
 };
 
+/** The order in which a rank serves its peers, below, at or above 0: itself first, then the ranks after it and round, so that no peer is
+ * everybody's first. */
+static inline int tsr_peer_order(int64_t a, int64_t b, int64_t rank)
+{
+    const uint64_t x = (uint64_t)a - (uint64_t)rank, y = (uint64_t)b - (uint64_t)rank;
+    return x < y ? -1 : x > y;
+}
+
 static inline const int64_t *tsr_item_box(const tsr_item *item, size_t box)
 {
     return item->boxes + box * 3 * (size_t)item->src->ndim;
