@@ -44,7 +44,13 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
 /** Makes room for so many more boxes and transfers, where they are known beforehand. */
 tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_t boxes, size_t count);
 
+/** One of no elements is left out. */
 tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const tsr_transfer *transfer);
+
+/** Appends the current region, or one part of it, with its boxes, as what travels to or from `peer`. `taken`, where not NULL, is what was
+ * appended. */
+tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
+                              tsr_transfer *taken);
 
 /** What this rank's destination needs: moves, reductions, results. */
 tsr_status tsr_build_receives(tsr_item *item);

@@ -106,22 +106,6 @@ static tsr_status pick_replica(receiver *r, int64_t *peer)
     return TSR_OK;
 }
 
-/* A region, or this rank's share of it. */
-static tsr_status take(receiver *r, int64_t peer, const tsr_part *part, tsr_transfer *move)
-{
-    *move = (tsr_transfer){.peer = peer};
-    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &move->first_box, &move->box_count, &move->elements));
-    return tsr_transfers_append(&r->item->moves, r->item, move);
-}
-
-/* What another rank has by a later phase. */
-static tsr_status add_gift(receiver *r, tsr_transfers *gifts, int64_t peer, const tsr_part *part, tsr_transfer *gift)
-{
-    *gift = (tsr_transfer){.peer = peer};
-    TSR_TRY(tsr_regions_append(&r->regions, r->item, part, &gift->first_box, &gift->box_count, &gift->elements));
-    return tsr_transfers_append(gifts, r->item, gift);
-}
-
 /* Mates exchange their shares of a region that nobody in their node had. */
 static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
 {
@@ -133,8 +117,7 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
             continue;
         const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, place, supply->mates);
         const tsr_transfer relay = {mate, own->first_box, own->box_count, own->elements};
-        tsr_transfer relayed;
-        TSR_TRY(add_gift(r, &item->relayed, mate, &part, &relayed));
+        TSR_TRY(tsr_transfers_take(&item->relayed, item, &r->regions, mate, &part, NULL));
         TSR_TRY(tsr_transfers_append(&item->relays, item, &relay));
     }
     return TSR_OK;
@@ -143,33 +126,33 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
 /* Where nodes are known: from a copy in this rank's node, else a share from the replica whose turn it is. */
 static tsr_status add_move_by_node(receiver *r)
 {
-    const tsr_supply supply = tsr_supply_of(r->item, r->item->rank, r->src, r->item->dst_coordinate);
+    tsr_item *item = r->item;
+    const tsr_supply supply = tsr_supply_of(item, item->rank, r->src, item->dst_coordinate);
     tsr_transfer move;
     int64_t peer;
     if (supply.holder >= 0)
-        return take(r, supply.holder, NULL, &move);
-    const tsr_part part = tsr_supply_part(r->item, r->regions.shape, r->src, supply.place, supply.mates);
+        return tsr_transfers_take(&item->moves, item, &r->regions, supply.holder, NULL, NULL);
+    const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, supply.place, supply.mates);
     TSR_TRY(pick_replica(r, &peer));
-    TSR_TRY(take(r, peer, &part, &move));
-    return r->item->shares ? share(r, &supply, &move) : TSR_OK;
+    TSR_TRY(tsr_transfers_take(&item->moves, item, &r->regions, peer, &part, &move));
+    return item->shares ? share(r, &supply, &move) : TSR_OK;
 }
 
 static tsr_status add_move(receiver *r)
 {
-    tsr_transfer move;
-    int64_t peer;
-    if (has_own(r))
-        return take(r, r->item->rank, NULL, &move);
-    if (r->item->ranks_per_node > 0)
-        return add_move_by_node(r);
-    TSR_TRY(pick_replica(r, &peer));
-    return take(r, peer, NULL, &move);
+    int64_t peer = r->item->rank;
+    if (!has_own(r)) {
+        if (r->item->ranks_per_node > 0)
+            return add_move_by_node(r);
+        TSR_TRY(pick_replica(r, &peer));
+    }
+    return tsr_transfers_take(&r->item->moves, r->item, &r->regions, peer, NULL, NULL);
 }
 
 /* The shortcut to Partial: of all regions, the one with this rank's own source. */
 static tsr_status keep_own(receiver *r)
 {
-    const tsr_item *item = r->item;
+    tsr_item *item = r->item;
     tsr_range own = {0};
     for (int m = 0; m < item->src->mesh_ndim; m++) {
         own.begin[m] = item->src_coordinate[m];
@@ -185,11 +168,8 @@ static tsr_status keep_own(receiver *r)
         nothing |= status == TSR_OK && tsr_reach_count(&reach[dim], &own, false) == 0;
     }
     if (status == TSR_OK && !nothing) {
-        tsr_transfer kept = {.peer = item->rank};
         tsr_regions_set(&r->regions, reach, item->src_coordinate);
-        status = tsr_regions_append(&r->regions, r->item, NULL, &kept.first_box, &kept.box_count, &kept.elements);
-        if (status == TSR_OK)
-            status = tsr_transfers_append(&r->item->moves, r->item, &kept);
+        status = tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
     }
     for (int dim = 0; dim < item->dst->ndim; dim++)
         tsr_reach_free(&reach[dim], item->context);
@@ -291,13 +271,13 @@ static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
 static tsr_status add_result(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_item *item = r->item;
-    tsr_transfer gift;
     if (!item->shares || tsr_nodes_same(item, home, item->rank))
-        return add_gift(r, &item->given, home, part, &gift);
+        return tsr_transfers_take(&item->given, item, &r->regions, home, part, NULL);
     const int64_t relay = tsr_nodes_relay(item, home, item->rank, item->dst_coordinate);
     if (relay != item->rank)
-        return add_gift(r, &item->relayed, relay, part, &gift);
-    TSR_TRY(add_gift(r, &item->given, home, part, &gift));
+        return tsr_transfers_take(&item->relayed, item, &r->regions, relay, part, NULL);
+    tsr_transfer gift;
+    TSR_TRY(tsr_transfers_take(&item->given, item, &r->regions, home, part, &gift));
     return hand_round(r, &gift);
 }
 

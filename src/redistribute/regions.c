@@ -179,3 +179,14 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const 
     transfers->at[transfers->count++] = *transfer;
     return tsr_item_add(item, &transfers->elements, transfer->elements, transfer->peer != item->rank);
 }
+
+tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
+                              tsr_transfer *taken)
+{
+    tsr_transfer transfer = {.peer = peer};
+    TSR_TRY(tsr_regions_append(regions, item, part, &transfer.first_box, &transfer.box_count, &transfer.elements));
+    TSR_TRY(tsr_transfers_append(transfers, item, &transfer));
+    if (taken)
+        *taken = transfer;
+    return TSR_OK;
+}

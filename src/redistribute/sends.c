@@ -17,9 +17,7 @@ typedef struct sender {
 
 static tsr_status add_send(sender *s, int64_t peer, const tsr_part *part)
 {
-    tsr_transfer send = {.peer = peer};
-    TSR_TRY(tsr_regions_append(&s->region, s->item, part, &send.first_box, &send.box_count, &send.elements));
-    return tsr_transfers_append(&s->item->sends, s->item, &send);
+    return tsr_transfers_take(&s->item->sends, s->item, &s->region, peer, part, NULL);
 }
 
 static bool is_owner(const sender *s, int64_t peer)
