@@ -31,34 +31,34 @@ static bool needs(const tsr_neighbours *n, int64_t rank)
     return true;
 }
 
-bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank)
+static bool is_mate(const tsr_neighbours *n, int64_t rank)
+{
+    return needs(n, rank) && !holds(n, rank);
+}
+
+static bool advance(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, int64_t rank), int64_t *rank)
 {
     while (n->next < n->end) {
         *rank = n->next++;
-        if (holds(n, *rank))
+        if (wanted(n, *rank))
             return true;
     }
     return false;
+}
+
+bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank)
+{
+    return advance(n, holds, rank);
 }
 
 bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank)
 {
-    while (n->next < n->end) {
-        *rank = n->next++;
-        if (needs(n, *rank) && !holds(n, *rank))
-            return true;
-    }
-    return false;
+    return advance(n, is_mate, rank);
 }
 
 bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank)
 {
-    while (n->next < n->end) {
-        *rank = n->next++;
-        if (needs(n, *rank))
-            return true;
-    }
-    return false;
+    return advance(n, needs, rank);
 }
 
 /* Homes take the owners in turn. */
