@@ -118,6 +118,19 @@ tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const
     return group_segments(overlap, near->context);
 }
 
+size_t tsr_overlap_find(const tsr_overlap *overlap, int64_t key)
+{
+    size_t low = 0, high = overlap->group_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (overlap->groups[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void tsr_overlap_free(tsr_overlap *overlap, tsr_context *context)
 {
     tsr_release(context, overlap->segments);

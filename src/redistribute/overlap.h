@@ -36,6 +36,9 @@ typedef struct tsr_overlap {
 tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim);
 void tsr_overlap_free(tsr_overlap *overlap, tsr_context *context);
 
+/** The first group whose key is not below `key`; group_count where there is none. */
+size_t tsr_overlap_find(const tsr_overlap *overlap, int64_t key);
+
 /** True if mesh dim `mesh_dim` cuts tensor dim `dim`. */
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim);
 

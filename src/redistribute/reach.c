@@ -263,20 +263,6 @@ void tsr_reach_free(tsr_reach *reach, tsr_context *context)
     tsr_overlap_free(&reach->overlap, context);
 }
 
-/* The first group whose key is not below `key`. */
-static size_t find_group(const tsr_overlap *overlap, int64_t key)
-{
-    size_t low = 0, high = overlap->group_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (overlap->groups[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static size_t marked_before(const tsr_overlap *overlap, size_t group)
 {
     return group == overlap->group_count ? overlap->marked : overlap->groups[group].marked;
@@ -298,7 +284,7 @@ static int64_t count_listed(const tsr_reach *reach, const tsr_range *range, bool
         if (range->end[m] - range->begin[m] > 1)
             break;
     }
-    const size_t first = find_group(overlap, begin), last = find_group(overlap, end);
+    const size_t first = tsr_overlap_find(overlap, begin), last = tsr_overlap_find(overlap, end);
     return (int64_t)(marked ? marked_before(overlap, last) - marked_before(overlap, first) : last - first);
 }
 
@@ -316,7 +302,7 @@ tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, con
 {
     if (reach->listed) {
         const int64_t key = tsr_cut_key(reach->far, reach->dim, far_coordinate);
-        const tsr_segments *group = &reach->overlap.groups[find_group(&reach->overlap, key)];
+        const tsr_segments *group = &reach->overlap.groups[tsr_overlap_find(&reach->overlap, key)];
         *segments = reach->overlap.segments + group->first;
         return *group;
     }

@@ -141,15 +141,8 @@ static bool meetings_of(const relabel *r, int64_t rank, const meeting **dims)
 
 static int64_t length_met(const tsr_overlap *overlap, int64_t key)
 {
-    size_t first = 0, end = overlap->group_count;
-    while (first < end) {
-        const size_t middle = first + (end - first) / 2;
-        if (overlap->groups[middle].key < key)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < overlap->group_count && overlap->groups[first].key == key ? overlap->groups[first].length : 0;
+    const size_t found = tsr_overlap_find(overlap, key);
+    return found < overlap->group_count && overlap->groups[found].key == key ? overlap->groups[found].length : 0;
 }
 
 /* No more than the bytes of the tensor, which are in range. */
