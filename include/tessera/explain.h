@@ -121,6 +121,14 @@ typedef struct tsr_plan_survey {
 TSR_API tsr_status tsr_plan_survey_of(const tsr_plan *plan, tsr_plan_survey *out);
 
 /**
+ * The same of some ranks alone, where all would take too long: sums and maxima are over those `count` ranks (each counts once, and those
+ * outside the meshes have nothing), the busiest node is the busiest of theirs, by what they receive, so that nodes should be whole. Where a
+ * Partial is reduced or made only all ranks have a bound: lower_bound.total and ratio are -1 then. TSR_ERROR_ARGUMENT: a rank is negative,
+ * or as above.
+ */
+TSR_API tsr_status tsr_plan_survey_some(const tsr_plan *plan, const int64_t *ranks, size_t count, tsr_plan_survey *out);
+
+/**
  * The whole plan in words, several lines: the move, its steps, and where it is a rank's, that rank's figures. Writes at most `capacity`
  * bytes, the last NUL (`text` may be NULL where that is 0); `*length` is that of the whole text.
  */

@@ -2,17 +2,19 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "base/sort.h"
-#include "mesh/geometry.h"
 #include "redistribute/cost.h"
+#include "redistribute/ranks.h"
 #include "redistribute/told.h"
 
 /* Ranks go by ascending number, so that those of a node come one after the other. */
 typedef struct survey {
     const tsr_plan *plan;
+    const char *function;
+    const int64_t *only; /* the ranks that are asked about; NULL: all */
+    size_t only_count;
     const tsr_layout **src, **dst;
-    int64_t *ranks;
-    size_t rank_count, rank_capacity;
+    int *ranks;
+    int rank_count;
     int64_t ranks_per_node, node;               /* that is added up */
     double into_node;                           /* bytes from other nodes */
     tsr_load inside, between;                   /* of the busiest rank, and node */
@@ -20,51 +22,14 @@ typedef struct survey {
     tsr_plan_survey out;
 } survey;
 
-static tsr_status add_mesh(survey *s, const tsr_mesh *mesh)
-{
-    const tsr_grid *grid = tsr_mesh_grid(mesh);
-    void *memory = s->ranks;
-    const tsr_status status =
-        tsr_reserve(s->plan->context, &memory, &s->rank_capacity, s->rank_count + (size_t)grid->count, sizeof *s->ranks);
-    s->ranks = memory;
-    TSR_TRY(status);
-    int64_t coordinate[TSR_MAX_DIMS] = {0};
-    do {
-        s->ranks[s->rank_count++] = tsr_grid_rank(grid, coordinate);
-    } while (tsr_grid_next(grid, coordinate));
-    return TSR_OK;
-}
-
-static int by_rank(const void *a, const void *b, const void *unused)
-{
-    (void)unused;
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void sort_ranks(survey *s)
-{
-    size_t kept = 0;
-    tsr_sort(s->ranks, s->rank_count, sizeof *s->ranks, by_rank, NULL);
-    for (size_t i = 0; i < s->rank_count; i++)
-        if (kept == 0 || s->ranks[i] != s->ranks[kept - 1])
-            s->ranks[kept++] = s->ranks[i];
-    s->rank_count = kept;
-}
-
-/* The ranks of all meshes, each once, ascending. Moves mostly share their meshes, which are then listed once. */
 static tsr_status list_ranks(survey *s)
 {
-    const tsr_mesh *listed[2] = {NULL, NULL};
-    for (size_t i = 0; i < 2 * s->plan->count; i++) {
-        const tsr_mesh *mesh = (i % 2 ? s->plan->items[i / 2].dst : s->plan->items[i / 2].src)->mesh;
-        if (mesh == listed[0] || mesh == listed[1])
-            continue;
-        TSR_TRY(add_mesh(s, mesh));
-        sort_ranks(s);
-        listed[i % 2] = mesh;
-    }
-    return TSR_OK;
+    void *memory;
+    TSR_TRY(tsr_allocate_array(s->plan->context, 2 * s->plan->count, sizeof(tsr_mesh *), &memory));
+    const tsr_mesh **meshes = memory;
+    const tsr_status status = tsr_ranks_of_meshes(meshes, tsr_plan_list_meshes(s->plan, meshes), &s->ranks, &s->rank_count);
+    tsr_release(s->plan->context, meshes);
+    return status;
 }
 
 static tsr_status list_layouts(survey *s)
@@ -80,19 +45,20 @@ static tsr_status list_layouts(survey *s)
     return TSR_OK;
 }
 
-static tsr_status add(tsr_plan_sum *sum, int64_t bytes, const char *what)
+static tsr_status add(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
 {
     sum->max = tsr_max_i64(sum->max, bytes);
     if (tsr_add(sum->total, bytes, &sum->total))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: all ranks together %s more than 2^63 - 1 bytes", what);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: all ranks together %s more than 2^63 - 1 bytes", s->function, what);
 }
 
-static tsr_status add_figures(tsr_plan_survey *out, const tsr_plan_figures *f)
+static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
 {
-    TSR_TRY(add(&out->bytes_received, f->bytes_received, "receive"));
-    TSR_TRY(add(&out->bytes_sent, f->bytes_sent, "send"));
-    TSR_TRY(add(&out->bytes_kept, f->bytes_kept, "keep"));
+    tsr_plan_survey *out = &s->out;
+    TSR_TRY(add(s, &out->bytes_received, f->bytes_received, "receive"));
+    TSR_TRY(add(s, &out->bytes_sent, f->bytes_sent, "send"));
+    TSR_TRY(add(s, &out->bytes_kept, f->bytes_kept, "keep"));
     out->messages_received = tsr_max_i64(out->messages_received, f->messages_received);
     out->messages_sent = tsr_max_i64(out->messages_sent, f->messages_sent);
     out->workspace_bytes = f->workspace_bytes > out->workspace_bytes ? f->workspace_bytes : out->workspace_bytes;
@@ -108,7 +74,7 @@ static tsr_status add_bounds(survey *s, const tsr_plan *own)
     for (size_t i = 0; i < own->count; i++)
         if (tsr_bound_is_exact(&own->items[i]))
             bytes += tsr_bound_of_rank(&own->items[i]);
-    return add(&s->out.lower_bound, bytes, "must receive");
+    return add(s, &s->out.lower_bound, bytes, "must receive");
 }
 
 static double greater(double a, double b)
@@ -150,12 +116,12 @@ static tsr_status add_rank(survey *s, int64_t rank)
     if (status == TSR_OK && m.figures.bytes_received > s->out.bytes_received.max)
         s->out.busiest_rank = rank;
     if (status == TSR_OK)
-        status = add_figures(&s->out, &m.figures);
+        status = add_figures(s, &m.figures);
     if (status == TSR_OK)
         status = add_bounds(s, own);
     for (size_t i = 0; i < s->out.step_count && status == TSR_OK; i++) {
         s->out.steps[i].mesh_dims |= m.steps[i].mesh_dims;
-        status = add(&s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
+        status = add(s, &s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
     }
     if (status == TSR_OK)
         add_links(s, rank, &m);
@@ -169,6 +135,10 @@ static tsr_status add_partial_bounds(survey *s)
         if (tsr_bound_is_exact(&s->plan->items[i]))
             continue;
         s->out.lower_bound.max = -1;
+        if (s->only) {
+            s->out.lower_bound.total = -1;
+            return TSR_OK;
+        }
         TSR_TRY(tsr_bound_add_total(&s->plan->items[i], &s->out.lower_bound.total));
     }
     return TSR_OK;
@@ -182,10 +152,10 @@ static tsr_status take(survey *s)
         s->out.steps[i].op = steps.ops[i];
     s->ranks_per_node = tsr_told_ranks_per_node(s->plan);
     TSR_TRY(list_layouts(s));
-    TSR_TRY(list_ranks(s));
-    s->out.ranks = (int64_t)s->rank_count;
+    TSR_TRY(s->only ? list_some(s) : list_all(s));
+    s->out.ranks = s->rank_count;
     s->out.busiest_rank = -1;
-    for (size_t i = 0; i < s->rank_count; i++)
+    for (int i = 0; i < s->rank_count; i++)
         TSR_TRY(add_rank(s, s->ranks[i]));
     end_node(s);
     TSR_TRY(add_partial_bounds(s));
@@ -198,15 +168,28 @@ static tsr_status take(survey *s)
     return TSR_OK;
 }
 
+static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
+{
+    if (!s->plan || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", s->function, !s->plan ? "plan" : "out");
+    const tsr_status status = take(s);
+    if (status == TSR_OK)
+        *out = s->out;
+    tsr_release(s->plan->context, s->ranks);
+    tsr_release(s->plan->context, s->src);
+    return status;
+}
+
 tsr_status tsr_plan_survey_of(const tsr_plan *plan, tsr_plan_survey *out)
 {
-    if (!plan || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: %s is NULL", !plan ? "plan" : "out");
-    survey s = {.plan = plan};
-    const tsr_status status = take(&s);
-    if (status == TSR_OK)
-        *out = s.out;
-    tsr_release(plan->context, s.ranks);
-    tsr_release(plan->context, s.src);
-    return status;
+    survey s = {.plan = plan, .function = "tsr_plan_survey_of"};
+    return survey_plan(&s, out);
+}
+
+tsr_status tsr_plan_survey_some(const tsr_plan *plan, const int64_t *ranks, size_t count, tsr_plan_survey *out)
+{
+    survey s = {.plan = plan, .function = "tsr_plan_survey_some", .only = ranks, .only_count = count};
+    if (!ranks)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_survey_some: ranks is NULL");
+    return survey_plan(&s, out);
 }

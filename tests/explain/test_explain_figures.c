@@ -255,6 +255,54 @@ static void many_listed_ranks_are_surveyed_once_each(void **state)
     tsr_layout_destroy(dst);
 }
 
+static void same_survey(const tsr_plan_survey *a, const tsr_plan_survey *b)
+{
+    assert_int_equal(a->ranks, b->ranks);
+    assert_int_equal(a->bytes_received.max, b->bytes_received.max);
+    assert_int_equal(a->bytes_received.total, b->bytes_received.total);
+    assert_int_equal(a->bytes_sent.total, b->bytes_sent.total);
+    assert_int_equal(a->lower_bound.max, b->lower_bound.max);
+    assert_int_equal(a->lower_bound.total, b->lower_bound.total);
+    assert_int_equal(a->busiest_rank, b->busiest_rank);
+    assert_true(a->ratio == b->ratio && a->seconds == b->seconds);
+}
+
+static void some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest(void **state)
+{
+    (void)state;
+    /* A byte a second between nodes, while nothing else counts. */
+    const tsr_cost_profile slow = {{0, 1e30}, {0, 1}};
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.ranks_per_node = 2;
+    options.profile = &slow;
+    /* Of 9 rows of 16 bytes the ranks have 2, 2, 2, 2, 1, 0. What a node lacks crosses into it once: 5, 5 and 8 rows. */
+    tsr_plan *plan = plan_of("6", "9x4", "S(0)", "R", &options);
+    tsr_plan_survey all, some;
+    const int64_t every[] = {5, 3, 0, 1, 2, 4, 4, 5}, second[] = {3, 2}, outside[] = {6, 100};
+    expect_ok(tsr_plan_survey_of(plan, &all));
+    expect_ok(tsr_plan_survey_some(plan, every, 8, &some));
+    same_survey(&all, &some);
+    expect_ok(tsr_plan_survey_some(plan, second, 2, &some));
+    assert_int_equal(some.ranks, 2);
+    assert_int_equal(some.bytes_received.total, 2 * 7 * 16);
+    assert_int_equal(some.lower_bound.total, 2 * 7 * 16);
+    assert_true(all.seconds == 8 * 16 && some.seconds == 5 * 16);
+    expect_ok(tsr_plan_survey_some(plan, outside, 2, &some));
+    assert_int_equal(some.bytes_received.total, 0);
+    assert_true(some.ratio == 1 && some.seconds == 0);
+    tsr_plan_destroy(plan);
+    tsr_plan *reduction = plan_of("6", "9x4", "P", "R", &options);
+    expect_ok(tsr_plan_survey_some(reduction, second, 2, &some));
+    assert_true(some.lower_bound.total == -1 && some.lower_bound.max == -1 && some.ratio == -1);
+    some.ranks = -7;
+    expect_error(tsr_plan_survey_some(reduction, (const int64_t[]){0, -3}, 2, &some), TSR_ERROR_ARGUMENT,
+                 "tsr_plan_survey_some: ranks[1] is -3; ranks count from 0");
+    expect_error(tsr_plan_survey_some(reduction, NULL, 0, &some), TSR_ERROR_ARGUMENT, "tsr_plan_survey_some: ranks is NULL");
+    expect_error(tsr_plan_survey_some(NULL, every, 8, &some), TSR_ERROR_ARGUMENT, "tsr_plan_survey_some: plan is NULL");
+    assert_int_equal(some.ranks, -7);
+    tsr_plan_destroy(reduction);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +315,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_told_is_refused_in_words),
         cmocka_unit_test(totals_beyond_63_bits_are_refused),
         cmocka_unit_test(many_listed_ranks_are_surveyed_once_each),
+        cmocka_unit_test(some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
