@@ -1,0 +1,30 @@
+"""What is measured: moves of a square f32 tensor over sizes, an MLP of two layers, the decoding of a small Llama."""
+import json
+
+MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
+SIDES = [4, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]  # 64 bytes to 256 MiB
+MLPS = [(8, 128, 512), (512, 1024, 4096), (1024, 2048, 8192)]  # tokens, hidden, intermediate
+QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
+
+
+def moves(quick):
+    for side in QUICK_SIDES if quick else SIDES:
+        for source, target in MOVES:
+            yield {"kind": "move", "from": source, "to": target, "shape": [side, side], "dtype": "f32", "bytes": 4 * side * side}
+
+
+def payload_bytes(case, ranks):
+    """What is written into all destination shards."""
+    return case["bytes"] * (ranks if case["to"] == "R" else 1)
+
+
+def linears(quick):
+    for tokens, hidden, intermediate in QUICK_MLPS if quick else MLPS:
+        yield {"kind": "linear", "tokens": tokens, "hidden": hidden, "intermediate": intermediate, "dtype": "f32"}
+
+
+def decodes(shakespeare, doubled):
+    """The model with its own 3 key/value heads, and with each of them twice: the same function, which 2 ranks divide evenly."""
+    expected = json.loads((shakespeare / "expected.json").read_text())["cases"][0]
+    for path, heads in ((shakespeare, 3), (doubled, 6)):
+        yield {"kind": "decode", "model": str(path), "kv_heads": heads, "prompt_ids": expected["prompt_ids"], "ids": expected["ids"]}

@@ -1,0 +1,251 @@
+/* One move of a rows x columns f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES. Both sizes divide by RANKS. */
+#include "reference.h"
+#include "timing.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** One rank's side. Row blocks are S(0), column blocks S(1). */
+typedef struct move {
+    int rank, ranks;
+    int rows, columns;
+    float *src, *dst;
+    float *packed;                  /**< pack+alltoall: (ranks, rows / ranks, columns / ranks) */
+    MPI_Datatype *sends, *receives; /**< alltoallw: a box for each peer */
+    int *ones, *zeros, *counts;
+} move;
+
+static int block_rows(const move *m)
+{
+    return m->rows / m->ranks;
+}
+
+static int block_columns(const move *m)
+{
+    return m->columns / m->ranks;
+}
+
+static MPI_Datatype box(int rows, int columns, int box_rows, int box_columns, int row, int column)
+{
+    MPI_Datatype type;
+    MPI_Type_create_subarray(2, (int[]){rows, columns}, (int[]){box_rows, box_columns}, (int[]){row, column}, MPI_ORDER_C, MPI_FLOAT,
+                             &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void prepare_alltoallw(move *m)
+{
+    const int r = block_rows(m), c = block_columns(m);
+    for (int p = 0; p < m->ranks; p++) {
+        m->sends[p] = box(r, m->columns, r, c, 0, p * c);
+        m->receives[p] = box(m->rows, c, r, c, p * r, 0);
+    }
+}
+
+static void finish_alltoallw(move *m)
+{
+    for (int p = 0; p < m->ranks; p++) {
+        MPI_Type_free(&m->sends[p]);
+        MPI_Type_free(&m->receives[p]);
+    }
+}
+
+static void run_alltoallw(move *m)
+{
+    MPI_Alltoallw(m->src, m->ones, m->zeros, m->sends, m->dst, m->ones, m->zeros, m->receives, MPI_COMM_WORLD);
+}
+
+/** What a peer sends are whole rows of the destination, so nothing is unpacked. */
+static void run_pack_alltoall(move *m)
+{
+    const int r = block_rows(m), c = block_columns(m);
+    float *to = m->packed;
+    for (int p = 0; p < m->ranks; p++)
+        for (int row = 0; row < r; row++, to += c)
+            memcpy(to, m->src + (size_t)row * (size_t)m->columns + (size_t)p * (size_t)c, (size_t)c * sizeof *to);
+    MPI_Alltoall(m->packed, r * c, MPI_FLOAT, m->dst, r * c, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static void run_allgather(move *m)
+{
+    const int count = block_rows(m) * m->columns;
+    MPI_Allgather(m->src, count, MPI_FLOAT, m->dst, count, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static void run_reduce_scatter(move *m)
+{
+    MPI_Reduce_scatter(m->src, m->dst, m->counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void run_reduce_scatter_block(move *m)
+{
+    MPI_Reduce_scatter_block(m->src, m->dst, block_rows(m) * m->columns, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void run_allreduce(move *m)
+{
+    MPI_Allreduce(m->src, m->dst, m->rows * m->columns, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+enum { ROW_BLOCK, COLUMN_BLOCK, WHOLE, TERM };
+
+static const struct way {
+    const char *name;
+    int from, to;
+    void (*prepare)(move *), (*run)(move *), (*finish)(move *);
+} ways[] = {
+    {"alltoallw", ROW_BLOCK, COLUMN_BLOCK, prepare_alltoallw, run_alltoallw, finish_alltoallw},
+    {"pack+alltoall", ROW_BLOCK, COLUMN_BLOCK, NULL, run_pack_alltoall, NULL},
+    {"allgather", ROW_BLOCK, WHOLE, NULL, run_allgather, NULL},
+    {"reduce_scatter", TERM, ROW_BLOCK, NULL, run_reduce_scatter, NULL},
+    {"reduce_scatter_block", TERM, ROW_BLOCK, NULL, run_reduce_scatter_block, NULL},
+    {"allreduce", TERM, WHOLE, NULL, run_allreduce, NULL},
+};
+
+static const struct way *find_way(const char *name)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (strcmp(ways[i].name, name) == 0)
+            return &ways[i];
+    return NULL;
+}
+
+/** Rows and columns of a shard, and where it begins. */
+typedef struct shard {
+    int rows, columns, row, column;
+} shard;
+
+static shard shard_of(const move *m, int kind)
+{
+    if (kind == ROW_BLOCK)
+        return (shard){block_rows(m), m->columns, m->rank * block_rows(m), 0};
+    if (kind == COLUMN_BLOCK)
+        return (shard){m->rows, block_columns(m), 0, m->rank * block_columns(m)};
+    return (shard){m->rows, m->columns, 0, 0};
+}
+
+static int64_t global_index(const move *m, const shard *s, int row, int column)
+{
+    return (int64_t)(s->row + row) * m->columns + s->column + column;
+}
+
+static void fill(move *m, int kind)
+{
+    const shard s = shard_of(m, kind);
+    float *at = m->src;
+    for (int row = 0; row < s.rows; row++)
+        for (int column = 0; column < s.columns; column++) {
+            const int64_t index = global_index(m, &s, row, column);
+            *at++ = kind == TERM ? reference_term(index, m->rank) : reference_value(index);
+        }
+}
+
+static long long count_wrong(const move *m, int from, int to)
+{
+    const shard s = shard_of(m, to);
+    const float *at = m->dst;
+    long long wrong = 0, all;
+    for (int row = 0; row < s.rows; row++)
+        for (int column = 0; column < s.columns; column++, at++) {
+            const int64_t index = global_index(m, &s, row, column);
+            wrong += *at != (from == TERM ? reference_sum(index, m->ranks) : reference_value(index));
+        }
+    MPI_Allreduce(&wrong, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+/** Seconds a call, on the slowest rank. */
+static double time_calls(move *m, const struct way *way, int calls)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = clock_seconds();
+    for (int i = 0; i < calls; i++)
+        way->run(m);
+    double seconds = (clock_seconds() - start) / calls;
+    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return seconds;
+}
+
+static float *allocate(const shard *s)
+{
+    const size_t bytes = (size_t)s->rows * (size_t)s->columns * sizeof(float);
+    float *const at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (at == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    memset(at, 0, bytes);
+    return at;
+}
+
+static void start(move *m, const struct way *way)
+{
+    const shard from = shard_of(m, way->from), to = shard_of(m, way->to);
+    const size_t n = (size_t)m->ranks;
+    m->src = allocate(&from);
+    m->dst = allocate(&to);
+    m->packed = allocate(&from);
+    m->sends = malloc(2 * n * sizeof *m->sends);
+    m->ones = malloc(3 * n * sizeof *m->ones);
+    if (m->sends == NULL || m->ones == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    m->receives = m->sends + n;
+    m->zeros = m->ones + n;
+    m->counts = m->zeros + n;
+    for (size_t p = 0; p < n; p++) {
+        m->ones[p] = 1;
+        m->zeros[p] = 0;
+        m->counts[p] = block_rows(m) * m->columns;
+    }
+    fill(m, way->from);
+    if (way->prepare != NULL)
+        way->prepare(m);
+}
+
+static void finish(move *m, const struct way *way)
+{
+    if (way->finish != NULL)
+        way->finish(m);
+    free(m->src);
+    free(m->dst);
+    free(m->packed);
+    free(m->sends);
+    free(m->ones);
+}
+
+static void run(move *m, const struct way *way, int samples)
+{
+    double *const seconds = malloc((size_t)samples * sizeof *seconds);
+    if (seconds == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    start(m, way);
+    time_calls(m, way, 1);
+    const int calls = calls_in_sample(time_calls(m, way, 3));
+    time_calls(m, way, calls);
+    for (int i = 0; i < samples; i++)
+        seconds[i] = time_calls(m, way, calls);
+    const long long wrong = count_wrong(m, way->from, way->to);
+    if (m->rank == 0)
+        print_answer(seconds, samples, wrong);
+    finish(m, way);
+    free(seconds);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    move m = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &m.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &m.ranks);
+    const struct way *const way = argc == 5 ? find_way(argv[1]) : NULL;
+    m.rows = way != NULL ? atoi(argv[2]) : 0;
+    m.columns = way != NULL ? atoi(argv[3]) : 0;
+    const int samples = way != NULL ? atoi(argv[4]) : 0;
+    const int understood = samples > 0 && m.rows > 0 && m.columns > 0 && m.rows % m.ranks == 0 && m.columns % m.ranks == 0;
+    if (understood)
+        run(&m, way, samples);
+    else if (m.rank == 0)
+        fprintf(stderr, "usage: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES, sizes that divide by RANKS\n");
+    MPI_Finalize();
+    return understood ? 0 : 2;
+}
