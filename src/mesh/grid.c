@@ -61,7 +61,7 @@ static int64_t position_of(const tsr_grid *grid, const int64_t *coordinate)
     return position;
 }
 
-static void coordinate_at(const tsr_grid *grid, int64_t position, int64_t *coordinate)
+void tsr_grid_coordinate(const tsr_grid *grid, int64_t position, int64_t *coordinate)
 {
     for (int d = grid->ndim - 1; d >= 0; d--) {
         coordinate[d] = position % grid->shape[d];
@@ -148,7 +148,7 @@ static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinat
     }
     if (low == grid->count || grid->list[grid->sorted[low]] != rank)
         return false;
-    coordinate_at(grid, grid->sorted[low], coordinate);
+    tsr_grid_coordinate(grid, grid->sorted[low], coordinate);
     return true;
 }
 

@@ -43,6 +43,9 @@ bool tsr_grid_list(tsr_grid *grid, const int64_t *ranks, int32_t *list, int32_t 
 int64_t tsr_grid_rank(const tsr_grid *grid, const int64_t *coordinate);
 bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate);
 
+/** The coordinate at row-major position `position`, from 0 up. */
+void tsr_grid_coordinate(const tsr_grid *grid, int64_t position, int64_t *coordinate);
+
 /** The next coordinate in row-major order; false, back at the first, after the last. */
 bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate);
 

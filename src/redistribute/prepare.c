@@ -1,89 +1,27 @@
 #include <tessera/sys/status.h>
 
-#include "base/checked.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/execute.h"
 #include "redistribute/native_move.h"
+#include "redistribute/ranks.h"
 
-static int by_value(const void *a, const void *b, const void *unused)
-{
-    (void)unused;
-    const int x = *(const int *)a, y = *(const int *)b;
-    return x < y ? -1 : x > y;
-}
-
-static tsr_status add_ranks(const tsr_mesh *mesh, int comm_size, int *ranks, int *count)
-{
-    int64_t coordinate[TSR_MAX_DIMS] = {0};
-    const int64_t total = tsr_mesh_count(mesh);
-    for (int64_t i = 0; i < total; i++) {
-        int64_t rest = i;
-        for (int dim = tsr_mesh_ndim(mesh) - 1; dim >= 0; dim--) {
-            coordinate[dim] = rest % tsr_mesh_shape(mesh)[dim];
-            rest /= tsr_mesh_shape(mesh)[dim];
-        }
-        const int64_t rank = tsr_mesh_rank(mesh, coordinate);
-        if (rank >= comm_size)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has rank %lld, but the communicator has only ranks 0 to %d",
-                                  (long long)rank, comm_size - 1);
-        ranks[(*count)++] = (int)rank;
-    }
-    return TSR_OK;
-}
-
-static int unique(int *ranks, int count)
-{
-    tsr_sort(ranks, (size_t)count, sizeof *ranks, by_value, NULL);
-    int kept = 0;
-    for (int i = 0; i < count; i++)
-        if (kept == 0 || ranks[kept - 1] != ranks[i])
-            ranks[kept++] = ranks[i];
-    return kept;
-}
-
-/* All ranks of so many meshes, ascending; the caller releases `*ranks`, also after an error. */
+/* All ranks of so many meshes, ascending, which the communicator must have; the caller releases `*ranks`, also after an error. */
 static tsr_status list_ranks(const tsr_mesh *const *meshes, size_t mesh_count, int comm_size, int **ranks, int *count)
 {
-    int64_t total = 0;
-    for (size_t i = 0; i < mesh_count; i++) {
+    for (size_t i = 0; i < mesh_count; i++)
         if (tsr_mesh_count(meshes[i]) > comm_size)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
                                   (long long)tsr_mesh_count(meshes[i]), comm_size);
-        total += tsr_mesh_count(meshes[i]);
-    }
-    void *memory;
-    TSR_TRY(tsr_allocate_array(tsr_mesh_context(meshes[0]), (size_t)total, sizeof(int), &memory));
-    *ranks = memory;
-    for (size_t i = 0; i < mesh_count; i++)
-        TSR_TRY(add_ranks(meshes[i], comm_size, *ranks, count));
-    *count = unique(*ranks, *count);
-    return TSR_OK;
-}
-
-static bool is_listed(const tsr_mesh *const *meshes, size_t count, const tsr_mesh *mesh)
-{
-    for (size_t i = 0; i < count; i++)
-        if (meshes[i] == mesh || tsr_mesh_equal(meshes[i], mesh))
-            return true;
-    return false;
-}
-
-/* The meshes of all items, each once: batches are mostly over one or two. `meshes` has room for two an item. */
-static size_t list_meshes(const tsr_plan *plan, const tsr_mesh **meshes)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->count; i++) {
-        const tsr_mesh *const both[] = {plan->items[i].src->mesh, plan->items[i].dst->mesh};
-        for (int side = 0; side < 2; side++)
-            if (!is_listed(meshes, count, both[side]))
-                meshes[count++] = both[side];
-    }
-    return count;
+    TSR_TRY(tsr_ranks_of_meshes(meshes, mesh_count, ranks, count));
+    const int highest = (*ranks)[*count - 1];
+    if (highest < comm_size)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has rank %d, but the communicator has only ranks 0 to %d", highest,
+                          comm_size - 1);
 }
 
 static tsr_status list_everybody(const tsr_plan *plan, int comm_size, int **ranks, int *count)
@@ -102,7 +40,7 @@ static tsr_status list_plan_ranks(const tsr_plan *plan, int comm_size, int **ran
     void *memory;
     TSR_TRY(tsr_allocate_array(plan->context, 2 * plan->count, sizeof(tsr_mesh *), &memory));
     const tsr_mesh **meshes = memory;
-    tsr_status status = list_ranks(meshes, list_meshes(plan, meshes), comm_size, ranks, count);
+    tsr_status status = list_ranks(meshes, tsr_plan_list_meshes(plan, meshes), comm_size, ranks, count);
     tsr_release(plan->context, meshes);
     if (status == TSR_OK && plan->options.no_split) {
         tsr_release(plan->context, *ranks);

@@ -35,10 +35,7 @@ typedef struct relabel {
 
 static void coordinate_at(const tsr_mesh *mesh, int64_t position, int64_t *coordinate)
 {
-    for (int i = tsr_mesh_ndim(mesh) - 1; i >= 0; i--) {
-        coordinate[i] = position % tsr_mesh_shape(mesh)[i];
-        position /= tsr_mesh_shape(mesh)[i];
-    }
+    tsr_grid_coordinate(tsr_mesh_grid(mesh), position, coordinate);
 }
 
 /* What is reduced and becomes Partial again counts at coordinate 0 alone: that saves one transfer at most, wherever copies of it go. */

@@ -1,3 +1,5 @@
+#include <limits.h>
+
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
@@ -22,7 +24,7 @@ typedef struct survey {
     tsr_plan_survey out;
 } survey;
 
-static tsr_status list_ranks(survey *s)
+static tsr_status list_all(survey *s)
 {
     void *memory;
     TSR_TRY(tsr_allocate_array(s->plan->context, 2 * s->plan->count, sizeof(tsr_mesh *), &memory));
@@ -30,6 +32,21 @@ static tsr_status list_ranks(survey *s)
     const tsr_status status = tsr_ranks_of_meshes(meshes, tsr_plan_list_meshes(s->plan, meshes), &s->ranks, &s->rank_count);
     tsr_release(s->plan->context, meshes);
     return status;
+}
+
+static tsr_status list_some(survey *s)
+{
+    void *memory;
+    TSR_TRY(tsr_allocate_array(s->plan->context, s->only_count, sizeof *s->ranks, &memory));
+    s->ranks = memory;
+    for (size_t i = 0; i < s->only_count; i++) {
+        if (s->only[i] < 0 || s->only[i] > INT_MAX)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%zu] is %lld; ranks count from 0%s", s->function, i, (long long)s->only[i],
+                                  s->only[i] < 0 ? "" : " to less than 2^31");
+        s->ranks[i] = (int)s->only[i];
+    }
+    s->rank_count = tsr_ranks_sort(s->ranks, s->only_count);
+    return TSR_OK;
 }
 
 static tsr_status list_layouts(survey *s)
