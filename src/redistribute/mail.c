@@ -98,10 +98,15 @@ static tsr_status list(tsr_plan *plan)
     return find_terms(plan);
 }
 
-/* Of one round: no round carries more than the rounded-up share of any parcel. `largest`: the largest message. */
-static size_t mail_bytes(const tsr_plan *plan, const tsr_mail *mail, int64_t rounds, size_t *largest)
+/* What a round takes: bytes of memory, and the largest message. */
+typedef struct staging {
+    size_t bytes, largest;
+} staging;
+
+/* No round carries more than the rounded-up share of any parcel. */
+static staging stage_mail(const tsr_plan *plan, const tsr_mail *mail, int64_t rounds)
 {
-    size_t bytes = 0;
+    staging s = {0};
     for (size_t i = 0; i < mail->count;) {
         size_t message = 0;
         const int64_t peer = mail->at[i].peer;
@@ -109,22 +114,23 @@ static size_t mail_bytes(const tsr_plan *plan, const tsr_mail *mail, int64_t rou
             const int64_t elements = mail->at[i].elements;
             message += tsr_mail_bytes(&plan->items[mail->at[i].item], elements / rounds + (elements % rounds != 0));
         }
-        *largest = message > *largest ? message : *largest;
-        bytes += tsr_mail_line(message);
+        s.largest = message > s.largest ? message : s.largest;
+        s.bytes += tsr_mail_line(message);
     }
-    return bytes;
+    return s;
 }
 
 /* With several rounds, the next one is packed while the last one travels. Never more for more rounds, from two on. */
-static size_t staging_bytes(const tsr_plan *plan, int64_t rounds, size_t *largest)
+static staging stage(const tsr_plan *plan, int64_t rounds)
 {
-    size_t most = 0;
-    *largest = 0;
+    staging most = {0};
     for (int phase = 0; phase < TSR_PHASES; phase++) {
-        const size_t bytes = mail_bytes(plan, &plan->out[phase], rounds, largest) + mail_bytes(plan, &plan->in[phase], rounds, largest);
-        most = bytes > most ? bytes : most;
+        const staging out = stage_mail(plan, &plan->out[phase], rounds), in = stage_mail(plan, &plan->in[phase], rounds);
+        const size_t bytes = (out.bytes + in.bytes) * (rounds > 1 ? 2 : 1), largest = out.largest > in.largest ? out.largest : in.largest;
+        most.bytes = bytes > most.bytes ? bytes : most.bytes;
+        most.largest = largest > most.largest ? largest : most.largest;
     }
-    return rounds > 1 ? 2 * most : most;
+    return most;
 }
 
 /* Down to one element each; the number is one that arithmetic on rounds has room for. */
@@ -140,14 +146,13 @@ static int64_t most_rounds(const tsr_plan *plan)
     return most < INT32_MAX ? most : INT32_MAX;
 }
 
-/* The fewest rounds, two at least, whose staging fits. */
+/* The fewest rounds, two at least, whose staging fits; if none does, `most`. */
 static int64_t fewest_rounds(const tsr_plan *plan, size_t cap, int64_t most)
 {
     int64_t low = 2, high = most;
-    size_t largest;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (staging_bytes(plan, middle, &largest) <= cap)
+        if (stage(plan, middle).bytes <= cap)
             high = middle;
         else
             low = middle + 1;
@@ -155,35 +160,34 @@ static int64_t fewest_rounds(const tsr_plan *plan, size_t cap, int64_t most)
     return low;
 }
 
-static int64_t free_rounds(const tsr_plan *plan)
+static int64_t free_rounds(staging whole)
 {
-    size_t largest;
-    const size_t bytes = staging_bytes(plan, 1, &largest);
-    const size_t rounds = (bytes + ROUND_BYTES - 1) / ROUND_BYTES, limit = largest / MESSAGE_BYTES;
+    const size_t rounds = (whole.bytes + ROUND_BYTES - 1) / ROUND_BYTES, limit = whole.largest / MESSAGE_BYTES;
     return rounds < 2 || limit < 2 ? 1 : (int64_t)(rounds < limit ? rounds : limit);
+}
+
+static tsr_status keep_cap(tsr_plan *plan, size_t cap)
+{
+    plan->rounds = fewest_rounds(plan, cap, most_rounds(plan));
+    plan->workspace_bytes = stage(plan, plan->rounds).bytes;
+    if (plan->workspace_bytes <= cap)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
+                          "transfer at a time: give that, or no cap",
+                          cap, (long long)plan->rank, plan->workspace_bytes);
 }
 
 /* Peers may want more rounds than this rank: what it asks for is enough for as many as anybody wants. */
 static tsr_status measure(tsr_plan *plan)
 {
     const size_t cap = plan->options.max_workspace;
-    size_t largest;
-    plan->rounds = free_rounds(plan);
-    const size_t one = staging_bytes(plan, 1, &largest), two = staging_bytes(plan, 2, &largest);
-    const size_t small = one > two ? one : two;
-    if (cap > 0 && (plan->rounds > 1 ? staging_bytes(plan, plan->rounds, &largest) : small) > cap) {
-        const int64_t most = most_rounds(plan);
-        plan->rounds = fewest_rounds(plan, cap, most);
-        const size_t least = staging_bytes(plan, plan->rounds, &largest);
-        if (least > cap)
-            return tsr_status_set(
-                TSR_ERROR_ARGUMENT,
-                "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
-                "transfer at a time: give that, or no cap",
-                cap, (long long)plan->rank, least);
-    }
-    plan->workspace_bytes = plan->rounds > 1 ? staging_bytes(plan, plan->rounds, &largest) : small;
-    return TSR_OK;
+    const staging whole = stage(plan, 1);
+    plan->rounds = free_rounds(whole);
+    plan->workspace_bytes = stage(plan, plan->rounds > 1 ? plan->rounds : 2).bytes;
+    if (plan->rounds == 1 && plan->workspace_bytes < whole.bytes)
+        plan->workspace_bytes = whole.bytes;
+    return cap == 0 || plan->workspace_bytes <= cap ? TSR_OK : keep_cap(plan, cap);
 }
 
 tsr_status tsr_mail_build(tsr_plan *plan)
