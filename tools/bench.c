@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <tessera/sys/status.h>
 #include <unistd.h>
 
 /** Of a loop. */
@@ -16,6 +17,11 @@ int samples_create(int ranks, int64_t iterations, samples *out)
         return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks", (long long)iterations, ranks);
     *out = (samples){ranks, iterations, seconds};
     return EXIT_DONE;
+}
+
+tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
+{
+    return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -59,17 +65,18 @@ int core_count(void)
     return online > 0 ? (int)online : 1;
 }
 
-tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds)
+tsr_status bench_time(const place *p, tsr_comm *comm, bench_body *body, void *arg, bench_seconds *out)
 {
-    tsr_status status = tsr_comm_barrier(comm);
-    if (status != TSR_OK)
-        return status;
+    const int rank = tsr_comm_rank(comm);
+    TSR_TRY(place_settle(p, rank));
+    TSR_TRY(tsr_comm_barrier(comm));
     const double start = clock_seconds();
-    status = body(arg);
-    if (status == TSR_OK)
-        status = tsr_comm_barrier(comm);
-    *seconds = clock_seconds() - start;
-    return status;
+    TSR_TRY(body(arg));
+    const double enqueued = clock_seconds();
+    TSR_TRY(place_settle(p, rank));
+    TSR_TRY(tsr_comm_barrier(comm));
+    *out = (bench_seconds){clock_seconds() - start, enqueued - start};
+    return TSR_OK;
 }
 
 tsr_status bench_loop_run(void *arg)
@@ -81,13 +88,13 @@ tsr_status bench_loop_run(void *arg)
     return status;
 }
 
-tsr_status bench_loop_fill(tsr_comm *comm, bench_loop *loop, double seconds)
+tsr_status bench_loop_fill(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
 {
-    double taken = seconds;
-    const tsr_status status = bench_time(comm, bench_loop_run, loop, &taken);
-    const double runs = seconds / (taken / (double)loop->runs);
+    bench_seconds taken;
+    TSR_TRY(bench_time(p, comm, bench_loop_run, loop, &taken));
+    const double runs = seconds / (taken.whole / (double)loop->runs);
     loop->runs = !(runs > 1) ? 1 : runs > MOST_RUNS ? MOST_RUNS : (int64_t)runs;
-    return status == TSR_OK ? tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL) : status;
+    return tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL);
 }
 
 static int read_names(move_setup *s)
@@ -102,7 +109,7 @@ int move_setup_read(const tool_arguments *given, move_setup *out)
 {
     *out = (move_setup){.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     move_request *const request = &out->request;
-    int status = check_engine(given->value[OPT_ENGINE], given->value[OPT_DEVICE]);
+    int status = place_open(given, &out->place);
     if (status == EXIT_DONE)
         status = parse_mode(given->value[OPT_MODE], &request->mode);
     if (status == EXIT_DONE)
@@ -112,7 +119,7 @@ int move_setup_read(const tool_arguments *given, move_setup *out)
     if (status == EXIT_DONE)
         status = parse_mesh(request->mesh, &out->mesh);
     if (status == EXIT_DONE)
-        status = count_rank_threads(out->mesh, &out->ranks);
+        status = place_count_ranks(out->place, out->mesh, &out->ranks);
     if (status == EXIT_DONE)
         status = parse_layout("--from", request->from, out->mesh, &request->shape, request->dtype, &out->from);
     if (status == EXIT_DONE)
@@ -128,4 +135,5 @@ void move_setup_finish(move_setup *s)
     tsr_layout_destroy(s->from);
     tsr_layout_destroy(s->to);
     tsr_mesh_destroy(s->mesh);
+    place_close(s->place);
 }

@@ -24,6 +24,9 @@ typedef struct samples {
 /** Returns the tool's exit status; the caller frees out->seconds. */
 int samples_create(int ranks, int64_t iterations, samples *out);
 
+/** Collective, once a rank has filled its row: every rank of every process has all rows. */
+tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm);
+
 /** The slowest rank of each iteration, over iterations. */
 spread samples_spread(const samples *s);
 
@@ -39,8 +42,14 @@ int core_count(void);
 /** One thing to measure. */
 typedef tsr_status bench_body(void *arg);
 
-/** Collective: runs `body` between two barriers; `*seconds` is from when the first one let this rank go until the second one did. */
-tsr_status bench_time(tsr_comm *comm, bench_body *body, void *arg, double *seconds);
+/** What one run took on one rank. */
+typedef struct bench_seconds {
+    double whole;   /**< from when the barrier before let the rank go until the barrier after did, with its stream idle */
+    double enqueue; /**< until the body returned: what it costs the host, on devices whose calls only enqueue */
+} bench_seconds;
+
+/** Collective: runs `body` between two barriers, before which the rank's stream is idle. */
+tsr_status bench_time(const place *p, tsr_comm *comm, bench_body *body, void *arg, bench_seconds *out);
 
 /** Many runs of a body, for what is too short to be timed once. */
 typedef struct bench_loop {
@@ -53,7 +62,7 @@ typedef struct bench_loop {
 tsr_status bench_loop_run(void *arg);
 
 /** Collective: runs the loop as it is, and agrees on how many runs take about so many seconds. */
-tsr_status bench_loop_fill(tsr_comm *comm, bench_loop *loop, double seconds);
+tsr_status bench_loop_fill(const place *p, tsr_comm *comm, bench_loop *loop, double seconds);
 
 /** What the benchmarks of moves print alike: the options' text as the library prints it. */
 typedef struct move_names {
@@ -62,10 +71,11 @@ typedef struct move_names {
 
 /** The options that describe a move, understood; the layouts are over an abstract mesh. */
 typedef struct move_setup {
+    place *place;
     move_request request;
     tsr_mesh *mesh;
     tsr_layout *from, *to;
-    int ranks; /**< rank threads */
+    int ranks; /**< that run: the mesh's, and those below its largest */
     move_names names;
 } move_setup;
 

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "file.h"
 #include "fit.h"
+#include "local.h"
 #include "profile.h"
 #include "report.h"
 
@@ -32,6 +33,7 @@ typedef struct point {
 } point;
 
 typedef struct job {
+    place *place;
     int ranks;
     char mesh[16];
     tsr_mode mode;
@@ -70,50 +72,45 @@ static int add_points(job *j, const char *to)
 /** One rank's side of one point. */
 typedef struct side {
     move move;
-    tsr_tensor source, destination;
+    local source, destination;
 } side;
 
 static tsr_status execute(void *arg)
 {
     const side *const s = arg;
-    return move_execute(&s->move, &s->source, &s->destination);
+    return move_execute(&s->move, &s->source.tensor, &s->destination.tensor);
 }
 
 static tsr_status time_point(tsr_comm *comm, side *s, point *p, double warm_seconds)
 {
+    const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
     bench_loop loop = {execute, s, 1};
     /* The first call touches the memory; what it took says nothing. */
     TSR_TRY(execute(s));
-    TSR_TRY(bench_loop_fill(comm, &loop, warm_seconds));
-    TSR_TRY(bench_loop_fill(comm, &loop, LOOP_SECONDS));
+    TSR_TRY(bench_loop_fill(where, comm, &loop, warm_seconds));
+    TSR_TRY(bench_loop_fill(where, comm, &loop, LOOP_SECONDS));
     for (int64_t i = 0; i < LOOPS; i++) {
-        double *const seconds = &p->loops.seconds[rank * LOOPS + i];
-        TSR_TRY(bench_time(comm, bench_loop_run, &loop, seconds));
-        *seconds /= (double)loop.runs;
+        bench_seconds seconds;
+        TSR_TRY(bench_time(where, comm, bench_loop_run, &loop, &seconds));
+        p->loops.seconds[rank * LOOPS + i] = seconds.whole / (double)loop.runs;
     }
     if (rank == 0)
         p->bytes = tsr_plan_bytes_received(s->move.plan);
-    return TSR_OK;
+    return samples_share(&p->loops, where, comm);
 }
 
 static tsr_status with_tensors(tsr_comm *comm, side *s, point *p, double warm_seconds)
 {
-    tsr_dtensor *x = NULL, *y = NULL;
-    size_t bytes = 0;
-    tsr_status status = tsr_layout_local_bytes(s->move.from, NULL, &bytes);
+    tsr_status status = local_create(s->move.place, comm, s->move.from, &s->source);
     if (status == TSR_OK)
-        status = tsr_dtensor_create(s->move.from, tsr_device_host(), &x);
+        status = local_create(s->move.place, comm, s->move.to, &s->destination);
     if (status == TSR_OK)
-        status = tsr_dtensor_create(s->move.to, tsr_device_host(), &y);
-    if (status == TSR_OK) {
-        s->source = tsr_dtensor_to_local(x);
-        s->destination = tsr_dtensor_to_local(y);
-        memset(s->source.data, 0, bytes);
+        status = local_clear(&s->source);
+    if (status == TSR_OK)
         status = time_point(comm, s, p, warm_seconds);
-    }
-    tsr_dtensor_destroy(x);
-    tsr_dtensor_destroy(y);
+    local_free(&s->destination);
+    local_free(&s->source);
     return status;
 }
 
@@ -122,8 +119,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     job *const j = arg;
     tsr_status status = TSR_OK;
     for (size_t i = 0; i < j->count && status == TSR_OK; i++) {
-        side s;
-        status = move_create(comm, &j->points[i].request, &s.move);
+        side s = {.source = {.place = NULL}};
+        status = move_create(j->place, comm, &j->points[i].request, &s.move);
         if (status != TSR_OK)
             break;
         status = with_tensors(comm, &s, &j->points[i], i == 0 ? WARM_SECONDS : LOOP_SECONDS);
@@ -168,9 +165,10 @@ static json_t *link_to_json(const tsr_link *link)
 
 static int report_json(const job *j)
 {
-    return print_json(json_pack("{ss ss ss si so so so s{sf sf}}", "bench", "calibrate", "engine", "threads", "mode", mode_name(j->mode),
-                                "ranks", j->ranks, "inside", link_to_json(&j->profile.inside), "between", link_to_json(&j->profile.between),
-                                "points", points_to_json(j), "error", "median", j->error.median, "max", j->error.max));
+    return print_json(json_pack("{ss ss ss si so so so s{sf sf}}", "bench", "calibrate", "engine", place_engine(j->place), "mode",
+                                mode_name(j->mode), "ranks", j->ranks, "inside", link_to_json(&j->profile.inside), "between",
+                                link_to_json(&j->profile.between), "points", points_to_json(j), "error", "median", j->error.median, "max",
+                                j->error.max));
 }
 
 static int report_text(const job *j)
@@ -198,13 +196,16 @@ static int write_profile(const job *j)
     return profile_write(j->output, comment, &j->profile);
 }
 
-static int read_ranks(const char *text, int *out)
+static int read_ranks(const place *p, const char *text, int *out)
 {
-    const int cores = core_count();
+    const int cores = core_count(), launched = place_launched(p);
+    const int usual = launched > 0 ? launched : cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
     int64_t ranks;
-    const int status = parse_count("--ranks", text, cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores, &ranks);
+    const int status = parse_count("--ranks", text, usual, &ranks);
     if (status != EXIT_DONE)
         return status;
+    if (launched > 0 && ranks != launched)
+        return complain(EXIT_REFUSED, "--ranks is %lld, but %d were launched", (long long)ranks, launched);
     if (ranks < LEAST_RANKS || ranks > MAX_RANK_THREADS)
         return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d rank threads can be measured", (long long)ranks, LEAST_RANKS,
                         MAX_RANK_THREADS);
@@ -215,11 +216,11 @@ static int read_ranks(const char *text, int *out)
 static int read_job(const tool_arguments *given, job *j)
 {
     j->output = given->value[OPT_OUTPUT];
-    int status = check_engine(given->value[OPT_ENGINE], NULL);
+    int status = place_open(given, &j->place);
     if (status == EXIT_DONE)
         status = parse_mode(given->value[OPT_MODE], &j->mode);
     if (status == EXIT_DONE)
-        status = read_ranks(given->value[OPT_RANKS], &j->ranks);
+        status = read_ranks(j->place, given->value[OPT_RANKS], &j->ranks);
     if (status == EXIT_DONE)
         status = profile_read(given->value[OPT_PROFILE], &j->profile);
     if (status == EXIT_DONE && j->output != NULL)
@@ -233,15 +234,14 @@ static int read_job(const tool_arguments *given, job *j)
 static int run_job(const tool_arguments *given, job *j)
 {
     int status = read_job(given, j);
-    if (status == EXIT_DONE && tsr_threads_run(j->ranks, run_rank, j, NULL) != TSR_OK)
+    if (status == EXIT_DONE && place_run(j->place, j->ranks, run_rank, j) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
-    if (status == EXIT_DONE)
-        status = fit_profile(j);
+    if (status != EXIT_DONE || !place_speaks(j->place))
+        return status;
+    status = fit_profile(j);
     if (status == EXIT_DONE && j->output != NULL)
         status = write_profile(j);
-    if (status == EXIT_DONE)
-        status = given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
-    return status;
+    return status != EXIT_DONE ? status : given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
 }
 
 static int run_calibrate(const tool_arguments *given)
@@ -250,6 +250,7 @@ static int run_calibrate(const tool_arguments *given)
     const int status = run_job(given, &j);
     for (size_t i = 0; i < j.count; i++)
         free(j.points[i].loops.seconds);
+    place_close(j.place);
     return status;
 }
 

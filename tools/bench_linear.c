@@ -1,6 +1,7 @@
 /* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
 #include "bench.h"
 #include "blas.h"
+#include "local.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -15,8 +16,9 @@ static const char *const pass_names[PASSES] = {"forward", "backward"};
 /** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
 
-/** What the rank threads share; each writes its own rows of the samples only. */
+/** What the ranks share; each writes its own rows of the samples only. */
 typedef struct job {
+    place *place;
     const char *mesh_text;
     tsr_mesh *mesh;
     int ranks;
@@ -29,12 +31,14 @@ typedef struct job {
 typedef struct side {
     job *job;
     tsr_comm *comm;
+    int rank;
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS];
-    tsr_dtensor *tensor[TENSORS];
+    local memory[TENSORS];
+    tsr_dtensor *tensor[TENSORS]; /**< over it */
     tsr_linear_plan *column, *row;
     void *workspace;
-    void *result[4]; /**< of the direct GEMMs: as large as y1, y2, w1 and w2 here */
+    local result[4]; /**< of the direct GEMMs: as large as y1, y2, w1 and w2 here */
     int64_t t, h, i; /**< this rank's tokens, all hidden and this rank's intermediate features */
 } side;
 
@@ -62,51 +66,54 @@ static tsr_status make_layouts(side *s)
     return TSR_OK;
 }
 
-/** Small numbers that differ: no denormals, no overflow, nothing that a GEMM could skip. */
-static void fill(const tsr_tensor *tensor, int64_t count)
+/** Small numbers that differ, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
+static void fill(double *values, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const double value = (double)(i * 37 % 101 - 50) / 512;
-        if (tensor->dtype == TSR_F64)
-            ((double *)tensor->data)[i] = value;
-        else
-            ((float *)tensor->data)[i] = (float)value;
-    }
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)(i * 37 % 101 - 50) / 512;
+}
+
+/** Fills host memory of `count` elements. */
+static tsr_status fill_as(tsr_dtype dtype, int64_t count, void *staged)
+{
+    double *const values = malloc((size_t)count * sizeof *values + 1);
+    void *self;
+    if (values == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
+    fill(values, count);
+    const tsr_status status = tsr_device_driver_table(NULL, &self)->convert(self, 0, staged, dtype, values, TSR_F64, count, NULL);
+    free(values);
+    return status;
+}
+
+static tsr_status make_tensor(side *s, int k)
+{
+    local *const l = &s->memory[k];
+    void *staged;
+    TSR_TRY(local_create(s->job->place, s->comm, s->layout[k], l));
+    TSR_TRY(local_stage(l, &staged));
+    tsr_status status = fill_as(s->job->dtype, (int64_t)(l->bytes / tsr_dtype_bytes(s->job->dtype)), staged);
+    if (status == TSR_OK)
+        status = local_push(l, staged);
+    local_unstage(l, staged);
+    return status == TSR_OK ? tsr_dtensor_from_local(&l->tensor, s->layout[k], NULL, &s->tensor[k]) : status;
 }
 
 static tsr_status make_tensors(side *s)
 {
-    for (int k = 0; k < TENSORS; k++) {
-        int64_t count;
-        TSR_TRY(tsr_dtensor_create(s->layout[k], tsr_device_host(), &s->tensor[k]));
-        const tsr_tensor local = tsr_dtensor_to_local(s->tensor[k]);
-        TSR_TRY(tsr_tensor_count(&local, &count));
-        fill(&local, count);
+    static const int like[] = {Y1, Y2, W1, W2};
+    for (int k = 0; k < TENSORS; k++)
+        TSR_TRY(make_tensor(s, k));
+    for (int k = 0; k < 4; k++) {
+        TSR_TRY(local_create(s->job->place, s->comm, s->layout[like[k]], &s->result[k]));
+        TSR_TRY(local_clear(&s->result[k]));
     }
-    return TSR_OK;
-}
-
-static tsr_status make_result(void **out, int64_t rows, int64_t columns, tsr_dtype dtype)
-{
-    const size_t bytes = (size_t)rows * (size_t)columns * tsr_dtype_bytes(dtype);
-    if (posix_memalign(out, 64, bytes > 0 ? bytes : 1) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of a GEMM's result", bytes);
-    memset(*out, 0, bytes);
-    return TSR_OK;
-}
-
-static tsr_status make_results(side *s)
-{
-    const tsr_tensor y1 = tsr_dtensor_to_local(s->tensor[Y1]);
-    const tsr_dtype dtype = s->job->dtype;
     /* A rank outside the mesh has a tensor of shape {0}. */
-    s->t = y1.ndim == 2 ? y1.shape[0] : 0;
-    s->i = y1.ndim == 2 ? y1.shape[1] : 0;
-    s->h = y1.ndim == 2 ? s->job->hidden : 0;
-    TSR_TRY(make_result(&s->result[0], s->t, s->i, dtype));
-    TSR_TRY(make_result(&s->result[1], s->t, s->h, dtype));
-    TSR_TRY(make_result(&s->result[2], s->i, s->h, dtype));
-    return make_result(&s->result[3], s->h, s->i, dtype);
+    const tsr_tensor *const y1 = &s->memory[Y1].tensor;
+    s->t = y1->ndim == 2 ? y1->shape[0] : 0;
+    s->i = y1->ndim == 2 ? y1->shape[1] : 0;
+    s->h = y1->ndim == 2 ? s->job->hidden : 0;
+    return TSR_OK;
 }
 
 static size_t workspace_bytes(const side *s)
@@ -122,35 +129,63 @@ static tsr_status make_side(side *s)
     TSR_TRY(tsr_linear_plan_create(s->layout[X], s->layout[W1], NULL, s->layout[Y1], &s->column));
     TSR_TRY(tsr_linear_plan_create(s->layout[Y1], s->layout[W2], NULL, s->layout[Y2], &s->row));
     TSR_TRY(make_tensors(s));
-    TSR_TRY(make_results(s));
-    if (posix_memalign(&s->workspace, 64, workspace_bytes(s) + 1) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of workspace", workspace_bytes(s));
-    return TSR_OK;
+    return place_allocate(s->job->place, s->comm, workspace_bytes(s), &s->workspace);
 }
 
 static void finish_side(side *s)
 {
-    free(s->workspace);
+    if (s->workspace != NULL)
+        place_release(s->job->place, s->comm, s->workspace, workspace_bytes(s));
     for (int k = 0; k < 4; k++)
-        free(s->result[k]);
+        local_free(&s->result[k]);
     tsr_linear_plan_destroy(s->column);
     tsr_linear_plan_destroy(s->row);
     for (int k = 0; k < TENSORS; k++) {
         tsr_dtensor_destroy(s->tensor[k]);
+        local_free(&s->memory[k]);
         tsr_layout_destroy(s->layout[k]);
     }
     tsr_mesh_destroy(s->mesh);
 }
 
+/** The device's own product, row-major and dense, with the workspace that it wants. */
+static tsr_status device_gemm(const place *p, int rank, tsr_dtype dtype, const blas_gemm *g)
+{
+    void *self;
+    const tsr_device_table *const table = place_table(p, rank, &self);
+    const tsr_gemm gemm = {.dtype = dtype,
+                           .trans_a = g->trans_a,
+                           .trans_b = g->trans_b,
+                           .m = g->m,
+                           .n = g->n,
+                           .k = g->k,
+                           .alpha = 1,
+                           .a = g->a,
+                           .b = g->b,
+                           .c = g->c,
+                           .lda = g->trans_a ? g->m : g->k,
+                           .ldb = g->trans_b ? g->k : g->n,
+                           .ldc = g->n};
+    return table->gemm(self, place_device(p, rank).index, &gemm, place_stream(p, rank));
+}
+
 static tsr_status layers_forward(void *arg)
 {
     const side *const s = arg;
-    tsr_tensor local[TENSORS];
+    const local *const t = s->memory;
     const size_t bytes = workspace_bytes(s);
-    for (int k = 0; k < TENSORS; k++)
-        local[k] = tsr_dtensor_to_local(s->tensor[k]);
-    TSR_TRY(tsr_linear_plan_execute(s->column, &local[X], &local[W1], NULL, &local[Y1], s->workspace, bytes, NULL));
-    return tsr_linear_plan_execute(s->row, &local[Y1], &local[W2], NULL, &local[Y2], s->workspace, bytes, NULL);
+    const tsr_stream stream = place_stream(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes, stream));
+    return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
+}
+
+/** Calls without a stream are on the device's default one. */
+static tsr_status settle_default(const side *s)
+{
+    const place *const p = s->job->place;
+    void *self;
+    const tsr_device_table *const table = place_table(p, s->rank, &self);
+    return place_enqueues(p) ? table->stream_synchronize(self, place_device(p, s->rank).index, NULL) : TSR_OK;
 }
 
 /** Gradients of x and of both weights. */
@@ -165,46 +200,46 @@ static tsr_status layers_backward(void *arg)
     tsr_dtensor_destroy(dw2);
     tsr_dtensor_destroy(dx);
     tsr_dtensor_destroy(dw1);
-    return status;
+    return status == TSR_OK ? settle_default(s) : status;
 }
 
-static const void *data_of(const side *s, int tensor)
+/** One product of the direct GEMMs, of the place's device. */
+static tsr_status multiply(const side *s, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b,
+                           const local *c)
 {
-    return tsr_dtensor_to_local(s->tensor[tensor]).data;
+    const place *const p = s->job->place;
+    const blas_gemm host = {trans_a, trans_b, m, n, k, a->tensor.data, b->tensor.data, c->tensor.data};
+    if (place_enqueues(p))
+        return device_gemm(p, s->rank, s->job->dtype, &host);
+    blas_run(s->job->dtype, &host);
+    return TSR_OK;
 }
 
 /** y1 = x w1^T, y2 = y1 w2^T */
 static tsr_status gemms_forward(void *arg)
 {
     const side *const s = arg;
-    const blas_gemm first = {0, 1, s->t, s->i, s->h, data_of(s, X), data_of(s, W1), s->result[0]};
-    const blas_gemm second = {0, 1, s->t, s->h, s->i, data_of(s, Y1), data_of(s, W2), s->result[1]};
-    blas_run(s->job->dtype, &first);
-    blas_run(s->job->dtype, &second);
-    return TSR_OK;
+    TSR_TRY(multiply(s, 0, 1, s->t, s->i, s->h, &s->memory[X], &s->memory[W1], &s->result[0]));
+    return multiply(s, 0, 1, s->t, s->h, s->i, &s->memory[Y1], &s->memory[W2], &s->result[1]);
 }
 
 /** dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x */
 static tsr_status gemms_backward(void *arg)
 {
     const side *const s = arg;
-    const blas_gemm gemms[] = {
-        {0, 0, s->t, s->i, s->h, data_of(s, DY), data_of(s, W2), s->result[0]},
-        {1, 0, s->h, s->i, s->t, data_of(s, DY), data_of(s, Y1), s->result[3]},
-        {0, 0, s->t, s->h, s->i, s->result[0], data_of(s, W1), s->result[1]},
-        {1, 0, s->i, s->h, s->t, s->result[0], data_of(s, X), s->result[2]},
-    };
-    for (size_t k = 0; k < sizeof gemms / sizeof *gemms; k++)
-        blas_run(s->job->dtype, &gemms[k]);
-    return TSR_OK;
+    const local *const dy = &s->memory[DY], *const dy1 = &s->result[0];
+    TSR_TRY(multiply(s, 0, 0, s->t, s->i, s->h, dy, &s->memory[W2], dy1));
+    TSR_TRY(multiply(s, 1, 0, s->h, s->i, s->t, dy, &s->memory[Y1], &s->result[3]));
+    TSR_TRY(multiply(s, 0, 0, s->t, s->h, s->i, dy1, &s->memory[W1], &s->result[1]));
+    return multiply(s, 1, 0, s->i, s->h, s->t, dy1, &s->memory[X], &s->result[2]);
 }
 
 static tsr_status time_into(side *s, bench_body *body, samples *into, int64_t iteration)
 {
-    double seconds;
-    TSR_TRY(bench_time(s->comm, body, s, &seconds));
+    bench_seconds seconds;
+    TSR_TRY(bench_time(s->job->place, s->comm, body, s, &seconds));
     if (iteration >= 0)
-        into->seconds[tsr_comm_rank(s->comm) * into->iterations + iteration] = seconds;
+        into->seconds[s->rank * into->iterations + iteration] = seconds.whole;
     return TSR_OK;
 }
 
@@ -219,13 +254,15 @@ static tsr_status run_side(side *s)
             TSR_TRY(time_into(s, layers[pass], &j->layers[pass], i));
             TSR_TRY(time_into(s, gemms[pass], &j->gemms[pass], i));
         }
+        TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
+        TSR_TRY(samples_share(&j->gemms[pass], j->place, s->comm));
     }
     return TSR_OK;
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
-    side s = {.job = arg, .comm = comm};
+    side s = {.job = arg, .comm = comm, .rank = tsr_comm_rank(comm)};
     blas_enter();
     const tsr_status status = run_side(&s);
     finish_side(&s);
@@ -234,12 +271,12 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 static int report_pass_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
-    return print_json(json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI}", "bench", "linear", "engine", "threads", "device", "host",
-                                "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens", (json_int_t)j->tokens, "hidden",
-                                (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype", tsr_dtype_name(j->dtype),
-                                "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds", spread_to_json(gemm),
-                                "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
-                                (json_int_t)j->layers[pass].iterations));
+    return print_json(json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI}", "bench", "linear", "engine", place_engine(j->place),
+                                "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
+                                (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate,
+                                "dtype", tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds),
+                                "gemm_seconds", spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0,
+                                "iterations", (json_int_t)j->layers[pass].iterations));
 }
 
 static void report_pass(const job *j, int pass, spread seconds, spread gemm)
@@ -251,6 +288,8 @@ static void report_pass(const job *j, int pass, spread seconds, spread gemm)
 
 static int report_job(const tool_arguments *given, job *j)
 {
+    if (!place_speaks(j->place))
+        return EXIT_DONE;
     char *const mesh = mesh_text(j->mesh);
     if (mesh == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
@@ -271,10 +310,19 @@ static int report_job(const tool_arguments *given, job *j)
     return status;
 }
 
+static int check_dtype(const job *j)
+{
+    const bool enqueues = place_enqueues(j->place), half = j->dtype == TSR_F16 || j->dtype == TSR_BF16;
+    if (j->dtype == TSR_F32 || j->dtype == TSR_F64 || (enqueues && half))
+        return EXIT_DONE;
+    return complain(EXIT_REFUSED, "--dtype %s: linear layers on device %s are %s", tsr_dtype_name(j->dtype), place_device_name(j->place),
+                    enqueues ? "f64, f32, f16 and bf16" : "f32 and f64");
+}
+
 static int read_job(const tool_arguments *given, job *j)
 {
     j->mesh_text = given->value[OPT_MESH];
-    int status = check_engine(given->value[OPT_ENGINE], given->value[OPT_DEVICE]);
+    int status = place_open(given, &j->place);
     if (status == EXIT_DONE)
         status = parse_count("--tokens", given->value[OPT_TOKENS], 1, &j->tokens);
     if (status == EXIT_DONE)
@@ -283,13 +331,13 @@ static int read_job(const tool_arguments *given, job *j)
         status = parse_count("--intermediate", given->value[OPT_INTERMEDIATE], 1, &j->intermediate);
     if (status == EXIT_DONE)
         status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
-    if (status == EXIT_DONE && j->dtype != TSR_F32 && j->dtype != TSR_F64)
-        status = complain(EXIT_REFUSED, "--dtype %s: linear layers on the host are f32 and f64", tsr_dtype_name(j->dtype));
+    if (status == EXIT_DONE)
+        status = check_dtype(j);
     if (status == EXIT_DONE && (j->tokens > INT32_MAX || j->hidden > INT32_MAX || j->intermediate > INT32_MAX))
         status = complain(EXIT_REFUSED, "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
     if (status == EXIT_DONE)
         status = parse_mesh(j->mesh_text, &j->mesh);
-    return status == EXIT_DONE ? count_rank_threads(j->mesh, &j->ranks) : status;
+    return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
 }
 
 static int make_samples(const tool_arguments *given, job *j)
@@ -311,6 +359,7 @@ static void finish_job(job *j)
         free(j->gemms[pass].seconds);
     }
     tsr_mesh_destroy(j->mesh);
+    place_close(j->place);
 }
 
 static int run_linear(const tool_arguments *given)
@@ -319,7 +368,7 @@ static int run_linear(const tool_arguments *given)
     int status = read_job(given, &j);
     if (status == EXIT_DONE)
         status = make_samples(given, &j);
-    if (status == EXIT_DONE && tsr_threads_run(j.ranks, run_rank, &j, NULL) != TSR_OK)
+    if (status == EXIT_DONE && place_run(j.place, j.ranks, run_rank, &j) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
         status = report_job(given, &j);

@@ -1,7 +1,8 @@
 /* How fast a redistribution is, next to plain copies of as many bytes in the same run, and whether it was right. */
 #include "bench.h"
-#include "bench_copy.h"
 #include "bench_oracle.h"
+#include "bench_peak.h"
+#include "local.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -10,19 +11,12 @@
 
 #define WARM_UPS 2
 
-/** What the rank threads share; each writes its own rows only. */
+/** What the ranks share; each writes its own rows only. */
 typedef struct job {
     move_setup setup;
-    samples moves;
-    samples copies[MAX_PLAIN_COPIES];
-    int copy_count;
-    int copiers; /**< the first so many ranks copy */
-    size_t payload;
+    samples moves, enqueues, copies[MAX_PLAIN_COPIES];
+    peak peak;
     struct row {
-        void *copy_source;      /**< as many bytes as the rank's destination */
-        tsr_tensor destination; /**< outside the mesh: of 0 bytes */
-        size_t bytes;
-        size_t begin; /**< where they are in the payload, all destinations one after another */
         int64_t bytes_received;
         int64_t wrong;
     } * rows;
@@ -34,113 +28,122 @@ typedef struct side {
     tsr_comm *comm;
     int rank;
     move move;
-    tsr_dtensor *source, *destination;
-    const plain_copy *copy; /**< which one is timed now */
+    local source, destination;
+    int copy; /**< which one is timed now */
 } side;
 
 static tsr_status execute(void *arg)
 {
-    side *const s = arg;
-    const tsr_tensor src = tsr_dtensor_to_local(s->source), dst = tsr_dtensor_to_local(s->destination);
-    return move_execute(&s->move, &src, &dst);
+    const side *const s = arg;
+    return move_execute(&s->move, &s->source.tensor, &s->destination.tensor);
 }
 
-/** This rank's share of the payload: an equal part of all destinations in a row, wherever its ends fall. */
-static tsr_status copy_share(void *arg)
+static tsr_status copy_part(void *arg)
 {
     const side *const s = arg;
-    const job *const j = s->job;
-    if (s->rank >= j->copiers)
-        return TSR_OK;
-    const size_t share = j->payload / (size_t)j->copiers;
-    const size_t begin = share * (size_t)s->rank, end = s->rank + 1 == j->copiers ? j->payload : begin + share;
-    for (int r = 0; r < j->setup.ranks; r++) {
-        const struct row *const row = &j->rows[r];
-        const size_t from = begin > row->begin ? begin : row->begin, to = end < row->begin + row->bytes ? end : row->begin + row->bytes;
-        if (from < to)
-            s->copy->copy((char *)row->destination.data + (from - row->begin), (const char *)row->copy_source + (from - row->begin),
-                          to - from);
-    }
-    return TSR_OK;
+    return peak_run(&s->job->peak, s->rank, s->copy);
+}
+
+static void keep(samples *s, int rank, int64_t iteration, double seconds)
+{
+    if (iteration >= 0)
+        s->seconds[rank * s->iterations + iteration] = seconds;
 }
 
 /** Copies come first, so that what is checked in the end was written by the move. */
 static tsr_status run_iteration(side *s, int64_t iteration)
 {
     job *const j = s->job;
-    for (int c = 0; c < j->copy_count; c++) {
-        double seconds;
-        s->copy = plain_copy_get(c);
-        TSR_TRY(bench_time(s->comm, copy_share, s, &seconds));
-        if (iteration >= 0)
-            j->copies[c].seconds[s->rank * j->copies[c].iterations + iteration] = seconds;
+    bench_seconds seconds;
+    for (s->copy = 0; peak_name(&j->peak, s->copy) != NULL; s->copy++) {
+        TSR_TRY(bench_time(j->setup.place, s->comm, copy_part, s, &seconds));
+        keep(&j->copies[s->copy], s->rank, iteration, seconds.whole);
     }
-    double seconds;
-    TSR_TRY(bench_time(s->comm, execute, s, &seconds));
-    if (iteration >= 0)
-        j->moves.seconds[s->rank * j->moves.iterations + iteration] = seconds;
+    TSR_TRY(bench_time(j->setup.place, s->comm, execute, s, &seconds));
+    keep(&j->moves, s->rank, iteration, seconds.whole);
+    keep(&j->enqueues, s->rank, iteration, seconds.enqueue);
     return TSR_OK;
 }
 
 /** Big buffers are touched first by the rank that uses them. */
 static tsr_status make_buffers(side *s)
 {
-    struct row *const row = &s->job->rows[s->rank];
-    const tsr_device host = tsr_device_host();
-    TSR_TRY(tsr_dtensor_create(s->move.from, host, &s->source));
-    TSR_TRY(tsr_dtensor_create(s->move.to, host, &s->destination));
-    TSR_TRY(tsr_layout_local_bytes(s->move.to, NULL, &row->bytes));
-    row->destination = tsr_dtensor_to_local(s->destination);
-    row->bytes_received = tsr_plan_bytes_received(s->move.plan);
-    TSR_TRY(tsr_comm_alloc(s->comm, row->bytes, &row->copy_source));
-    if (row->bytes > 0) {
-        memset(row->copy_source, 0x5a, row->bytes);
-        memset(row->destination.data, 0xa5, row->bytes);
-    }
-    return TSR_OK;
+    const place *const p = s->job->setup.place;
+    TSR_TRY(local_create(p, s->comm, s->move.from, &s->source));
+    TSR_TRY(local_create(p, s->comm, s->move.to, &s->destination));
+    if (s->destination.bytes > 0 && !place_enqueues(p))
+        memset(s->destination.tensor.data, 0xa5, s->destination.bytes);
+    return peak_enter(&s->job->peak, s->comm, s->destination.tensor.data);
 }
 
-static tsr_status fill_source(side *s, const int64_t *coordinate, int inside)
+static tsr_status fill_source(side *s, const int64_t *coordinate)
 {
-    return inside ? oracle_fill(s->move.from, coordinate, tsr_dtensor_to_local(s->source).data) : TSR_OK;
+    void *staged;
+    TSR_TRY(local_stage(&s->source, &staged));
+    tsr_status status = oracle_fill(s->move.from, coordinate, staged);
+    if (status == TSR_OK)
+        status = local_push(&s->source, staged);
+    local_unstage(&s->source, staged);
+    return status;
 }
 
-static tsr_status check_destination(side *s, const int64_t *coordinate, int inside)
+static tsr_status check_destination(side *s, const int64_t *coordinate)
 {
-    struct row *const row = &s->job->rows[s->rank];
-    return inside ? oracle_count_wrong(s->move.from, s->move.to, coordinate, row->destination.data, &row->wrong) : TSR_OK;
+    void *staged;
+    TSR_TRY(local_stage(&s->destination, &staged));
+    tsr_status status = local_pull(&s->destination, staged);
+    if (status == TSR_OK)
+        status = oracle_count_wrong(s->move.from, s->move.to, coordinate, staged, &s->job->rows[s->rank].wrong);
+    local_unstage(&s->destination, staged);
+    return status;
+}
+
+/** Everybody's figures, for whoever prints. */
+static tsr_status share_figures(const side *s)
+{
+    const job *const j = s->job;
+    const place *const p = j->setup.place;
+    TSR_TRY(samples_share(&j->moves, p, s->comm));
+    TSR_TRY(samples_share(&j->enqueues, p, s->comm));
+    for (int c = 0; peak_name(&j->peak, c) != NULL; c++)
+        TSR_TRY(samples_share(&j->copies[c], p, s->comm));
+    return place_share(p, s->comm, j->rows, sizeof *j->rows);
 }
 
 static tsr_status run_side(side *s)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
+    s->job->rows[s->rank].bytes_received = tsr_plan_bytes_received(s->move.plan);
     TSR_TRY(make_buffers(s));
     TSR_TRY(tsr_mesh_coordinate(s->move.mesh, coordinate, &inside));
-    TSR_TRY(fill_source(s, coordinate, inside));
+    if (inside)
+        TSR_TRY(fill_source(s, coordinate));
     for (int64_t i = -WARM_UPS; i < s->job->moves.iterations; i++)
         TSR_TRY(run_iteration(s, i));
-    return check_destination(s, coordinate, inside);
+    if (inside)
+        TSR_TRY(check_destination(s, coordinate));
+    return share_figures(s);
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     job *const j = arg;
     side s = {.job = j, .comm = comm, .rank = tsr_comm_rank(comm)};
-    TSR_TRY(move_create(comm, &j->setup.request, &s.move));
+    TSR_TRY(move_create(j->setup.place, comm, &j->setup.request, &s.move));
     const tsr_status status = run_side(&s);
-    struct row *const row = &j->rows[s.rank];
-    tsr_comm_free(comm, row->copy_source, row->bytes);
-    tsr_dtensor_destroy(s.source);
-    tsr_dtensor_destroy(s.destination);
+    peak_leave(&j->peak, comm);
+    local_free(&s.destination);
+    local_free(&s.source);
     move_finish(&s.move);
     return status;
 }
 
 /** What is reported, from the ranks' rows. */
 typedef struct figures {
-    spread seconds;
+    spread seconds, enqueue;
     double bandwidth, peak_bandwidth, of_peak;
+    double limit_bandwidth, of_limit; /**< of a move that reads every term once and writes every result once at the peak's rate */
     const char *peak_copy;
     int64_t wrong;
     int64_t received; /**< most bytes that a rank receives */
@@ -156,13 +159,34 @@ static double rate(double bytes, double seconds)
 /** The best plain copy, by its median as the move is by its own. */
 static void find_peak(job *j, figures *f)
 {
-    for (int c = 0; c < j->copy_count; c++) {
-        const double bandwidth = rate((double)j->payload, samples_spread(&j->copies[c]).median);
+    for (int c = 0; peak_name(&j->peak, c) != NULL; c++) {
+        const double bandwidth = rate((double)j->peak.payload, samples_spread(&j->copies[c]).median);
         if (c > 0 && bandwidth <= f->peak_bandwidth)
             continue;
         f->peak_bandwidth = bandwidth;
-        f->peak_copy = plain_copy_get(c)->name;
+        f->peak_copy = peak_name(&j->peak, c);
     }
+}
+
+/** Bytes of the source that are not copies of others: every term of a Partial counts. */
+static double distinct_bytes(const tsr_layout *from)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(from);
+    double bytes = (double)tsr_dtype_bytes(tsr_layout_dtype(from));
+    for (int d = 0; d < tsr_layout_ndim(from); d++)
+        bytes *= (double)tsr_layout_shape(from)[d];
+    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
+        if (tsr_layout_placements(from)[d].kind == TSR_PARTIAL)
+            bytes *= (double)tsr_mesh_size(mesh, d);
+    return bytes;
+}
+
+/** A plain copy reads and writes each byte of the payload once, so it moves two. */
+static void find_limit(const job *j, figures *f)
+{
+    const double payload = (double)j->peak.payload, touched = distinct_bytes(j->setup.from) + payload;
+    f->limit_bandwidth = touched > 0 ? f->peak_bandwidth * 2 * payload / touched : 0;
+    f->of_limit = rate(f->bandwidth, f->limit_bandwidth);
 }
 
 static int64_t largest_shard(const tsr_layout *layout)
@@ -178,11 +202,12 @@ static int64_t largest_shard(const tsr_layout *layout)
 
 static figures sum_up(job *j)
 {
-    figures f = {.seconds = samples_spread(&j->moves)};
+    figures f = {.seconds = samples_spread(&j->moves), .enqueue = samples_spread(&j->enqueues)};
     const int64_t before = largest_shard(j->setup.from), after = largest_shard(j->setup.to);
     find_peak(j, &f);
-    f.bandwidth = rate((double)j->payload, f.seconds.median);
+    f.bandwidth = rate((double)j->peak.payload, f.seconds.median);
     f.of_peak = rate(f.bandwidth, f.peak_bandwidth);
+    find_limit(j, &f);
     f.size = before > after ? before : after;
     for (int r = 0; r < j->setup.ranks; r++) {
         f.wrong += j->rows[r].wrong;
@@ -196,22 +221,26 @@ static int print_figures_json(const job *j, const figures *f)
 {
     const move_setup *const s = &j->setup;
     const move_request *const request = &s->request;
-    return print_json(json_pack("{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI sI}", "bench", "redistribute", "engine", "threads",
-                                "device", "host", "mode", mode_name(request->mode), "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh",
-                                s->names.mesh, "shape", sizes_to_json(request->shape.size, request->shape.ndim), "dtype",
-                                tsr_dtype_name(request->dtype), "from", s->names.from, "to", s->names.to, "payload_bytes",
-                                (json_int_t)j->payload, "seconds", spread_to_json(f->seconds), "bandwidth", f->bandwidth, "peak_bandwidth",
-                                f->peak_bandwidth, "of_peak", f->of_peak, "peak_copy", f->peak_copy, "iterations",
-                                (json_int_t)j->moves.iterations, "wrong", (json_int_t)f->wrong));
+    return print_json(json_pack(
+        "{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI sI sf sf so}", "bench", "redistribute", "engine", place_engine(s->place),
+        "device", place_device_name(s->place), "mode", mode_name(request->mode), "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh",
+        s->names.mesh, "shape", sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
+        s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)j->peak.payload, "seconds", spread_to_json(f->seconds), "bandwidth",
+        f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak, "peak_copy", f->peak_copy, "iterations",
+        (json_int_t)j->moves.iterations, "wrong", (json_int_t)f->wrong, "limit_bandwidth", f->limit_bandwidth, "of_limit", f->of_limit,
+        "enqueue_seconds", place_enqueues(s->place) ? spread_to_json(f->enqueue) : json_null()));
 }
 
 static int print_figures(const job *j, const figures *f)
 {
     const move_setup *const s = &j->setup;
     const tsr_dtype dtype = s->request.dtype;
-    printf("# %s -> %s on mesh %s, rank threads, %s\n", s->names.from, s->names.to, s->names.mesh, mode_name(s->request.mode));
-    printf("# payload %zu bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s)\n", j->payload, 1e-9 * f->bandwidth, f->of_peak,
-           f->peak_copy, 1e-9 * f->peak_bandwidth);
+    printf("# %s -> %s on mesh %s, engine %s, device %s, %s\n", s->names.from, s->names.to, s->names.mesh, place_engine(s->place),
+           place_device_name(s->place), mode_name(s->request.mode));
+    printf("# payload %zu bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s), %.2f of the limit\n", j->peak.payload,
+           1e-9 * f->bandwidth, f->of_peak, f->peak_copy, 1e-9 * f->peak_bandwidth, f->of_limit);
+    if (place_enqueues(s->place))
+        printf("# enqueuing takes the host %.2f us a call\n", 1e6 * f->enqueue.median);
     printf("#%13s %13s %8s %11s %8s %8s %8s\n", "size", "count", "type", "time", "algbw", "busbw", "#wrong");
     printf("#%13s %13s %8s %11s %8s %8s\n", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)");
     printf(" %13lld %13lld %8s %11.2f %8.2f %8.2f %8lld\n", (long long)f->size, (long long)(f->size / (int64_t)tsr_dtype_bytes(dtype)),
@@ -223,6 +252,8 @@ static int print_figures(const job *j, const figures *f)
 static int report_job(const tool_arguments *given, job *j)
 {
     const figures f = sum_up(j);
+    if (!place_speaks(j->setup.place))
+        return f.wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
     const int status = given->value[OPT_JSON] != NULL ? print_figures_json(j, &f) : print_figures(j, &f);
     if (status == EXIT_DONE && f.wrong > 0)
         return complain(EXIT_REFUSED, "%lld elements are not what %s -> %s must give", (long long)f.wrong, j->setup.names.from,
@@ -230,25 +261,12 @@ static int report_job(const tool_arguments *given, job *j)
     return status;
 }
 
-/** The ranks' rows, and where each destination lies in the payload. */
 static int make_rows(job *j)
 {
-    const tsr_mesh *const mesh = j->setup.mesh;
-    int64_t coordinate[TSR_MAX_DIMS] = {0};
     j->rows = calloc((size_t)j->setup.ranks, sizeof *j->rows);
     if (j->rows == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->setup.ranks);
-    do {
-        int64_t rank;
-        size_t bytes;
-        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK || tsr_layout_local_bytes(j->setup.to, coordinate, &bytes) != TSR_OK)
-            return complain_status(EXIT_REFUSED);
-        j->rows[rank].begin = j->payload;
-        if (__builtin_add_overflow(j->payload, bytes, &j->payload))
-            return complain(EXIT_REFUSED, "the destination shards have more than 2^64-1 bytes together");
-    } while (next_coordinate(mesh, coordinate));
-    j->copiers = core_count() < j->setup.ranks ? core_count() : j->setup.ranks;
-    return EXIT_DONE;
+    return peak_create(j->setup.place, j->setup.to, j->setup.ranks, &j->peak);
 }
 
 static int make_samples(const tool_arguments *given, job *j)
@@ -257,8 +275,10 @@ static int make_samples(const tool_arguments *given, job *j)
     int status = parse_iterations(given->value[OPT_ITERATIONS], 11, &iterations);
     if (status == EXIT_DONE)
         status = samples_create(j->setup.ranks, iterations, &j->moves);
-    for (; status == EXIT_DONE && plain_copy_get(j->copy_count) != NULL; j->copy_count++)
-        status = samples_create(j->setup.ranks, iterations, &j->copies[j->copy_count]);
+    if (status == EXIT_DONE)
+        status = samples_create(j->setup.ranks, iterations, &j->enqueues);
+    for (int c = 0; status == EXIT_DONE && peak_name(&j->peak, c) != NULL; c++)
+        status = samples_create(j->setup.ranks, iterations, &j->copies[c]);
     return status;
 }
 
@@ -267,19 +287,21 @@ static void finish_job(job *j)
     for (int c = 0; c < MAX_PLAIN_COPIES; c++)
         free(j->copies[c].seconds);
     free(j->moves.seconds);
+    free(j->enqueues.seconds);
     free(j->rows);
+    peak_finish(&j->peak);
     move_setup_finish(&j->setup);
 }
 
 static int run_bench(const tool_arguments *given)
 {
-    job j = {.payload = 0};
+    job j = {.rows = NULL};
     int status = move_setup_read(given, &j.setup);
     if (status == EXIT_DONE)
         status = make_rows(&j);
     if (status == EXIT_DONE)
         status = make_samples(given, &j);
-    if (status == EXIT_DONE && tsr_threads_run(j.setup.ranks, run_rank, &j, NULL) != TSR_OK)
+    if (status == EXIT_DONE && place_run(j.setup.place, j.setup.ranks, run_rank, &j) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
         status = report_job(given, &j);

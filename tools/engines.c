@@ -3,34 +3,29 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MISSING(library) "this build has no " library ", the library that brings it"
+static const engine *const engines[] = {&threads_engine, &mpi_engine, &nccl_engine};
 
-#define OF_PROGRAMS(library) "the commands run on the host; programs get it from " library
+static const device_kind devices[] = {{"host", false}, {"cuda", true}};
 
-static const backend engines[] = {
-    {"threads", NULL}, {"mpi", MISSING("libtessera-mpi")}, {"nccl", OF_PROGRAMS("libtessera-cuda")}, {NULL, NULL}};
+#define LENGTH(list) (sizeof(list) / sizeof *(list))
 
-static const backend devices[] = {{"host", NULL}, {"cuda", OF_PROGRAMS("libtessera-cuda")}, {NULL, NULL}};
-
-static const backend *find(const backend *rows, const char *name)
+const engine *engine_get(int index)
 {
-    for (; rows->name != NULL; rows++)
-        if (strcmp(rows->name, name) == 0)
-            return rows;
+    return index >= 0 && (size_t)index < LENGTH(engines) ? engines[index] : NULL;
+}
+
+const engine *engine_find(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(engines); i++)
+        if (strcmp(engines[i]->name, name) == 0)
+            return engines[i];
     return NULL;
 }
 
-const backend *engine_get(int index)
+const device_kind *device_find(const char *name)
 {
-    return index >= 0 && (size_t)index + 1 < sizeof engines / sizeof *engines ? &engines[index] : NULL;
-}
-
-const backend *engine_find(const char *name)
-{
-    return find(engines, name);
-}
-
-const backend *device_find(const char *name)
-{
-    return find(devices, name);
+    for (size_t i = 0; i < LENGTH(devices); i++)
+        if (strcmp(devices[i].name, name) == 0)
+            return &devices[i];
+    return NULL;
 }

@@ -1,17 +1,44 @@
-/** Every engine and device that this build knows, and why commands cannot use one. (`tessera info` says what programs can.) */
+/** The engines and devices that this build knows, and what they want of a machine. */
 #ifndef TESSERA_TOOLS_ENGINES_H
 #define TESSERA_TOOLS_ENGINES_H
 
-typedef struct backend {
+#include "gpus.h"
+
+#include <stdbool.h>
+
+/** How ranks come to be. */
+typedef struct engine {
     const char *name;
-    const char *reason; /**< NULL if commands can use it */
-} backend;
+    const char *ranks; /**< what they are, for people */
+    bool of_gpus;      /**< judged by what there is of CUDA: others are given NULL for it */
 
-/** Row `index`, or NULL past the last. Static. */
-const backend *engine_get(int index);
+    /** Why it cannot be used here, or NULL; and its version, NULL where it has none of its own. */
+    const char *(*missing)(const cuda_facts *cuda);
+    const char *(*version)(const cuda_facts *cuda);
 
-/** The row with that name, or NULL. */
-const backend *engine_find(const char *name);
-const backend *device_find(const char *name);
+    /** Once a process, before anything runs: which rank of how many this is, where a launcher started them. NULL: ranks are threads, as
+     * many as are asked for. */
+    tsr_status (*join)(int *rank, int *ranks);
+
+    /** Runs `main` on `ranks` ranks, or on this process' own; its communicator is freed when it has returned. The first failure. */
+    tsr_status (*run)(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda);
+
+    /** What `join` is undone by, or NULL. */
+    void (*leave)(void);
+} engine;
+
+/** Row `index`, or NULL past the last; the row with that name, or NULL. Static. */
+const engine *engine_get(int index);
+const engine *engine_find(const char *name);
+
+extern const engine threads_engine, mpi_engine, nccl_engine;
+
+/** Where tensors lie. */
+typedef struct device_kind {
+    const char *name;
+    bool of_gpus;
+} device_kind;
+
+const device_kind *device_find(const char *name);
 
 #endif

@@ -1,10 +1,9 @@
-/** What there is of CUDA, found out through libtessera-cuda, which is opened for that: the tool is not linked with it. */
+/** What there is of CUDA on this machine. */
 #ifndef TESSERA_TOOLS_GPUS_H
 #define TESSERA_TOOLS_GPUS_H
 
-#include <tessera/cuda.h>
+#include "cuda_library.h"
 
-#define CUDA_REASON_BYTES  1100
 #define CUDA_VERSION_BYTES 24
 
 /** `reaches`: one byte a GPU, whether work here may use what lies there. */
@@ -14,15 +13,19 @@ typedef struct cuda_gpu {
 } cuda_gpu;
 
 typedef struct cuda_facts {
-    int count;
-    cuda_gpu *gpus;
-    char reason[CUDA_REASON_BYTES];                                                         /**< why there is none; "" if there are some */
-    char runtime[CUDA_VERSION_BYTES], driver[CUDA_VERSION_BYTES], nccl[CUDA_VERSION_BYTES]; /**< "13.0"; "" where there is none */
+    cuda_library library;           /**< all NULL where there is none */
+    tsr_device_driver *driver;      /**< likewise */
+    int count;                      /**< GPUs */
+    char reason[CUDA_REASON_BYTES]; /**< why there is none; "" if there are some */
+    char runtime[CUDA_VERSION_BYTES], driver_version[CUDA_VERSION_BYTES], nccl[CUDA_VERSION_BYTES]; /**< "13.0"; "" where there is none */
+    cuda_gpu *gpus; /**< of cuda_describe_gpus(), else NULL */
 } cuda_facts;
 
-/** Never fails: what cannot be found out is a reason. */
+/** Never fails: what cannot be found out is a reason. The caller releases what was gathered, when nothing lives on its devices. */
 void cuda_gather(cuda_facts *out);
-
 void cuda_release(cuda_facts *facts);
+
+/** Fills `gpus`, one row a GPU. */
+tsr_status cuda_describe_gpus(cuda_facts *facts);
 
 #endif

@@ -1,10 +1,8 @@
 #include "blas.h"
 #include "engines.h"
-#include "gpus.h"
 #include "report.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <tessera/context.h>
 #include <tessera/sys/device.h>
 #include <tessera/version.h>
@@ -18,6 +16,16 @@ typedef struct facts {
     cuda_facts cuda;
 } facts;
 
+/* GPUs that cannot be described cannot be used either. */
+static void gather_cuda(cuda_facts *cuda)
+{
+    cuda_gather(cuda);
+    if (cuda_describe_gpus(cuda) == TSR_OK)
+        return;
+    cuda_release(cuda);
+    snprintf(cuda->reason, sizeof cuda->reason, "%s", tsr_status_message());
+}
+
 static int gather(facts *f)
 {
     void *self;
@@ -29,36 +37,18 @@ static int gather(facts *f)
         return complain_status(EXIT_REFUSED);
     }
     blas_describe(f->blas);
-    cuda_gather(&f->cuda);
+    gather_cuda(&f->cuda);
     return EXIT_DONE;
-}
-
-static int is(const backend *row, const char *name)
-{
-    return strcmp(row->name, name) == 0;
-}
-
-/* Why programs can't use an engine here, or NULL; and its version, or NULL. NCCL needs a GPU. */
-static const char *engine_reason(const facts *f, const backend *engine)
-{
-    if (is(engine, "nccl"))
-        return f->cuda.count == 0 ? f->cuda.reason : f->cuda.nccl[0] == '\0' ? "libtessera-cuda was built without NCCL" : NULL;
-    return engine->reason;
-}
-
-static const char *engine_version(const facts *f, const backend *engine)
-{
-    return is(engine, "nccl") && f->cuda.nccl[0] != '\0' ? f->cuda.nccl : NULL;
 }
 
 static json_t *engines_to_json(const facts *f)
 {
     json_t *const array = json_array();
     for (int i = 0; engine_get(i) != NULL; i++) {
-        const backend *const engine = engine_get(i);
-        const char *const reason = engine_reason(f, engine);
-        json_array_append_new(array, json_pack("{ss sb ss? ss?}", "name", engine->name, "available", reason == NULL, "reason", reason,
-                                               "version", engine_version(f, engine)));
+        const engine *const row = engine_get(i);
+        const char *const reason = row->missing(&f->cuda);
+        json_array_append_new(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
+                                               "version", row->version(&f->cuda)));
     }
     return array;
 }
@@ -94,7 +84,7 @@ static json_t *cuda_to_json(const cuda_facts *cuda)
     for (int index = 0; index < cuda->count; index++)
         json_array_append_new(gpus, gpu_to_json(cuda, index));
     return json_pack("{ss si ss? sn ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
-                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver), "gpus", gpus);
+                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver_version), "gpus", gpus);
 }
 
 static json_t *devices_to_json(const facts *f)
@@ -129,23 +119,21 @@ static void print_cuda(const cuda_facts *cuda)
         printf("\n");
     }
     if (cuda->runtime[0] != '\0')
-        printf("  %-8s CUDA runtime %s, driver for %s\n", "", cuda->runtime, cuda->driver[0] != '\0' ? cuda->driver : "none");
+        printf("  %-8s CUDA runtime %s, driver for %s\n", "", cuda->runtime,
+               cuda->driver_version[0] != '\0' ? cuda->driver_version : "none");
 }
 
-static void print_engine(const facts *f, const backend *engine)
+static void print_engine(const engine *row, const cuda_facts *cuda)
 {
-    const char *const reason = engine_reason(f, engine), *const version = engine_version(f, engine);
-    printf("  %-8s %s%s%s\n", engine->name, version != NULL ? version : "", version != NULL ? ": " : "",
-           reason != NULL          ? reason
-           : is(engine, "threads") ? "ranks are threads of one process"
-                                   : "ranks are GPUs");
+    const char *const reason = row->missing(cuda), *const version = row->version(cuda);
+    printf("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
 }
 
 static void print_facts(const facts *f)
 {
     printf("tessera %s\n\nengines\n", tsr_version());
     for (int i = 0; engine_get(i) != NULL; i++)
-        print_engine(f, engine_get(i));
+        print_engine(engine_get(i), &f->cuda);
     printf("\ndevices\n");
     if (f->host_count > 0)
         printf("  %-8s %d, kernels %s\n", "host", f->host_count, tsr_context_kernels(f->context));

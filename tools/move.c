@@ -1,11 +1,7 @@
 #include "move.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
 #include <time.h>
-
-/** A cache line, and the widest vector. */
-#define ALIGNMENT 64
 
 static tsr_status make_layouts(const move_request *request, move *m)
 {
@@ -14,28 +10,18 @@ static tsr_status make_layouts(const move_request *request, move *m)
     return tsr_layout_parse(m->mesh, request->to, request->shape.ndim, request->shape.size, request->dtype, &m->to);
 }
 
-static tsr_status make_workspace(move *m)
-{
-    const size_t bytes = tsr_plan_workspace_bytes(m->plan);
-    if (bytes == 0)
-        return TSR_OK;
-    if (posix_memalign(&m->workspace, ALIGNMENT, bytes) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes of workspace", bytes);
-    return TSR_OK;
-}
-
 static tsr_status make_move(const move_request *request, move *m)
 {
     const tsr_plan_options options = {sizeof options, TSR_RANK_DEFAULT, request->mode};
     TSR_TRY(make_layouts(request, m));
     TSR_TRY(tsr_plan_create(m->from, m->to, &options, &m->plan));
-    TSR_TRY(make_workspace(m));
+    TSR_TRY(place_allocate(m->place, m->comm, tsr_plan_workspace_bytes(m->plan), &m->workspace));
     return tsr_plan_prepare(m->plan, m->comm);
 }
 
-tsr_status move_create(tsr_comm *comm, const move_request *request, move *out)
+tsr_status move_create(const place *p, tsr_comm *comm, const move_request *request, move *out)
 {
-    move m = {.comm = comm};
+    move m = {.place = p, .comm = comm};
     const tsr_status status = make_move(request, &m);
     if (status == TSR_OK)
         *out = m;
@@ -46,16 +32,18 @@ tsr_status move_create(tsr_comm *comm, const move_request *request, move *out)
 
 tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *dst)
 {
-    return tsr_plan_execute(m->plan, m->comm, src, dst, m->workspace, tsr_plan_workspace_bytes(m->plan), NULL);
+    const tsr_stream stream = place_stream(m->place, tsr_comm_rank(m->comm));
+    return tsr_plan_execute(m->plan, m->comm, src, dst, m->workspace, tsr_plan_workspace_bytes(m->plan), stream);
 }
 
 void move_finish(move *m)
 {
+    if (m->workspace != NULL)
+        place_release(m->place, m->comm, m->workspace, tsr_plan_workspace_bytes(m->plan));
     tsr_plan_destroy(m->plan);
     tsr_layout_destroy(m->from);
     tsr_layout_destroy(m->to);
     tsr_mesh_destroy(m->mesh);
-    free(m->workspace);
     *m = (move){0};
 }
 

@@ -3,6 +3,7 @@
 #define TESSERA_TOOLS_MOVE_H
 
 #include "parse.h"
+#include "place.h"
 
 #include <tessera/tessera.h>
 
@@ -16,6 +17,7 @@ typedef struct move_request {
 
 /** Prepared for one rank. */
 typedef struct move {
+    const place *place;
     tsr_comm *comm;
     tsr_mesh *mesh;
     tsr_layout *from, *to;
@@ -23,10 +25,10 @@ typedef struct move {
     void *workspace;
 } move;
 
-/** Collective over `comm`: plans and prepares. The caller finishes the move before `comm` goes. */
-tsr_status move_create(tsr_comm *comm, const move_request *request, move *out);
+/** Collective over `comm`, which is one of the place's: plans and prepares. The caller finishes the move before `comm` goes. */
+tsr_status move_create(const place *p, tsr_comm *comm, const move_request *request, move *out);
 
-/** Collective. A rank outside the mesh passes any tensors. */
+/** Collective; enqueued on the rank's stream, where it has one. A rank outside the mesh passes any tensors. */
 tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *dst);
 
 /** Frees what move_create() made; a zeroed move is fine. */

@@ -1,7 +1,5 @@
 #include "parse.h"
 
-#include "engines.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
@@ -157,22 +155,6 @@ int parse_mode(const char *text, tsr_mode *out)
         }
     }
     return complain(EXIT_USAGE, "--mode '%s' is not known; there are direct and message", text);
-}
-
-static int check_backend(const char *option, const char *name, const backend *(*find)(const char *))
-{
-    const backend *const row = find(name);
-    if (row == NULL)
-        return complain(EXIT_USAGE, "--%s '%s' is not known; 'tessera info' lists what there is", option, name);
-    if (row->reason != NULL)
-        return complain(EXIT_REFUSED, "--%s %s cannot be used: %s", option, name, row->reason);
-    return EXIT_DONE;
-}
-
-int check_engine(const char *engine, const char *device)
-{
-    const int status = check_backend("engine", engine != NULL ? engine : "threads", engine_find);
-    return status != EXIT_DONE ? status : check_backend("device", device != NULL ? device : "host", device_find);
 }
 
 bool next_coordinate(const tsr_mesh *mesh, int64_t *coordinate)

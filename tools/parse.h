@@ -47,9 +47,6 @@ int parse_index(const char *option, const char *text, int64_t *out);
 int parse_mode(const char *text, tsr_mode *out);
 const char *mode_name(tsr_mode mode);
 
-/** Refuses an engine or device that cannot be used here, saying why. NULL is rank threads and the host. */
-int check_engine(const char *engine, const char *device);
-
 /** How many rank threads the mesh needs: its largest rank and one. Refused beyond MAX_RANK_THREADS. */
 int count_rank_threads(const tsr_mesh *mesh, int *out);
 

@@ -1,3 +1,4 @@
+#include "local.h"
 #include "move.h"
 #include "npy.h"
 #include "output.h"
@@ -7,8 +8,9 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** What the rank threads share. Each rank writes its own row only. */
+/** What the ranks share. Each rank writes its own row and result only. */
 typedef struct job {
+    place *place;
     move_request request;
     tsr_mesh *mesh;        /**< abstract: for what is decided before ranks run */
     tsr_layout *from, *to; /**< over `mesh` */
@@ -16,10 +18,11 @@ typedef struct job {
     shards shards;         /**< --input-shards: one file a rank of the mesh */
     int ranks;
     struct row {
-        tsr_tensor result; /**< heap memory; data is NULL outside the mesh */
         int64_t bytes_received;
         double seconds;
+        bool inside; /**< the mesh: it has a file */
     } * rows;
+    tsr_tensor *results; /**< heap memory; data is NULL outside the mesh, and for ranks of other processes */
 } job;
 
 /** This rank's source: its part of the global tensor, or its file, which is borrowed. */
@@ -32,7 +35,7 @@ static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor
     return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
 }
 
-/** Memory that outlives the rank thread, which touches it first. */
+/** Host memory that outlives the rank, which touches it first. */
 static tsr_status make_result(const move *m, tsr_tensor *out)
 {
     size_t bytes;
@@ -51,21 +54,42 @@ static tsr_status time_move(const move *m, const tsr_tensor *src, const tsr_tens
     TSR_TRY(tsr_comm_barrier(m->comm));
     const double start = clock_seconds();
     TSR_TRY(move_execute(m, src, dst));
+    TSR_TRY(place_settle(m->place, tsr_comm_rank(m->comm)));
     TSR_TRY(tsr_comm_barrier(m->comm));
     *seconds = clock_seconds() - start;
     return TSR_OK;
 }
 
+/** Both tensors on a device of their own memory: the source goes there, the result comes back. */
+static tsr_status move_on_device(const move *m, const tsr_tensor *source, const tsr_tensor *result, double *seconds)
+{
+    local src = {.place = NULL}, dst = {.place = NULL};
+    tsr_status status = local_create(m->place, m->comm, m->from, &src);
+    if (status == TSR_OK)
+        status = local_create(m->place, m->comm, m->to, &dst);
+    if (status == TSR_OK)
+        status = local_write(&src, source);
+    if (status == TSR_OK)
+        status = time_move(m, &src.tensor, &dst.tensor, seconds);
+    if (status == TSR_OK)
+        status = local_pull(&dst, result->data);
+    local_free(&dst);
+    local_free(&src);
+    return status;
+}
+
 static tsr_status run_move(job *j, const move *m, int rank)
 {
     struct row *const row = &j->rows[rank];
+    tsr_tensor *const result = &j->results[rank];
     tsr_dtensor *source;
-    TSR_TRY(make_source(j, m, rank, &source));
-    const tsr_tensor local = tsr_dtensor_to_local(source);
-    tsr_status status = move_has_rank(m) ? make_result(m, &row->result) : TSR_OK;
-    if (status == TSR_OK)
-        status = time_move(m, &local, &row->result, &row->seconds);
+    row->inside = move_has_rank(m);
     row->bytes_received = tsr_plan_bytes_received(m->plan);
+    TSR_TRY(make_source(j, m, rank, &source));
+    const tsr_tensor given = tsr_dtensor_to_local(source);
+    tsr_status status = row->inside ? make_result(m, result) : TSR_OK;
+    if (status == TSR_OK)
+        status = (place_enqueues(m->place) ? move_on_device : time_move)(m, &given, result, &row->seconds);
     tsr_dtensor_destroy(source);
     return status;
 }
@@ -74,8 +98,10 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     job *const j = arg;
     move m;
-    TSR_TRY(move_create(comm, &j->request, &m));
-    const tsr_status status = run_move(j, &m, tsr_comm_rank(comm));
+    TSR_TRY(move_create(j->place, comm, &j->request, &m));
+    tsr_status status = run_move(j, &m, tsr_comm_rank(comm));
+    if (status == TSR_OK)
+        status = place_share(j->place, comm, j->rows, sizeof *j->rows);
     move_finish(&m);
     return status;
 }
@@ -141,7 +167,7 @@ static int open_input(const tool_arguments *given, job *j)
 /** Understands everything and opens the input; nothing runs and nothing is written yet. */
 static int prepare_job(const tool_arguments *given, job *j)
 {
-    int status = check_engine(given->value[OPT_ENGINE], given->value[OPT_DEVICE]);
+    int status = place_open(given, &j->place);
     if (status == EXIT_DONE)
         status = parse_mode(given->value[OPT_MODE], &j->request.mode);
     if (status == EXIT_DONE)
@@ -151,7 +177,7 @@ static int prepare_job(const tool_arguments *given, job *j)
     if (status == EXIT_DONE)
         status = check_placements("--to", j->request.to);
     if (status == EXIT_DONE)
-        status = count_rank_threads(j->mesh, &j->ranks);
+        status = place_count_ranks(j->place, j->mesh, &j->ranks);
     if (status == EXIT_DONE)
         status = output_check(given->value[OPT_OUTPUT]);
     if (status == EXIT_DONE)
@@ -170,8 +196,8 @@ static int write_results(output *files, const job *j)
     for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
         char name[32];
         snprintf(name, sizeof name, "rank-%d.npy", r);
-        if (j->rows[r].result.data != NULL)
-            status = output_add(files, name, &j->rows[r].result);
+        if (j->results[r].data != NULL)
+            status = output_add(files, name, &j->results[r]);
     }
     return status == EXIT_DONE ? output_publish(files) : status;
 }
@@ -186,7 +212,7 @@ static int report_job(const tool_arguments *given, const job *j)
         max = row->bytes_received > max ? row->bytes_received : max;
         total += row->bytes_received;
         seconds = row->seconds > seconds ? row->seconds : seconds;
-        if (row->result.data == NULL)
+        if (!row->inside)
             continue;
         files++;
         json_array_append_new(names, json_sprintf("rank-%d.npy", r));
@@ -222,23 +248,26 @@ static int deliver_job(const tool_arguments *given, const job *j)
 static int run_job(const tool_arguments *given, job *j)
 {
     j->rows = calloc((size_t)j->ranks, sizeof *j->rows);
-    if (j->rows == NULL)
+    j->results = calloc((size_t)j->ranks, sizeof *j->results);
+    if (j->rows == NULL || j->results == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->ranks);
-    if (tsr_threads_run(j->ranks, run_rank, j, NULL) != TSR_OK)
+    if (place_run(j->place, j->ranks, run_rank, j) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     return deliver_job(given, j);
 }
 
 static void finish_job(job *j)
 {
-    for (int r = 0; j->rows != NULL && r < j->ranks; r++)
-        free(j->rows[r].result.data);
+    for (int r = 0; j->results != NULL && r < j->ranks; r++)
+        free(j->results[r].data);
+    free(j->results);
     free(j->rows);
     npy_close(&j->global);
     shards_close(&j->shards);
     tsr_layout_destroy(j->from);
     tsr_layout_destroy(j->to);
     tsr_mesh_destroy(j->mesh);
+    place_close(j->place);
 }
 
 static int run_redistribute(const tool_arguments *given)
@@ -257,7 +286,8 @@ const tool_command redistribute_command = {
     .name = "redistribute",
     .summary = "move a tensor from one layout to another, for real",
     .details =
-        "Runs one rank thread for each rank of the mesh. The input is the global tensor, of which each rank takes its part (a Partial "
+        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors are in the memory of "
+        "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes its part (a Partial "
         "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after the move is "
         "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. bf16 travels as <u2 and f8e4m3, f8e5m2 "
         "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
