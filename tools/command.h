@@ -43,6 +43,7 @@ typedef enum tool_option {
     OPT_SWEEP,
     OPT_ENGINE,
     OPT_DEVICE,
+    OPT_LOSS,
     OPT_JSON,
     OPT_HELP,
     OPT_COUNT
@@ -50,9 +51,18 @@ typedef enum tool_option {
 
 #define TAKES(name) (UINT64_C(1) << OPT_##name)
 
+/** Most words of a command that are no options, and most options of one command line. */
+enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
+
 /** What was given: the text of each option's value ("" for a flag), NULL for what was not. */
 typedef struct tool_arguments {
-    const char *value[OPT_COUNT];
+    const char *value[OPT_COUNT];      /**< of an option that is repeated: the last */
+    const char *operand[MAX_OPERANDS]; /**< all that the command takes */
+    struct {
+        tool_option option;
+        const char *value;
+    } given[MAX_GIVEN]; /**< all options, in the order in which they stand there */
+    int given_count;
 } tool_arguments;
 
 typedef struct tool_command {
@@ -62,11 +72,13 @@ typedef struct tool_command {
     const char *examples; /**< lines for --help */
     uint64_t takes;       /**< bit 1 << option; --help is taken by all */
     uint64_t requires_all;
+    const char *operands; /**< words that it needs besides options, "OLD.json NEW.json"; NULL: none */
+    int operand_count;
     int (*run)(const tool_arguments *given);
 } tool_command;
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command;
+    bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command;
 
 /** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);

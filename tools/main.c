@@ -6,11 +6,11 @@
 #include <tessera/version.h>
 
 static const tool_command *const commands[] = {
-    &info_command,           &layout_command,          &plan_command,       &redistribute_command, &bench_redistribute_command,
+    &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
     &bench_linear_command,
 #endif
-    &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command,
+    &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command, &bench_compare_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

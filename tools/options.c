@@ -13,6 +13,7 @@
 
 static const struct {
     const char *name, *value, *help;
+    char letter; /**< the short form; 0: none */
 } rows[OPT_COUNT] = {
     [OPT_MESH] = {"mesh", "MESH", "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
     [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to, where that is another one"},
@@ -43,6 +44,7 @@ static const struct {
     [OPT_SWEEP] = {"sweep", NULL, "a line for every power of two of ranks, up to the mesh's"},
     [OPT_ENGINE] = {"engine", "ENGINE", "threads (the default) or mpi"},
     [OPT_DEVICE] = {"device", "DEVICE", "host (the default) or cuda"},
+    [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1, the default, is a tenth more time"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_HELP] = {"help", NULL, "print this help"},
 };
@@ -50,6 +52,20 @@ static const struct {
 static bool taken(const tool_command *command, int option)
 {
     return option == OPT_HELP || (command->takes & UINT64_C(1) << option) != 0;
+}
+
+static int key_of(int option)
+{
+    return rows[option].letter != 0 ? rows[option].letter : KEY(option);
+}
+
+/** The option that the command takes under that key, or OPT_COUNT. */
+static int option_of(const tool_command *command, int key)
+{
+    int option = 0;
+    while (option < OPT_COUNT && (key_of(option) != key || !taken(command, option)))
+        option++;
+    return option;
 }
 
 int complain(int status, const char *format, ...)
@@ -62,6 +78,8 @@ int complain(int status, const char *format, ...)
     for (char *c = sentence; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c))
             *c = '?';
+    /* Where both go to one place, what was printed first stands first. */
+    fflush(stdout);
     fprintf(stderr, "tessera: %s\n", sentence);
     return status;
 }
@@ -78,13 +96,21 @@ int finish_stdout(void)
     return EXIT_DONE;
 }
 
+static int complain_about_letter(const tool_command *command, const char *word)
+{
+    const int option = option_of(command, word[1]);
+    if (option == OPT_COUNT)
+        return complain(EXIT_USAGE, "unknown option '%s'; most options are long, try 'tessera %s --help'", word, command->name);
+    return complain(EXIT_USAGE, "option '%s' needs a value: -%c %s", word, word[1], rows[option].value);
+}
+
 /** Says what is wrong with the word that getopt stumbled over; 0 if nothing is. */
 static int complain_about_word(const tool_command *command, const char *word)
 {
     if (word[0] != '-' || word[1] == '\0')
         return EXIT_DONE;
     if (word[1] != '-')
-        return complain(EXIT_USAGE, "unknown option '%s'; options are long, try 'tessera %s --help'", word, command->name);
+        return complain_about_letter(command, word);
     const size_t length = strcspn(word + 2, "=");
     int matches = 0, found = OPT_COUNT;
     for (int i = 0; i < OPT_COUNT; i++) {
@@ -111,6 +137,7 @@ static int complain_about_word(const tool_command *command, const char *word)
 typedef struct reading {
     const tool_command *command;
     tool_arguments *out;
+    int operands; /**< how many there were so far */
     int status;
 } reading;
 
@@ -125,19 +152,38 @@ static int complain_about_option(const tool_command *command, const struct argp_
     return complain(EXIT_USAGE, "options that do not parse; try 'tessera %s --help'", command->name);
 }
 
+static error_t take_operand(reading *r, const char *word)
+{
+    if (r->operands == r->command->operand_count) {
+        r->status = complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera %s --help'", word, r->command->name);
+        return EINVAL;
+    }
+    r->out->operand[r->operands++] = word;
+    return 0;
+}
+
+static error_t take_value(reading *r, tool_option option, const char *value)
+{
+    tool_arguments *const out = r->out;
+    if (out->given_count == MAX_GIVEN) {
+        r->status = complain(EXIT_USAGE, "more than %d options are given", MAX_GIVEN);
+        return EINVAL;
+    }
+    out->value[option] = value;
+    out->given[out->given_count].option = option;
+    out->given[out->given_count++].value = value;
+    return 0;
+}
+
 static error_t take_option(int key, char *value, struct argp_state *state)
 {
     reading *const r = state->input;
-    if (key == ARGP_KEY_ARG) {
-        r->status = complain(EXIT_USAGE, "unexpected argument '%s'; try 'tessera %s --help'", value, r->command->name);
-        return EINVAL;
-    }
+    if (key == ARGP_KEY_ARG)
+        return take_operand(r, value);
     if (key == ARGP_KEY_ERROR && r->status == EXIT_DONE)
         r->status = complain_about_option(r->command, state);
-    if (key < KEY(0) || key >= KEY(OPT_COUNT))
-        return ARGP_ERR_UNKNOWN;
-    r->out->value[key - KEY(0)] = value != NULL ? value : "";
-    return 0;
+    const int option = option_of(r->command, key);
+    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value != NULL ? value : "");
 }
 
 static void list_options(const tool_command *command, struct argp_option list[OPT_COUNT + 1])
@@ -146,7 +192,7 @@ static void list_options(const tool_command *command, struct argp_option list[OP
     for (int i = 0; i < OPT_COUNT; i++)
         if (taken(command, i))
             list[used++] =
-                (struct argp_option){.name = rows[i].name, .key = KEY(i), .arg = rows[i].value, .doc = rows[i].help, .group = i + 1};
+                (struct argp_option){.name = rows[i].name, .key = key_of(i), .arg = rows[i].value, .doc = rows[i].help, .group = i + 1};
     list[used] = (struct argp_option){0};
 }
 
@@ -159,20 +205,27 @@ static int require_options(const tool_command *command, const tool_arguments *gi
     return EXIT_DONE;
 }
 
+static int require_all(const reading *r)
+{
+    if (r->operands < r->command->operand_count)
+        return complain(EXIT_USAGE, "%s needs %s; try 'tessera %s --help'", r->command->name, r->command->operands, r->command->name);
+    return require_options(r->command, r->out);
+}
+
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help)
 {
     struct argp_option list[OPT_COUNT + 1];
     list_options(command, list);
     const struct argp argp = {.options = list, .parser = take_option};
     *out = (tool_arguments){{NULL}};
-    reading r = {command, out, EXIT_DONE};
+    reading r = {.command = command, .out = out};
     const error_t error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP | ARGP_NO_EXIT, NULL, &r);
     if (r.status != EXIT_DONE)
         return r.status;
     if (error != 0)
         return complain(EXIT_REFUSED, "reading the options: %s", strerror(error));
     *help = out->value[OPT_HELP] != NULL;
-    return *help ? EXIT_DONE : require_options(command, out);
+    return *help ? EXIT_DONE : require_all(&r);
 }
 
 void options_help(const tool_command *command, FILE *stream)
@@ -181,7 +234,7 @@ void options_help(const tool_command *command, FILE *stream)
     list_options(command, list);
     char name[64];
     snprintf(name, sizeof name, "tessera %s", command->name);
-    const struct argp argp = {.options = list, .parser = take_option, .doc = command->details};
+    const struct argp argp = {.options = list, .parser = take_option, .args_doc = command->operands, .doc = command->details};
     argp_help(&argp, stream, ARGP_HELP_STD_HELP & ~(unsigned)(ARGP_HELP_BUG_ADDR | ARGP_HELP_EXIT_OK), name);
     fprintf(stream, "\nExamples:\n%s", command->examples);
 }

@@ -26,6 +26,7 @@ _tessera_options() {
     "bench plan")
         echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json
         ;;
+    "bench compare") echo --loss --json ;;
     "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
     echo --help
@@ -40,7 +41,7 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"
@@ -52,7 +53,14 @@ _tessera() {
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
-    *" --max-workspace" | *" --ranks-per-node" | *" --rank") ;;
+    *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss") ;;
+    "bench compare "*)
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        fi
+        ;;
     *) mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current") ;;
     esac
 }

@@ -1,0 +1,154 @@
+/* Two files of benchmarks, line by line: what became slower, next to how much the times spread. */
+#include "bench_lines.h"
+#include "real.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define LOSS 0.1
+
+/** A line of the old file and the line of the new one that measured the same. */
+typedef struct comparison {
+    const bench_line *old, *new;
+    double ratio; /**< of the times, new over old */
+    double noise; /**< how far the ratio is uncertain, from how far the times spread */
+    bool slower;
+} comparison;
+
+typedef struct job {
+    double loss;
+    bench_lines old, new;
+    comparison *rows;
+    size_t count, slower;
+} job;
+
+/** Half of what times spread over, relative to their median. */
+static double half_spread(spread s)
+{
+    return s.median > 0 ? (s.max - s.min) / 2 / s.median : 0;
+}
+
+/** Nothing is as quick as no time at all. */
+static double ratio_of(double old, double new)
+{
+    if (old > 0)
+        return new / old;
+    return new > 0 ? INFINITY : 1;
+}
+
+static comparison compare_lines(const bench_line *old, const bench_line *new, double loss)
+{
+    const double ratio = ratio_of(old->seconds.median, new->seconds.median);
+    return (comparison){old, new, ratio, half_spread(old->seconds) + half_spread(new->seconds), ratio > 1 + loss};
+}
+
+/** Lines that measured the same more than once are taken in the order in which they stand. */
+static int match_lines(job *j)
+{
+    j->rows = calloc(j->old.count + 1, sizeof *j->rows);
+    if (j->rows == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for %zu lines", j->old.count);
+    for (size_t i = 0; i < j->old.count; i++) {
+        bench_line *const new = bench_lines_take(&j->new, j->old.at[i].identity);
+        if (new == NULL)
+            continue;
+        j->rows[j->count] = compare_lines(&j->old.at[i], new, j->loss);
+        j->slower += j->rows[j->count++].slower;
+    }
+    return EXIT_DONE;
+}
+
+/** JSON has no infinity. */
+static json_t *ratio_to_json(double ratio)
+{
+    return isfinite(ratio) ? json_real(ratio) : json_null();
+}
+
+static json_t *rows_to_json(const job *j)
+{
+    json_t *const array = json_array();
+    for (size_t i = 0; i < j->count; i++) {
+        const comparison *const c = &j->rows[i];
+        json_t *const row = json_pack("{ss sf sf so sf sb}", "key", c->old->key, "old", c->old->seconds.median, "new",
+                                      c->new->seconds.median, "ratio", ratio_to_json(c->ratio), "noise", c->noise, "slower", c->slower);
+        if (json_array_append_new(array, row) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static int report_json(const job *j)
+{
+    return print_json(json_pack("{sI sI so sf sI sI}", "compared", (json_int_t)j->count, "slower", (json_int_t)j->slower, "rows",
+                                rows_to_json(j), "loss", j->loss, "only_old", (json_int_t)(j->old.count - j->count), "only_new",
+                                (json_int_t)(j->new.count - j->count)));
+}
+
+static const char *word_of(const comparison *c)
+{
+    if (c->slower)
+        return "slower";
+    return c->ratio > 1 + c->noise ? "worse" : c->ratio < 1 - c->noise ? "better" : "";
+}
+
+static int report_text(const job *j)
+{
+    printf("# %zu lines compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count, j->slower,
+           j->loss, j->old.count - j->count, j->new.count - j->count);
+    printf("#%12s %12s %8s %8s %8s  what\n#%12s %12s\n", "old", "new", "ratio", "noise", "", "(us)", "(us)");
+    for (size_t i = 0; i < j->count; i++) {
+        const comparison *const c = &j->rows[i];
+        printf(" %12.2f %12.2f %8.3f %8.3f %8s  %s\n", 1e6 * c->old->seconds.median, 1e6 * c->new->seconds.median, c->ratio, c->noise,
+               word_of(c), c->old->key);
+    }
+    return EXIT_DONE;
+}
+
+static int judge(const tool_arguments *given, const job *j)
+{
+    if (j->count == 0)
+        return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare", given->operand[1],
+                        given->operand[0]);
+    const int status = given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
+    if (status == EXIT_DONE && j->slower > 0)
+        return complain(EXIT_REFUSED, "%zu of %zu lines are slower by more than %g", j->slower, j->count, j->loss);
+    return status;
+}
+
+static int run_compare(const tool_arguments *given)
+{
+    job j = {.rows = NULL};
+    int status = parse_real("--loss", given->value[OPT_LOSS], LOSS, &j.loss);
+    if (status == EXIT_DONE)
+        status = bench_lines_read(given->operand[0], &j.old);
+    if (status == EXIT_DONE)
+        status = bench_lines_read(given->operand[1], &j.new);
+    if (status == EXIT_DONE)
+        status = match_lines(&j);
+    if (status == EXIT_DONE)
+        status = judge(given, &j);
+    free(j.rows);
+    bench_lines_finish(&j.old);
+    bench_lines_finish(&j.new);
+    return status;
+}
+
+const tool_command bench_compare_command = {
+    .name = "bench compare",
+    .summary = "what became slower from one file of benchmarks to another",
+    .details =
+        "Both files hold what benchmarks print with --json, an object on each line. Lines are matched by all fields that are not measured, "
+        "repeated ones in their order; a ratio is the new median over the old one, so that more than 1 is slower. Its noise is half of "
+        "what the old and the new times spread over, from least to most, each relative to its median: \"worse\" and \"better\" are "
+        "beyond it. Exit status 1 if a line is \"slower\": if its ratio is more than 1 and --loss.",
+    .examples = "  tessera bench suite --quick --json > old.json\n"
+                "  tessera bench suite --quick --json > new.json\n"
+                "  tessera bench compare old.json new.json --loss 0.2\n",
+    .takes = TAKES(LOSS) | TAKES(JSON),
+    .operands = "OLD.json NEW.json",
+    .operand_count = 2,
+    .run = run_compare,
+};

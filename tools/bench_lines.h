@@ -1,0 +1,27 @@
+/** Files of what benchmarks print with --json. Functions return the tool's exit status, having complained where that is not 0. */
+#ifndef TESSERA_TOOLS_BENCH_LINES_H
+#define TESSERA_TOOLS_BENCH_LINES_H
+
+#include "bench.h"
+
+/** A line that has seconds. */
+typedef struct bench_line {
+    char *identity; /**< all fields that are not measured, in an order of their own: equal where two lines measured the same */
+    char *key;      /**< the same for people: "bench=plan dtype=f32 .." */
+    spread seconds;
+    bool taken;
+} bench_line;
+
+typedef struct bench_lines {
+    bench_line *at;
+    size_t count, capacity;
+} bench_lines;
+
+/** Reads a file, one JSON object on each line; those without seconds are left out. The caller calls bench_lines_finish() in any case. */
+int bench_lines_read(const char *path, bench_lines *out);
+void bench_lines_finish(bench_lines *lines);
+
+/** The first line of that identity that was not taken yet; NULL if there is none. */
+bench_line *bench_lines_take(bench_lines *lines, const char *identity);
+
+#endif
