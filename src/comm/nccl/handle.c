@@ -1,6 +1,6 @@
 #include "comm/nccl/handle.h"
 
-#include "comm/nccl/clock.h"
+#include "comm/clock.h"
 #include "comm/nccl/staging.h"
 #include <stdio.h>
 #include <tessera/sys/memory.h>

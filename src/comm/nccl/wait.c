@@ -1,5 +1,5 @@
 /* Waiting: for NCCL to enqueue, for streams to be done, never longer than the timeout, with an eye on asynchronous errors. */
-#include "comm/nccl/clock.h"
+#include "comm/clock.h"
 #include "comm/nccl/handle.h"
 #include <inttypes.h>
 

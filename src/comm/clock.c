@@ -1,4 +1,4 @@
-#include "comm/nccl/clock.h"
+#include "comm/clock.h"
 
 #include <sched.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /** How waits for NCCL and for streams are paced and end. */
-#ifndef TSR_COMM_NCCL_CLOCK_H
-#define TSR_COMM_NCCL_CLOCK_H
+#ifndef TSR_COMM_CLOCK_H
+#define TSR_COMM_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
