@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""
+The tool on GPUs that are none: the same bytes as on the host. usage: test_gpus.py TOOL LIBRARY emulated|standin
+
+LIBRARY is a libtessera-cuda over the emulated machine of tests/device (two GPUs, rank threads), or over the stand-in for NCCL of tests/comm
+(four GPUs, rank threads and NCCL's engine). Nothing here is timed.
+"""
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+library, machine = pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+GPUS, ENGINES = {"emulated": (2, ["threads"]), "standin": (4, ["threads", "nccl"])}[machine]
+HERE = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+numbers = itertools.count()
+
+
+def on(engine, device="cuda"):
+    return ["--engine", engine, "--device", device]
+
+
+def info():
+    found = tool.json("info", env=HERE)
+    cuda = {row["name"]: row for row in found["devices"]}["cuda"]
+    nccl = {row["name"]: row for row in found["engines"]}["nccl"]
+    wrong = harness.different("GPUs", (cuda["count"], len(cuda["gpus"]), cuda["reason"]), (GPUS, GPUS, None))
+    wrong += harness.different("reaches", [gpu["reaches"] for gpu in cuda["gpus"]], [list(range(GPUS))] * GPUS)
+    wrong += harness.different("nccl", nccl["available"], "nccl" in ENGINES)
+    wrong += harness.different("nccl has a reason or a version", (nccl["reason"] is None, nccl["version"] is None), (nccl["available"],) + (not nccl["available"],))
+    return wrong + harness.different("a line a GPU", tool.run("info", env=HERE).stdout.count("compute capability"), GPUS)
+
+
+def fresh(name):
+    return tool.folder / f"{name}-{next(numbers)}"
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def redistribute(mesh, shape, source, target, descr, dtype, where, *more):
+    """What the host gives, byte for byte."""
+    count = 1
+    for size in shape:
+        count *= size
+    file, wanted, found = fresh("x.npy"), fresh("host"), fresh("device")
+    harness.write_npy(file, descr, shape, [random.randrange(0, 100) for _ in range(count)])
+    move = ["redistribute", "--mesh", mesh, "--from", source, "--to", target, "--input", file, "--dtype", dtype, *more]
+    tool.json(*move, "--output", wanted)
+    answer = tool.json(*move, "--output", found, *where, env=HERE)
+    wrong = harness.different("seconds", answer["seconds"] > 0, True) + harness.different("files", files(found), files(wanted))
+    for path in (wanted, found):
+        shutil.rmtree(path)
+    return wrong
+
+
+def fortran_order(where):
+    file, wanted, found = fresh("x.npy"), fresh("host"), fresh("device")
+    harness.write_npy(file, "<i4", (3, 5), list(range(15)), fortran=True)
+    move = ["redistribute", "--mesh", "2", "--from", "S(1)", "--to", "S(0)", "--input", file]
+    tool.json(*move, "--output", wanted)
+    tool.json(*move, "--output", found, *where, env=HERE)
+    return harness.different("files", files(found), files(wanted))
+
+
+def shards_of_files(where):
+    """Each rank's own file goes to its GPU as it is, and terms add up there."""
+    terms, found = fresh("terms"), fresh("device")
+    terms.mkdir()
+    for rank in range(2):
+        harness.write_npy(terms / f"rank-{rank}.npy", "<f4", (5,), [rank + 0.5 * i for i in range(5)])
+    tool.json("redistribute", "--mesh", "2", "--from", "P", "--to", "R", "--input-shards", terms, "--output", found, *where, env=HERE)
+    wanted = ("<f4", (5,), [1.0 + i for i in range(5)])
+    return harness.different("sums", [harness.read_npy(found / f"rank-{r}.npy") for r in range(2)], [wanted, wanted])
+
+
+def bench_move(engine, mesh, shape, source, target, dtype, mode):
+    found = tool.json("bench", "redistribute", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--dtype", dtype, "--mode", mode,
+                      "--iterations", 2, *on(engine), env=HERE)
+    fixed = {"engine": engine, "device": "cuda", "wrong": 0, "peak_copy": "device to device", "mode": mode}
+    wrong = [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v]
+    enqueue = found["enqueue_seconds"]
+    wrong += harness.different("enqueuing takes a part of the time", 0 < enqueue["min"] <= enqueue["max"] and enqueue["median"] <= found["seconds"]["max"], True)
+    return wrong
+
+
+def bench_linear(engine, dtype, mesh):
+    done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", 8, "--hidden", 12, "--intermediate", 20, "--dtype", dtype, "--iterations", 2,
+                    "--json", *on(engine), env=HERE)
+    lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("exit", (done.returncode, done.stderr), (0, ""))
+    wrong += harness.different("passes", [(l["pass"], l["engine"], l["device"], l["dtype"]) for l in lines],
+                               [(p, engine, "cuda", dtype) for p in ("forward", "backward")])
+    return wrong + [f"{l['pass']}: {l[k]}" for l in lines for k in ("seconds", "gemm_seconds") if not l[k]["min"] > 0]
+
+
+def bench_dispatch(engine):
+    found = tool.json("bench", "dispatch", "--mesh", "2", "--shape", "16", "--from", "S(0)", "--to", "R", "--iterations", 4, *on(engine), env=HERE)
+    fixed = {"bench": "dispatch", "engine": engine, "device": "cuda", "calls": 4}
+    return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + harness.different("time", found["seconds"]["min"] > 0, True)
+
+
+random.seed(int(os.environ.get("TSR_TEST_SEED", "20261121")))
+tool.case("info lists every GPU and whom it reaches", info)
+KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
+for engine in ENGINES:
+    where = on(engine)
+    for source, target in itertools.product(KINDS, repeat=2):
+        tool.case(f"{engine}, {source} -> {target} gives the host's bytes", redistribute, "2", (7, 5), source, target, "<f4", "f32", where)
+    for descr, dtype in (("<u2", "bf16"), ("|u1", "f8e4m3"), ("<f8", "f64"), ("|i1", "i8"), ("<i8", "i64"), ("|b1", "bool")):
+        op = "P(max)" if dtype == "bool" else "P"
+        tool.case(f"{engine}, {dtype} gives the host's bytes", redistribute, "2", (9, 4), op, "S(1)", descr, dtype, where)
+    ranks = "2x2" if engine == "nccl" or GPUS > 2 else "2x3"
+    for source, target, mode in (("S(0),S(1)", "S(1),S(0)", "direct"), ("P,S(0)", "S(1),R", "message"), ("P,P", "R,S(0)", "direct"), ("R,S(0)", "P,S(1)", "message")):
+        tool.case(f"{engine}, {ranks} ranks, {source} -> {target}, {mode}", redistribute, ranks, (6, 8), source, target, "<i4", "i32", where, "--mode", mode)
+    tool.case(f"{engine}, ranks outside the mesh", redistribute, "2@[2,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
+    tool.case(f"{engine}, a mesh of other ranks", redistribute, "2@[1,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
+    tool.case(f"{engine}, an empty tensor", redistribute, "2", (0, 4), "S(0)", "R", "<i4", "i32", where)
+    tool.case(f"{engine}, a tensor in Fortran order", fortran_order, where)
+    tool.case(f"{engine}, ranks' own files", shards_of_files, where)
+    tool.case(f"{engine}, tensors of the host", redistribute, "2", (7, 5), "S(0)", "S(1)", "<f4", "f32", on(engine, "host"))
+    for source, target, dtype, mode in (("S(0)", "S(1)", "bf16", "direct"), ("P", "S(0)", "f32", "direct"), ("P", "R", "f32", "message"), ("S(0)", "R", "i8", "direct")):
+        tool.case(f"{engine}, bench of {source} -> {target}, {mode}, is right", bench_move, engine, "2", "16x12", source, target, dtype, mode)
+    tool.case(f"{engine}, bench dispatch", bench_dispatch, engine)
+    if machine == "emulated":
+        for dtype in ("f32", "f64"):
+            tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2")
+if "nccl" in ENGINES:
+    tool.refuses(1, ["bench", "dispatch", "--mesh", "5", "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")], ["5 ranks", "there are 4", "threads"],
+                 env=HERE)
+else:
+    tool.refuses(1, ["bench", "dispatch", "--mesh", "2", "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")], ["without NCCL"], env=HERE)
+tool.report.finish()
