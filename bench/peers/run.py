@@ -5,64 +5,16 @@ median of the rounds' medians, and the least and most of all samples. In every r
 """
 import argparse
 import json
-import os
 import pathlib
-import statistics
 import sys
 
 import cases
 import machine
+import rounds
 from implementations import Memcpy, Mpi, Served, Tessera, served
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MEASURED = ("seconds", "gemm_seconds")
-
-
-def spread(samples):
-    """Of a round: a list of samples, or what the tool says of its own."""
-    if isinstance(samples, dict):
-        return samples
-    return {"median": statistics.median(samples), "min": min(samples), "max": max(samples)}
-
-
-def combine(rounds):
-    return {"median": statistics.median(one["median"] for one in rounds), "min": min(one["min"] for one in rounds),
-            "max": max(one["max"] for one in rounds)}
-
-
-def lines(case, name, way, answers, samples):
-    """An implementation's lines for a case: one, or one for each pass of the layers."""
-    named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids")}
-    head = {**named, "implementation": name, "way": way}
-    refused = [answer["refused"] for answer in answers if "refused" in answer]
-    if refused:
-        yield {**head, "refused": refused[0]}
-        return
-    head.update(rounds=len(answers), samples=samples, wrong=None, load=round(os.getloadavg()[0], 2))
-    if "wrong" in answers[0]:
-        head["wrong"] = max(answer["wrong"] for answer in answers)
-    passes = ["forward", "backward"] if case["kind"] == "linear" else [None]
-    for one in passes:
-        figures = {}
-        for key in MEASURED:
-            found = [answer[key][one] if one else answer[key] for answer in answers if key in answer]
-            if found:
-                figures[key] = combine([spread(samples) for samples in found])
-        peaks = [answer["peak_bandwidth"] for answer in answers if "peak_bandwidth" in answer]
-        if peaks:
-            figures["peak_bandwidth"] = statistics.median(peaks)
-        yield {**head, **({"pass": one} if one else {}), **figures}
-
-
-def measure(case, implementations, rounds, samples):
-    asked = [(one, way) for one in implementations for way in one.ways(case)]
-    answers = [[] for _ in asked]
-    for _ in range(rounds):
-        for (one, way), own in zip(asked, answers):
-            if not own or "refused" not in own[-1]:
-                own.append(one.ask(case, way, samples))
-    for (one, way), own in zip(asked, answers):
-        yield from lines(case, one.name, way, own, samples)
+ROUNDS, SAMPLES = {True: 1, False: 3}, 3  # by whether it is to be quick
 
 
 def all_cases(options):
@@ -90,6 +42,11 @@ def tell(line):
     print(f"{line['kind']:>7} {what:<24} {line['implementation']:>12} {line['way']:<20} {figure}", file=sys.stderr, flush=True)
 
 
+def failure(line):
+    """Peers may refuse a case; nobody may be wrong."""
+    return bool(line.get("wrong")) or ("refused" in line and line["implementation"] == "tessera")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=pathlib.Path, required=True, help="what scripts/bench-peers built")
@@ -100,21 +57,20 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    rounds, samples = (1, 3) if options.quick else (3, 3)
-    running, wrong = implementations(options), 0
+    running, failed = implementations(options), False
     try:
         with open(options.output, "w") as output:
             print(json.dumps(machine.describe(options.build, options.directory / "venv", options.mpirun)), file=output, flush=True)
             for case in all_cases(options):
-                for line in measure(case, running, rounds, samples):
+                for line in rounds.measure(case, running, ROUNDS[options.quick], SAMPLES):
                     print(json.dumps(line), file=output, flush=True)
                     tell(line)
-                    wrong += line.get("wrong") or 0
+                    failed |= failure(line)
     finally:
         for one in running:
             if isinstance(one, Served):
                 one.finish()
-    sys.exit(1 if wrong else 0)
+    sys.exit(failed)
 
 
 main()
