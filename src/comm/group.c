@@ -105,6 +105,11 @@ bool tsr_comm_can_split(const tsr_comm *comm)
     return !(comm->table.capabilities & TSR_COMM_NO_SPLIT);
 }
 
+bool tsr_comm_is_checked(const tsr_comm *comm)
+{
+    return !(comm->table.capabilities & TSR_COMM_UNCHECKED);
+}
+
 static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
 {
     const int count = request->set.count;

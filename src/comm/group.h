@@ -20,6 +20,7 @@ typedef struct tsr_group {
     void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
     size_t scratch_bytes;
     const void *pending; /**< what was started over this group and is not finished; its owner's to set */
+    bool streams;        /**< the tensors of the last execution by messages were on a device with streams; likewise */
 } tsr_group;
 
 /** The group's rank of a rank of the communicator that is in it. */
@@ -58,6 +59,9 @@ const tsr_group *tsr_group_whole(const tsr_comm *comm);
 
 /** False where the communicator is lent: the only group is all of it. */
 bool tsr_comm_can_split(const tsr_comm *comm);
+
+/** False where the engine says TSR_COMM_UNCHECKED: executions over it and its groups compare nothing. */
+bool tsr_comm_is_checked(const tsr_comm *comm);
 
 /** Never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);

@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "redistribute/native_move.h"
+#include "redistribute/unchecked.h"
 
 static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
 {
@@ -54,6 +55,7 @@ static void unbind(tsr_execution *e)
 static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
 {
     unbind(e);
+    e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     if (local == TSR_OK)
         local = tsr_execution_take(e, src, dst, bytes);
     if (local != TSR_OK)
@@ -121,11 +123,16 @@ static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *p
 }
 
 /* A group that other plans made may have room enough for this one on some ranks, which wait for the others. */
-static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group)
+static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                                 tsr_stream stream)
 {
+    tsr_execution e = {.plan = plan, .group = group, .stream = stream};
     const tsr_status local =
         tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
-    return group ? tsr_comm_agree(group->comm, plan->hash, local, tsr_plan_describe_call, plan) : local;
+    if (!group)
+        return local;
+    e.checked = plan->mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
+    return tsr_execution_agree(&e, local);
 }
 
 static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_comm *comm)
@@ -143,7 +150,8 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
         return TSR_OK;
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
-    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK)
+                    : say_unprepared(plan, group, src, dst, stream);
 }
 
 tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
@@ -155,7 +163,7 @@ tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
     if (!prepared)
-        return say_unprepared(plan, group);
+        return say_unprepared(plan, group, src, dst, stream);
     TSR_TRY(check_idle(group));
     const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
     tsr_execution *e = scratch.pending;

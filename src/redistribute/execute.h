@@ -24,6 +24,7 @@ struct tsr_execution {
     tsr_bound *bound; /**< one an item */
     tsr_span *spans;  /**< two an item, where there are several */
     bool eager;       /**< the plan is, and the tensors are on the host */
+    bool checked;     /**< by messages: see unchecked.h */
     char *workspace;
     tsr_stream stream;
     tsr_call call; /**< direct mode: what this rank brought */

@@ -2,6 +2,7 @@
 
 #include "redistribute/execute.h"
 #include "redistribute/fragments.h"
+#include "redistribute/unchecked.h"
 
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
 #define NOT_STAGED SIZE_MAX
@@ -158,8 +159,9 @@ static void expect(round *r)
 static tsr_status post(round *r)
 {
     expect(r);
-    return tsr_comm_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count, r->receive_count,
-                                   r->e->device, r->e->stream);
+    const tsr_status status = tsr_comm_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count,
+                                                      r->receive_count, r->e->device, r->e->stream);
+    return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
 }
 
 static tsr_status unpack(const round *r)
@@ -236,18 +238,13 @@ static tsr_status keep(const tsr_execution *e)
     return TSR_OK;
 }
 
-static tsr_status agree(const tsr_execution *e, tsr_status local)
-{
-    return tsr_comm_agree(e->group->comm, e->plan->hash, local, tsr_plan_describe_call, e->plan);
-}
-
 /* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */
 static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
 {
     round r = begin_round(e, phase, 0);
     if (local == TSR_OK)
         local = pack(&r);
-    TSR_TRY(agree(e, local));
+    TSR_TRY(tsr_execution_agree(e, local));
     return post(&r);
 }
 
@@ -257,7 +254,8 @@ static void note(tsr_execution *e, tsr_status status)
         e->local = status;
 }
 
-/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last. */
+/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last; where nobody
+ * would hear it, it sends no more. */
 static tsr_status run_phase(tsr_execution *e, int phase)
 {
     round current = begin_round(e, phase, 0);
@@ -267,6 +265,8 @@ static tsr_status run_phase(tsr_execution *e, int phase)
         if (more)
             note(e, pack(&next));
         TSR_TRY(tsr_comm_exchange_finish(e->group->comm));
+        if (more && !e->checked && e->local != TSR_OK)
+            return tsr_execution_give_up(e, e->local);
         if (more)
             TSR_TRY(post(&next));
         note(e, settle(&current));
@@ -293,5 +293,5 @@ tsr_status tsr_message_finish(tsr_execution *e)
         TSR_TRY(begin_phase(e, phase, e->local));
         TSR_TRY(run_phase(e, phase));
     }
-    return e->rounds > 1 ? agree(e, e->local) : e->local;
+    return e->rounds > 1 && e->checked ? tsr_execution_agree(e, e->local) : e->local;
 }

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "redistribute/execute.h"
 #include "redistribute/native_move.h"
+#include "redistribute/unchecked.h"
 
 static const tsr_item *item_of(const tsr_execution *e)
 {
@@ -105,7 +106,17 @@ static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
     return pack(e, staging(e, receive));
 }
 
-/* Ranks agree first that they go this way, that all could make ready, and that all are able: else the mail goes this time. */
+/* Ranks agree that they go this way, that all could make ready, and on whether all are able. Without being told, a rank that lacks a
+ * workspace takes its peers' tensors to lie as its own do: their shapes are the same. */
+static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
+{
+    const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)item_of(e)->native.kind);
+    if (!e->checked)
+        return tsr_execution_agree(e, local);
+    return tsr_native_agree(e->group->comm, fingerprint, local, able, tsr_plan_describe_call, e->plan);
+}
+
+/* Where not all are able the mail goes this time. */
 tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
 {
     const tsr_item *item = item_of(e);
@@ -119,13 +130,15 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
     bool able = local != TSR_OK || is_able(e);
     if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);
-    const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)call.kind);
-    TSR_TRY(tsr_native_agree(e->group->comm, fingerprint, local, &able, tsr_plan_describe_call, e->plan));
+    TSR_TRY(agree(e, local, &able));
     if (!able) {
         e->native = NULL;
         return tsr_message_start(e, TSR_OK);
     }
-    return call.count > 0 ? tsr_comm_call_native(e->native->comm, &call) : TSR_OK;
+    if (call.count == 0)
+        return TSR_OK;
+    const tsr_status status = tsr_comm_call_native(e->native->comm, &call);
+    return status == TSR_OK ? TSR_OK : tsr_execution_give_up(e, status);
 }
 
 tsr_status tsr_native_finish(tsr_execution *e)

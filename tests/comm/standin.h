@@ -41,6 +41,25 @@ void standin_break_network(ncclComm_t comm, ncclResult_t error);
 int standin_aborted(void);
 int standin_kernels(void);
 
+/** What this thread has done so far: kernels of NCCL's that it issued, times that it waited for a GPU or asked whether it is done, and
+ * memory that it allocated. */
+typedef struct standin_tally {
+    int kernels, waits, allocations;
+} standin_tally;
+
+standin_tally standin_tally_of_thread(void);
+
+/**
+ * Graphs, of one stream each: what the stream is given between begin and end is recorded and not done, and is enqueued, kernels of NCCL's
+ * too, whenever the graph is launched. To wait for the GPU meanwhile, to allocate there, or to record or await an event in the stream is
+ * misuse.
+ */
+typedef struct standin_graph standin_graph;
+void standin_capture_begin(cudaStream_t stream);
+standin_graph *standin_capture_end(cudaStream_t stream);
+void standin_graph_launch(const standin_graph *graph, cudaStream_t stream);
+void standin_graph_destroy(standin_graph *graph);
+
 /** A driver of the world's GPUs, whose tensors NCCL sends: everything is done in stream order, later. Freed by
  * tsr_device_driver_destroy(). */
 tsr_status standin_driver_create(tsr_device_driver **out);

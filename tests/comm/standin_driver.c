@@ -27,8 +27,9 @@ static const tsr_device_table *host(void **self)
     return tsr_device_driver_table(NULL, self);
 }
 
-static void free_lists(job *j)
+static void free_lists(standin_work *work)
 {
+    job *j = (job *)work;
     free(j->boxes);
     free((void *)j->reduce.src);
     free((void *)j->reduce.src_strides);
@@ -54,27 +55,41 @@ static bool run_job(standin_work *work)
         status = table->convert(self, 0, j->dst, j->dst_dtype, j->src, j->src_dtype, (int64_t)j->count, NULL);
     if (status != TSR_OK)
         standin_complain("a job of a stream failed: %s", tsr_status_message());
-    free_lists(j);
     return true;
-}
-
-static tsr_status submit(int index, const job *wanted, tsr_stream stream)
-{
-    job *j = malloc(sizeof *j);
-    *j = *wanted;
-    j->work.step = run_job;
-    standin_lock();
-    struct CUstream_st *known = standin_stream(stream, index, "the driver");
-    if (known)
-        standin_enqueue(known, &j->work);
-    standin_unlock();
-    return known ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "no stream of device %d", index);
 }
 
 static void *copy_list(const void *list, size_t bytes)
 {
-    void *copy = malloc(bytes + 1);
-    return bytes > 0 ? memcpy(copy, list, bytes) : copy;
+    void *copy = list ? malloc(bytes + 1) : NULL;
+    return bytes > 0 && list ? memcpy(copy, list, bytes) : copy;
+}
+
+static standin_work *clone_job(const standin_work *work)
+{
+    const job *j = (const job *)work;
+    const size_t sources = (size_t)j->reduce.src_count, destinations = (size_t)j->reduce.dst_count;
+    job *clone = copy_list(j, sizeof *j);
+    clone->boxes = copy_list(j->boxes, j->count * sizeof *j->boxes);
+    clone->reduce.src = copy_list(j->reduce.src, sources * sizeof *j->reduce.src);
+    clone->reduce.src_strides = copy_list(j->reduce.src_strides, sources * sizeof *j->reduce.src_strides);
+    clone->reduce.dst = copy_list(j->reduce.dst, destinations * sizeof *j->reduce.dst);
+    clone->reduce.dst_strides = copy_list(j->reduce.dst_strides, destinations * sizeof *j->reduce.dst_strides);
+    return &clone->work;
+}
+
+/* With copies of the lists, which the caller may reuse at once. */
+static tsr_status submit(int index, const job *wanted, tsr_stream stream)
+{
+    standin_work *work = clone_job(&wanted->work);
+    work->step = run_job;
+    work->clone = clone_job;
+    work->drop = free_lists;
+    standin_lock();
+    struct CUstream_st *known = standin_stream(stream, index, "the driver");
+    if (known)
+        standin_enqueue(known, work);
+    standin_unlock();
+    return known ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "no stream of device %d", index);
 }
 
 static tsr_status count(void *self, int *out, const char **reason)
@@ -129,7 +144,7 @@ static tsr_status copy(void *self, int index, void *dst, const void *src, size_t
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t box_count, tsr_stream stream)
 {
     (void)self;
-    return submit(index, &(job){.deed = COPY_BOXES, .boxes = copy_list(boxes, box_count * sizeof *boxes), .count = box_count}, stream);
+    return submit(index, &(job){.deed = COPY_BOXES, .boxes = (tsr_box_copy *)(uintptr_t)boxes, .count = box_count}, stream);
 }
 
 static tsr_status fill(void *self, int index, const tsr_box_fill *box, tsr_stream stream)
@@ -141,13 +156,7 @@ static tsr_status fill(void *self, int index, const tsr_box_fill *box, tsr_strea
 static tsr_status reduce(void *self, int index, const tsr_box_reduce *box, tsr_stream stream)
 {
     (void)self;
-    const size_t sources = (size_t)box->src_count, destinations = (size_t)box->dst_count;
-    job wanted = {.deed = REDUCE, .reduce = *box};
-    wanted.reduce.src = copy_list(box->src, sources * sizeof *box->src);
-    wanted.reduce.src_strides = copy_list(box->src_strides, sources * sizeof *box->src_strides);
-    wanted.reduce.dst = copy_list(box->dst, destinations * sizeof *box->dst);
-    wanted.reduce.dst_strides = copy_list(box->dst_strides, destinations * sizeof *box->dst_strides);
-    return submit(index, &wanted, stream);
+    return submit(index, &(job){.deed = REDUCE, .reduce = *box}, stream);
 }
 
 static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t elements,

@@ -54,6 +54,34 @@ void standin_free_kernel(standin_kernel *kernel)
     free(kernel);
 }
 
+static void drop_kernel(standin_work *work)
+{
+    free_ops((standin_kernel *)work);
+}
+
+static bool step_kernel(standin_work *work);
+
+/* Issued once more, as by the launch of a graph. */
+static standin_work *clone_kernel(const standin_work *work)
+{
+    const standin_kernel *kernel = (const standin_kernel *)work;
+    standin_kernel *clone = calloc(1, sizeof *clone);
+    clone->work = (standin_work){.step = step_kernel, .clone = clone_kernel, .drop = drop_kernel};
+    clone->comm = kernel->comm;
+    standin_op **to = &clone->ops;
+    for (const standin_op *op = kernel->ops; op; op = op->next, clone->left++) {
+        *to = malloc(sizeof **to);
+        **to = *op;
+        (*to)->next = (*to)->later = NULL;
+        (*to)->kernel = clone;
+        to = &(*to)->next;
+    }
+    if (clone->comm->gone)
+        standin_complain("a graph is launched whose communicator is gone");
+    add_running(clone);
+    return &clone->work;
+}
+
 static void finish_op(standin_op *op)
 {
     op->kernel->left--;
@@ -166,7 +194,6 @@ static bool step_kernel(standin_work *work)
     if (kernel->left > 0 && !comm->gone)
         return false;
     end_running(kernel);
-    free_ops(kernel);
     return true;
 }
 
@@ -200,6 +227,8 @@ void standin_drop_ops(ncclComm_t comm)
 void standin_launch(ncclComm_t comm)
 {
     struct CUstream_st *stream = standin_stream(comm->held_stream, comm->device, "ncclGroupEnd");
+    if (stream && stream->capture)
+        end_running(comm->held);
     if (stream)
         standin_enqueue(stream, &comm->held->work);
     comm->held = NULL;
@@ -220,7 +249,7 @@ ncclResult_t standin_group_start(void)
 static standin_kernel *take_kernel(void)
 {
     standin_kernel *kernel = calloc(1, sizeof *kernel);
-    kernel->work.step = step_kernel;
+    kernel->work = (standin_work){.step = step_kernel, .clone = clone_kernel, .drop = drop_kernel};
     kernel->comm = grouped->comm;
     const cudaStream_t stream = grouped->stream;
     const bool messages = is_message(grouped);
@@ -265,6 +294,7 @@ static ncclResult_t end_group(void)
         ncclComm_t comm = kernel->comm;
         comm->in_group = NULL;
         check_own(kernel);
+        standin_done.kernels++;
         add_running(kernel);
         comm->held = kernel;
         comm->held_stream = stream;

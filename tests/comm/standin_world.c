@@ -7,6 +7,8 @@
 
 standin_world standin = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+_Thread_local standin_tally standin_done;
+
 static _Thread_local int current_device, calls_to_failure;
 static _Thread_local const char *failed_call;
 
@@ -92,6 +94,8 @@ static void drop_work(struct CUstream_st *stream)
     while (stream->first) {
         standin_work *work = stream->first;
         stream->first = work->next;
+        if (work->drop)
+            work->drop(work);
         free(work);
     }
     stream->last = &stream->first;
@@ -187,6 +191,10 @@ struct CUstream_st *standin_stream(cudaStream_t stream, int device, const char *
 void standin_enqueue(struct CUstream_st *stream, standin_work *work)
 {
     work->next = NULL;
+    if (stream->capture) {
+        standin_record(stream->capture, work, "a captured stream");
+        return;
+    }
     *stream->last = work;
     stream->last = &work->next;
     standin.stirred = true;
@@ -201,6 +209,8 @@ static bool advance(struct CUstream_st *stream)
         stream->first = work->next;
         if (!stream->first)
             stream->last = &stream->first;
+        if (work->drop)
+            work->drop(work);
         free(work);
         done = true;
         if (standin_draw(2))
@@ -233,6 +243,8 @@ void standin_drive(void)
 
 void *standin_allocate(size_t bytes, int device)
 {
+    standin_done.allocations++;
+    standin_refuse_capture(device < 0 ? current_device : device, "an allocation");
     standin_block *block = malloc(sizeof *block);
     char *at = bytes < SIZE_MAX / 2 ? aligned_alloc(64, (bytes + 63) / 64 * 64 + 64) : NULL;
     if (!block || !at) {
@@ -336,6 +348,8 @@ cudaError_t standin_stream_query(cudaStream_t stream)
     if (standin_fails("cudaStreamQuery"))
         return cudaErrorUnknown;
     standin_lock();
+    standin_done.waits++;
+    standin_refuse_capture(current_device, "cudaStreamQuery");
     const struct CUstream_st *asked = standin_stream(stream, current_device, "cudaStreamQuery");
     standin_drive();
     const bool done = asked && !asked->first;
@@ -400,7 +414,7 @@ static cudaError_t add_event(cudaEvent_t event, cudaStream_t stream, bool record
     standin_lock();
     struct CUstream_st *known = standin_stream(stream, current_device, call);
     event->recorded += record;
-    *work = (event_work){{NULL, record ? meet_event : await_event}, event, event->recorded};
+    *work = (event_work){{.step = record ? meet_event : await_event}, event, event->recorded};
     if (known)
         standin_enqueue(known, &work->work);
     else
@@ -422,9 +436,11 @@ cudaError_t standin_stream_wait_event(cudaStream_t stream, cudaEvent_t event, un
 
 static cudaError_t is_capturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
-    (void)stream;
-    *status = cudaStreamCaptureStatusNone;
-    return cudaSuccess;
+    standin_lock();
+    const struct CUstream_st *known = standin_stream(stream, current_device, "cudaStreamIsCapturing");
+    *status = known && known->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    standin_unlock();
+    return known ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
 static cudaError_t malloc_host(void **memory, size_t bytes)
@@ -442,6 +458,8 @@ static cudaError_t malloc_host(void **memory, size_t bytes)
 static cudaError_t free_host(void *memory)
 {
     standin_lock();
+    standin_done.waits++;
+    standin_refuse_capture(current_device, "cudaFreeHost");
     for (standin_drive(); !is_idle(current_device); standin_drive())
         pthread_cond_wait(&standin.changed, &standin.lock);
     if (!standin_release(memory))

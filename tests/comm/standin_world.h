@@ -13,6 +13,8 @@ enum { STANDIN_DEVICES = 16 };
 typedef struct standin_work {
     struct standin_work *next;
     bool (*step)(struct standin_work *work); /**< under the lock, when it is first in its stream; true: it is done, and freed then */
+    struct standin_work *(*clone)(const struct standin_work *work); /**< the same again, to be enqueued; NULL: graphs do not hold it */
+    void (*drop)(struct standin_work *work);                        /**< frees what belongs to it; NULL: nothing does */
 } standin_work;
 
 /** A cudaStream_t. */
@@ -21,6 +23,7 @@ struct CUstream_st {
     int device;
     bool gone; /**< destroyed: it goes when its work is done */
     standin_work *first, **last;
+    struct standin_graph *capture; /**< what records it; or NULL */
 };
 
 /** A cudaEvent_t: done when as many records were met as were made. */
@@ -70,8 +73,17 @@ int standin_device(void);
 /** The stream that a handle of `device` means, or NULL after complaining. Under the lock. */
 struct CUstream_st *standin_stream(cudaStream_t stream, int device, const char *call);
 
-/** Adds work, which is calloc()ed, to the end of a stream. Under the lock. */
+/** Adds work, which is calloc()ed, to the end of a stream, or to the graph that records it. Under the lock. */
 void standin_enqueue(struct CUstream_st *stream, standin_work *work);
+
+/** Adds work to a graph. Under the lock. */
+void standin_record(struct standin_graph *graph, standin_work *work, const char *where);
+
+/** Complains if a stream of the device is being recorded. Under the lock. */
+void standin_refuse_capture(int device, const char *call);
+
+/** What this thread has done. */
+extern _Thread_local standin_tally standin_done;
 
 /** Does what can be done, in some order. Under the lock. */
 void standin_drive(void);

@@ -60,6 +60,8 @@ tsr_status tsr_cuda_event_create(void *self, int index, void **out);
 void tsr_cuda_event_destroy(void *self, int index, void *event);
 tsr_status tsr_cuda_event_record(void *self, int index, void *event, tsr_stream stream);
 tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream stream);
+tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id);
+tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out);
 
 /** What GEMMs keep: made with the driver, gone before its devices close. `forget` drops what was kept for a stream that goes. */
 tsr_status tsr_cuda_gemms_create(tsr_context *context, int devices, tsr_cuda_gemms **out);

@@ -48,6 +48,8 @@ static const tsr_device_table table = {
     .event_record = tsr_cuda_event_record,
     .event_wait = tsr_cuda_event_wait,
     .destroy = destroy,
+    .reaches = tsr_cuda_reach,
+    .capture = tsr_cuda_capture,
 };
 
 /* cudaGetDeviceCount() fails where there is no driver, and then leaves its result as it was. */

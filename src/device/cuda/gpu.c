@@ -126,6 +126,27 @@ void tsr_cuda_leave(int previous)
         (void)cudaSetDevice(previous);
 }
 
+/* Both are opened, for access is given when the second of two devices is. */
+static tsr_status open_both(tsr_cuda *cuda, int index, int owner)
+{
+    int previous;
+    TSR_TRY(tsr_cuda_enter(cuda, owner, &previous));
+    tsr_cuda_leave(previous);
+    TSR_TRY(tsr_cuda_enter(cuda, index, &previous));
+    tsr_cuda_leave(previous);
+    return TSR_OK;
+}
+
+tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out)
+{
+    int can = 1;
+    TSR_TRY(open_both(self, index, owner));
+    if (index != owner)
+        TSR_CUDA_TRY(cudaDeviceCanAccessPeer(&can, index, owner), "asking which devices reach each other");
+    *out = can;
+    return TSR_OK;
+}
+
 void tsr_cuda_close(tsr_cuda *cuda, int index)
 {
     int previous;

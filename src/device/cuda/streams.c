@@ -74,3 +74,23 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
     tsr_cuda_leave(previous);
     return status;
 }
+
+/* The number is CUDA's own, which is the same for all streams of a capture and never 0. One that was spoilt records nothing any more, but it
+ * is for whoever ends it to say so. */
+tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id)
+{
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    unsigned long long number = 0;
+    int previous;
+    TSR_TRY(tsr_cuda_enter(self, index, &previous));
+#if CUDART_VERSION >= 13000
+    const cudaError_t error = cudaStreamGetCaptureInfo(stream, &capture, &number, NULL, NULL, NULL, NULL);
+#else
+    const cudaError_t error = cudaStreamGetCaptureInfo(stream, &capture, &number, NULL, NULL, NULL);
+#endif
+    const tsr_status status = tsr_cuda_status(error, "cudaStreamGetCaptureInfo", "asking whether a stream is captured");
+    tsr_cuda_leave(previous);
+    if (status == TSR_OK)
+        *id = capture == cudaStreamCaptureStatusNone ? 0 : number;
+    return status;
+}
