@@ -32,7 +32,7 @@ static int list_runs(const tsr_cut *cut, int64_t length, run *runs)
     const int64_t wide = cut->balanced ? units % cut->parts : 0;
     int count = 0;
     int64_t part = 0, at = 0;
-    for (int narrow = 0; narrow < 2; narrow++) {
+    for (int narrow = wide == 0; narrow < 2; narrow++) {
         const int64_t size = (share + !narrow) * cut->unit;
         const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
         if (full > 0)
@@ -248,6 +248,7 @@ tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64
         return status;
     }
     const int64_t length = tsr_layout_length(near, reach->dim, coordinate);
+    reach->count = 0;
     reach->empty = length == 0;
     if (reach->empty)
         return TSR_OK;
@@ -255,6 +256,7 @@ tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64
     reach->end = reach->begin + length;
     find_end(reach, reach->begin, &reach->first);
     find_end(reach, reach->end - 1, &reach->last);
+    reach->count = tsr_reach_count(reach, range, false);
     return TSR_OK;
 }
 
@@ -295,7 +297,14 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
     if (reach->empty)
         return 0;
     const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
-    return count_between(&n, &reach->first, &reach->last);
+    const int64_t length = reach->far->shape[reach->dim];
+    /* All of the dim meets all pieces. */
+    return reach->end - reach->begin == length ? count_pieces(&n, 0, length) : count_between(&n, &reach->first, &reach->last);
+}
+
+int64_t tsr_reach_total(const tsr_reach *reach)
+{
+    return reach->listed ? (int64_t)reach->overlap.group_count : reach->count;
 }
 
 tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, const tsr_segment **segments)

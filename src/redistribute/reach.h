@@ -30,6 +30,7 @@ typedef struct tsr_reach {
     bool dense;                /**< no piece of `far` is, so that nobody asks for lengths */
     int64_t begin, end;        /**< the shard's interval */
     tsr_reach_end first, last; /**< the owners of its ends */
+    int64_t count;             /**< pieces in the range given */
     tsr_segment segment;       /**< what tsr_reach_meet() found */
 
     tsr_overlap overlap; /**< if listed: the pieces in the range given */
@@ -51,6 +52,9 @@ void tsr_reach_free(tsr_reach *reach, tsr_context *context);
  * coordinates on some mesh dims in front and a narrower range on the next.
  */
 int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool marked);
+
+/** All of them. */
+int64_t tsr_reach_total(const tsr_reach *reach);
 
 /** The segments that the shard shares with the piece at `far_coordinate`, which is one that it meets; `*segments` is valid until the next
  * call. */

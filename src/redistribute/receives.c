@@ -165,7 +165,7 @@ static tsr_status keep_own(receiver *r)
         tsr_reach_init(&reach[dim], item->dst, item->src, dim);
     for (int dim = 0; dim < item->dst->ndim && status == TSR_OK; dim++) {
         status = tsr_reach_build(&reach[dim], item->dst, item->dst_coordinate, &own);
-        nothing |= status == TSR_OK && tsr_reach_count(&reach[dim], &own, false) == 0;
+        nothing |= status == TSR_OK && tsr_reach_total(&reach[dim]) == 0;
     }
     if (status == TSR_OK && !nothing) {
         tsr_regions_set(&r->regions, reach, item->src_coordinate);

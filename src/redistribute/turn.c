@@ -64,11 +64,13 @@ void tsr_turns_begin(tsr_turns *turns)
     turns->ranges[ALL] = turns->all;
     turns->ranges[OWNED] = turns->owned;
     turns->chosen = 0;
+    const int ndim = turns->problem->dst.layout->ndim;
     int64_t counts[2] = {0};
     for (int which = ALL; which <= turns->leaves_out; which++) {
         tsr_ways *ways = &turns->ways[0][which];
-        for (int i = 0; i <= turns->problem->dst.layout->ndim; i++)
-            ways->factors[i] = count_factor(turns, which, i);
+        for (int i = 0; i < ndim; i++)
+            ways->factors[i] = which == ALL ? tsr_reach_total(&turns->reach[i]) : count_factor(turns, which, i);
+        ways->factors[ndim] = count_factor(turns, which, ndim);
         counts[which] = others(turns, ways, -1);
     }
     turns->first[0] = 0;
@@ -79,7 +81,7 @@ void tsr_turns_begin(tsr_turns *turns)
 typedef struct choice {
     tsr_turns *turns;
     int mesh_dim, factor;
-    int64_t others[2]; /* the product of the factors that it leaves alone */
+    int64_t others[2]; /* the product of the factors that it leaves alone; 0 where there is no way at all */
 } choice;
 
 /* Ways along the factor of the choice, and how many receivers that makes. */
@@ -90,24 +92,34 @@ typedef struct tally {
 static choice choice_begin(tsr_turns *turns, int mesh_dim)
 {
     choice c = {turns, mesh_dim, factor_of(turns->problem, mesh_dim), {0}};
-    for (int which = ALL; which <= turns->leaves_out; which++)
-        c.others[which] = others(turns, &turns->ways[mesh_dim][which], c.factor);
+    for (int which = ALL; which <= turns->leaves_out; which++) {
+        const tsr_ways *ways = &turns->ways[mesh_dim][which];
+        c.others[which] = ways->factors[c.factor] == 0 ? 0 : others(turns, ways, c.factor);
+    }
     return c;
+}
+
+/* Ends of the range are known without counting. */
+static int64_t count_ways_below(const choice *c, int which, int64_t end)
+{
+    tsr_range *range = &c->turns->ranges[which];
+    const int64_t whole = range->end[c->mesh_dim];
+    if (c->others[which] == 0 || end <= range->begin[c->mesh_dim])
+        return 0;
+    if (end >= whole)
+        return c->turns->ways[c->mesh_dim][which].factors[c->factor];
+    range->end[c->mesh_dim] = end;
+    const int64_t count = count_factor(c->turns, which, c->factor);
+    range->end[c->mesh_dim] = whole;
+    return count;
 }
 
 /* Those whose coordinate is below `end`. */
 static tally count_below(const choice *c, int64_t end)
 {
     tally t = {0};
-    for (int which = ALL; which <= c->turns->leaves_out; which++) {
-        if (c->others[which] == 0)
-            continue;
-        int64_t *range_end = &c->turns->ranges[which].end[c->mesh_dim];
-        const int64_t whole = *range_end;
-        *range_end = tsr_min_i64(whole, end);
-        t.ways[which] = count_factor(c->turns, which, c->factor);
-        *range_end = whole;
-    }
+    for (int which = ALL; which <= c->turns->leaves_out; which++)
+        t.ways[which] = count_ways_below(c, which, end);
     t.receivers = c->others[ALL] * t.ways[ALL] - c->others[OWNED] * t.ways[OWNED];
     return t;
 }
@@ -187,11 +199,10 @@ int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
     reconsider(turns, 0);
     for (int m = 0;; m++) {
         const choice c = choice_begin(turns, m);
-        const bool first = receiver[m] == turns->all.begin[m], last = receiver[m] + 1 == turns->all.end[m];
-        const tally below = first ? (tally){0} : count_below(&c, receiver[m]);
+        const tally below = count_below(&c, receiver[m]);
         if (m + 1 == turns->problem->dst.ndim)
             return turns->first[m] + below.receivers;
-        const tally next = last ? count_all(&c) : count_below(&c, receiver[m] + 1);
+        const tally next = count_below(&c, receiver[m] + 1);
         choose(&c, receiver[m], &below, &next);
     }
 }
