@@ -1,0 +1,198 @@
+/** The hot paths whose instructions are counted: `guarded CASE` runs one of them RUNS times within guarded_path(), after a warm-up. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
+
+/** The counter divides by it (guards.py reads this line). */
+#define RUNS 200
+
+/** Of 8 times 2 elements along any two dims. */
+#define PLANS (TSR_MAX_DIMS * TSR_MAX_DIMS)
+
+typedef tsr_status path(void *arg, int run);
+
+/** What is counted: the counter knows it by its name. */
+__attribute__((noinline)) tsr_status guarded_path(path *body, void *arg, int runs);
+tsr_status guarded_path(path *body, void *arg, int runs)
+{
+    tsr_status status = TSR_OK;
+    for (int run = 0; run < runs && status == TSR_OK; run++)
+        status = body(arg, run);
+    return status;
+}
+
+/** The first run plans, fills caches and loads what is loaded late; it is not counted. */
+static tsr_status warm_then_count(path *body, void *arg, int warm_ups)
+{
+    for (int run = 0; run < warm_ups; run++)
+        TSR_TRY(body(arg, run));
+    return guarded_path(body, arg, RUNS);
+}
+
+/** Moves of 64 bytes, each of another shape, so that each has a plan of its own. */
+typedef struct moves {
+    int ranks, count;
+    tsr_dtensor *x[PLANS], *y[PLANS];
+} moves;
+
+static tsr_status make_move(const tsr_mesh *mesh, int index, moves *m)
+{
+    const int ndim = m->count > 1 ? TSR_MAX_DIMS : 1;
+    int64_t shape[TSR_MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    tsr_layout *from = NULL, *to = NULL;
+    shape[index % TSR_MAX_DIMS] *= 8;
+    shape[index / TSR_MAX_DIMS] *= 2;
+    tsr_status status = tsr_layout_parse(mesh, "S(0)", ndim, shape, TSR_F32, &from);
+    if (status == TSR_OK)
+        status = tsr_layout_parse(mesh, "R", ndim, shape, TSR_F32, &to);
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(from, tsr_device_host(), &m->x[index]);
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(to, tsr_device_host(), &m->y[index]);
+    size_t bytes = 0;
+    if (status == TSR_OK)
+        status = tsr_layout_local_bytes(from, NULL, &bytes);
+    if (status == TSR_OK)
+        memset(tsr_dtensor_to_local(m->x[index]).data, 0, bytes);
+    tsr_layout_destroy(from);
+    tsr_layout_destroy(to);
+    return status;
+}
+
+static tsr_status redistribute(void *arg, int run)
+{
+    const moves *const m = arg;
+    return tsr_redistribute_into(m->x[run % m->count], m->y[run % m->count], NULL);
+}
+
+static tsr_status run_moves(tsr_comm *comm, void *arg)
+{
+    moves m = *(const moves *)arg;
+    const int64_t ranks[1] = {m.ranks};
+    tsr_mesh *mesh = NULL;
+    tsr_status status = tsr_mesh_create(comm, 1, ranks, NULL, NULL, &mesh);
+    for (int i = 0; i < m.count && status == TSR_OK; i++)
+        status = make_move(mesh, i, &m);
+    if (status == TSR_OK)
+        status = warm_then_count(redistribute, &m, m.count);
+    for (int i = 0; i < m.count; i++) {
+        tsr_dtensor_destroy(m.x[i]);
+        tsr_dtensor_destroy(m.y[i]);
+    }
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static tsr_status redistribute_on(int ranks, int plans)
+{
+    moves m = {.ranks = ranks, .count = plans};
+    return tsr_threads_run(ranks, run_moves, &m, NULL);
+}
+
+static tsr_status redistribute_64_bytes(void)
+{
+    return redistribute_on(1, 1);
+}
+
+/** All instructions of both ranks, each asleep while it waits for the other. */
+static tsr_status redistribute_64_bytes_on_2_ranks(void)
+{
+    return redistribute_on(2, 1);
+}
+
+static tsr_status redistribute_among_64_plans(void)
+{
+    return redistribute_on(1, PLANS);
+}
+
+typedef struct pair {
+    tsr_layout *from, *to;
+    tsr_plan_options options;
+} pair;
+
+static tsr_status plan(void *arg, int run)
+{
+    (void)run;
+    const pair *const p = arg;
+    tsr_plan *made;
+    TSR_TRY(tsr_plan_create(p->from, p->to, &p->options, &made));
+    tsr_plan_destroy(made);
+    return TSR_OK;
+}
+
+static tsr_status plan_on(const char *mesh_text, const char *from, const char *to, int ndim, int64_t size, int64_t rank)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    pair p = {.options = TSR_PLAN_OPTIONS_INIT};
+    tsr_mesh *mesh = NULL;
+    for (int d = 0; d < ndim; d++)
+        shape[d] = size;
+    p.options.rank = rank;
+    tsr_status status = tsr_mesh_parse(NULL, NULL, mesh_text, &mesh);
+    if (status == TSR_OK)
+        status = tsr_layout_parse(mesh, from, ndim, shape, TSR_F32, &p.from);
+    if (status == TSR_OK)
+        status = tsr_layout_parse(mesh, to, ndim, shape, TSR_F32, &p.to);
+    if (status == TSR_OK)
+        status = warm_then_count(plan, &p, 1);
+    tsr_layout_destroy(p.from);
+    tsr_layout_destroy(p.to);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static tsr_status plan_on_16_ranks(void)
+{
+    return plan_on("4x4", "S(0),S(1)", "S(1),S(0)", 2, 4096, 7);
+}
+
+static tsr_status plan_on_a_million_ranks(void)
+{
+    return plan_on("128x64x128", "S(0),S(1),S(2)", "S(1),S(2),S(0)", 4, 1024, 524288);
+}
+
+static tsr_status parse(void *arg, int run)
+{
+    (void)run;
+    const char *const text = arg;
+    tsr_placement placements[TSR_MAX_DIMS];
+    int64_t numbers[16];
+    int count;
+    return tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, 16, NULL);
+}
+
+static tsr_status parse_placements(void)
+{
+    static char text[] = "R,P(max),S(1;blocks=64,16,16;unit=8)[1],S(1;balanced)[0]";
+    return warm_then_count(parse, text, 1);
+}
+
+static const struct {
+    const char *name;
+    tsr_status (*run)(void);
+} cases[] = {
+    {"redistribute-64-bytes", redistribute_64_bytes},
+    {"redistribute-64-bytes-on-2-ranks", redistribute_64_bytes_on_2_ranks},
+    {"redistribute-among-64-plans", redistribute_among_64_plans},
+    {"plan-on-16-ranks", plan_on_16_ranks},
+    {"plan-on-a-million-ranks", plan_on_a_million_ranks},
+    {"parse-placements", parse_placements},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[1]) != 0)
+            continue;
+        if (cases[i].run() == TSR_OK)
+            return 0;
+        fprintf(stderr, "%s: %s\n", argv[1], tsr_status_message());
+        return 1;
+    }
+    fprintf(stderr, "usage: guarded CASE\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        fprintf(stderr, "  %s\n", cases[i].name);
+    return 2;
+}
