@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "comm/object.h"
 #include <string.h>
 
@@ -143,18 +144,36 @@ static int find_odd(const tsr_comm *comm, tsr_rank_set set, const tsr_group_reco
     return -1;
 }
 
-/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
- * records, so all come to the same answer. */
-static bool is_consistent(const tsr_comm *comm)
+static int order(const tsr_group_record *x, const tsr_group_record *y)
 {
-    for (int r = 0; r < comm->size; r++) {
-        const tsr_group_record *record = &comm->records[r];
-        int alike = 0;
-        for (int other = 0; other < comm->size; other++) {
-            const tsr_group_record *theirs = &comm->records[other];
-            alike += theirs->hash == record->hash && theirs->count == record->count && theirs->fingerprint == record->fingerprint;
-        }
-        if (record->count > 0 && alike != record->count)
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    if (x->fingerprint != y->fingerprint)
+        return x->fingerprint < y->fingerprint ? -1 : 1;
+    return x->count < y->count ? -1 : x->count > y->count;
+}
+
+static int by_record(const void *a, const void *b, const void *records)
+{
+    const tsr_group_record *at = records;
+    return order(&at[*(const size_t *)a], &at[*(const size_t *)b]);
+}
+
+/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
+ * records, so all come to the same answer. Sorted, what is alike comes together. */
+static bool is_consistent(tsr_comm *comm)
+{
+    const tsr_group_record *records = comm->records;
+    size_t *ranks = comm->cursors;
+    const size_t size = (size_t)comm->size;
+    for (size_t r = 0; r < size; r++)
+        ranks[r] = r;
+    tsr_sort(ranks, size, sizeof *ranks, by_record, records);
+    for (size_t begin = 0, end; begin < size; begin = end) {
+        const tsr_group_record *first = &records[ranks[begin]];
+        for (end = begin + 1; end < size && order(first, &records[ranks[end]]) == 0;)
+            end++;
+        if (first->count > 0 && end - begin != (size_t)first->count)
             return false;
     }
     return true;
