@@ -2,9 +2,32 @@
 
 #include "base/log.h"
 #include "comm/object.h"
+#include "device/driver.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What a fingerprint holds of where memory is: nothing on the host. */
+static uint64_t place_of(const tsr_call *call)
+{
+    return call->kind + call->capture * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream)
+{
+    /* Refused, or over, before peers see it. */
+    if (comm->started || comm->broken)
+        return TSR_OK;
+    tsr_order *order;
+    TSR_TRY(tsr_order_find(comm, device, &order));
+    if (order->ops.table->capture)
+        TSR_TRY(order->ops.table->capture(order->ops.self, order->ops.index, stream, &mine->capture));
+    mine->order = order;
+    mine->stream = stream;
+    mine->kind = tsr_device_kind(device);
+    mine->fingerprint += place_of(mine);
+    return tsr_order_record(order, stream, TSR_MEETING_BEGIN, TSR_OK);
+}
 
 static tsr_slot *own_slot(const tsr_comm *comm)
 {
@@ -90,16 +113,61 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
+/* What a call is, wherever its memory. */
+static uint64_t operation_of(const tsr_call *call)
+{
+    return call->fingerprint - place_of(call);
+}
+
+static tsr_status explain_kinds(tsr_comm *comm, int base, int odd)
+{
+    if (comm->rank == base || comm->rank == odd) {
+        char device[64];
+        publish_text(comm, tsr_device_print(comm->order ? comm->order->device : tsr_device_host(), device));
+    }
+    TSR_TRY(meet(comm));
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
+                          tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
+}
+
+static tsr_status refuse_captures(const tsr_comm *comm, int base, int odd)
+{
+    static const char *const words[] = {"runs", "is captured", "is captured apart"};
+    const bool both = tsr_call_of(comm, base)->capture && tsr_call_of(comm, odd)->capture;
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork the streams of all ranks from one capture, "
+        "and join them to it",
+        tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
+        words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
+}
+
+/* Ranks that agree on the rest: those with memory have it on one kind of device, and one capture records all of their streams or none. */
+static tsr_status compare_places(tsr_comm *comm)
+{
+    int base = 0;
+    while (base < comm->size && tsr_call_of(comm, base)->placeless)
+        base++;
+    for (int r = base; r < comm->size; r++)
+        if (!tsr_call_of(comm, r)->placeless && tsr_call_of(comm, r)->kind != tsr_call_of(comm, base)->kind)
+            return explain_kinds(comm, base, r);
+    for (int r = base; r < comm->size; r++)
+        if (!tsr_call_of(comm, r)->placeless && tsr_call_of(comm, r)->capture != tsr_call_of(comm, base)->capture)
+            return refuse_captures(comm, base, r);
+    return TSR_OK;
+}
+
 static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
     int odd = 0;
     for (int r = comm->size - 1; r >= 0; r--)
-        if (tsr_call_of(comm, r)->fingerprint != tsr_call_of(comm, 0)->fingerprint)
+        if (operation_of(tsr_call_of(comm, r)) != operation_of(tsr_call_of(comm, 0)))
             odd = r;
     for (int r = 0; r < comm->size; r++)
         if (tsr_call_of(comm, r)->status != TSR_OK)
             return explain_failure(comm, mine->status, r);
-    return explain_disagreement(comm, odd, describe, arg);
+    return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm);
 }
 
 /* Nothing is published any more: a peer may still be reading what the last call that met brought. */
@@ -125,13 +193,18 @@ static void publish(tsr_comm *comm, const tsr_call *mine)
     if (memcmp(published, mine, sizeof *mine) != 0)
         memcpy(published, mine, sizeof *mine);
     comm->phase = 0;
+    comm->order = mine->order;
+    comm->stream = mine->stream;
 }
 
 /* From here on this rank reads and writes peers' memory. */
-static tsr_status reach(tsr_comm *comm)
+static tsr_status reach(tsr_comm *comm, tsr_meeting meeting)
 {
-    if (enter(comm))
+    comm->meeting = meeting;
+    if (enter(comm)) {
+        tsr_order_meet_peers(comm);
         return TSR_OK;
+    }
     leave(comm);
     return say_broken(comm);
 }
@@ -144,10 +217,12 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
         if (call->fingerprint == mine->fingerprint && call->status == TSR_OK)
             continue;
         const tsr_status status = explain(comm, mine, describe, arg);
+        if (status == TSR_OK)
+            break;
         tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
         return status;
     }
-    return mine->reaches ? reach(comm) : TSR_OK;
+    return mine->reaches ? reach(comm, TSR_MEETING_BEGIN) : TSR_OK;
 }
 
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
@@ -237,23 +312,41 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
     return TSR_OK;
 }
 
-tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
+/* A call that has reached, and ends for all: what peers have enqueued so far comes before what this rank's stream is given next. */
+static tsr_status settle(const tsr_comm *comm, tsr_meeting meeting, tsr_status status)
 {
-    leave(comm);
-    return conclude(comm, local, (int32_t)local);
+    return comm->broken ? status : tsr_order_wait(comm->order, comm->stream, meeting, status);
 }
 
-tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
+static tsr_status end(tsr_comm *comm, tsr_status local, int32_t flags)
 {
+    local = tsr_order_record(comm->order, comm->stream, TSR_MEETING_END, local);
     leave(comm);
-    TSR_TRY(conclude(comm, local, (int32_t)local));
-    return reach(comm);
+    return settle(comm, TSR_MEETING_END, conclude(comm, local, (int32_t)local | flags));
+}
+
+tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
+{
+    return end(comm, local, 0);
 }
 
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status)
 {
+    return end(comm, status, TSR_DONE_SHARED);
+}
+
+tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
+{
+    local = tsr_order_record(comm->order, comm->stream, TSR_MEETING_MIDDLE, local);
     leave(comm);
-    return conclude(comm, status, (int32_t)status | TSR_DONE_SHARED);
+    const tsr_status status = conclude(comm, local, (int32_t)local);
+    return status == TSR_OK ? reach(comm, TSR_MEETING_MIDDLE) : settle(comm, TSR_MEETING_MIDDLE, status);
+}
+
+tsr_status tsr_call_follow(tsr_comm *comm)
+{
+    TSR_TRY(tsr_order_reach_peers(comm));
+    return tsr_order_wait(comm->order, comm->stream, comm->meeting, TSR_OK);
 }
 
 bool tsr_comm_is_direct(const tsr_comm *comm)

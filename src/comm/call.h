@@ -11,18 +11,42 @@
 #include <stdbool.h>
 #include <tessera/sys/comm.h>
 
+/** See order.h. */
+typedef struct tsr_order tsr_order;
+
 typedef struct tsr_call {
     uint64_t fingerprint; /**< equal on all ranks exactly when their arguments agree */
     tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
     bool reaches;         /**< between begin and end this rank reads or writes peers' own memory, not their tsr_call_buffer() alone */
+    bool placeless;       /**< this rank has no memory in the call, so that peers' may be on any kind of device */
     const void *src;
     void *dst;
     int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements */
     const void *extra;                                            /**< the operation's own; lives until end */
+
+    /* By tsr_call_place(); zero on the host: */
+    tsr_order *order;
+    tsr_stream stream;
+    uint64_t kind;    /**< of the device */
+    uint64_t capture; /**< what records the stream; `fingerprint` holds both */
 } tsr_call;
 
 /** Words for one rank's arguments ("all_reduce of 3 f32, op sum"), asked for only when ranks disagree. */
 typedef void tsr_call_describe(const void *arg, char *text, size_t capacity);
+
+/** For memory that is not the host's: see tsr_call_place(). */
+tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream);
+
+/**
+ * Says where the memory of a call is that reaches, before it is begun or started: ranks compare the kind of their devices, and on devices
+ * with streams the call is ordered by events (order.h): what peers do with this rank's memory follows what `stream` holds now, and what it
+ * is given after the end follows what they did. The first call on a device makes its events; later ones allocate nothing. `local` is the
+ * rank's status so far, what is returned goes into mine->status.
+ */
+static inline tsr_status tsr_call_place(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream, tsr_status local)
+{
+    return device.driver && local == TSR_OK ? tsr_call_place_on(comm, mine, device, stream) : local;
+}
 
 /**
  * Collective. TSR_OK: all agree and none has failed. TSR_ERROR_ARGUMENT, on every rank: fingerprints differ; the sentence names the lowest
@@ -44,6 +68,11 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
 tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine);
 tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg);
 
+/** Before peers' memory is touched, after begin and again after middle: what the call's stream is given from here on follows what peers'
+ * streams held at that meeting. A failure is this rank's own, which then touches nothing of theirs and brings the status to the next
+ * meeting. TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's. */
+tsr_status tsr_call_follow(tsr_comm *comm);
+
 /** What rank `rank` brought; valid between begin and end. */
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 
@@ -59,7 +88,8 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
  */
 void *tsr_call_buffer(tsr_comm *comm);
 
-/** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. */
+/** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. Afterwards,
+ * in stream order, nobody touches this rank's memory any more. */
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
 
 /** Collective, between begin and end of a call that reaches: all have got here. For calls in several phases. Peers' memory is let go of

@@ -255,9 +255,3 @@ tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int
     };
     return ops->table->reduce(ops->self, ops->index, &reduce, call->stream);
 }
-
-tsr_status tsr_collective_settle(const tsr_collective *call)
-{
-    const tsr_device_ops *ops = &call->ops;
-    return ops->table->stream_synchronize ? ops->table->stream_synchronize(ops->self, ops->index, call->stream) : TSR_OK;
-}

@@ -92,9 +92,6 @@ tsr_status tsr_collective_copy(const tsr_collective *call, void *dst, const void
 /** Reduces `count` elements of comm->sources, in rank order, into the first `destinations` of comm->destinations. */
 tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int64_t count, int destinations);
 
-/** Waits until what the stream was given is done; on a device without streams it is. */
-tsr_status tsr_collective_settle(const tsr_collective *call);
-
 /** One function for each collective and kind of engine: carries out a call on which all ranks have agreed. */
 tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call);

@@ -4,25 +4,23 @@
 static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
-    if (local == TSR_OK)
-        local = tsr_collective_settle(call);
-    const tsr_call mine = {
+    tsr_call mine = {
         .fingerprint = tsr_collective_fingerprint(comm, call),
-        .status = local,
         .reaches = true,
         .src = call->send,
         .dst = call->receive,
         .extra = call,
     };
+    mine.status = tsr_call_place(comm, &mine, call->device, call->stream, local);
     TSR_TRY(tsr_call_begin(comm, &mine, tsr_collective_describe, &described));
     if (call->operation->match) {
         const tsr_status matched = call->operation->match(comm, call);
         if (matched != TSR_OK)
             return tsr_call_end_shared(comm, matched);
     }
-    local = call->operation->direct(comm, call);
+    local = tsr_call_follow(comm);
     if (local == TSR_OK)
-        local = tsr_collective_settle(call);
+        local = call->operation->direct(comm, call);
     return tsr_call_end(comm, local);
 }
 

@@ -139,6 +139,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
     tsr_groups_destroy(comm);
+    tsr_orders_destroy(comm);
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
     tsr_release(context, comm->arrays);

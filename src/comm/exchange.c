@@ -81,33 +81,29 @@ static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
 static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
 {
     const tsr_collective bytes = bytes_of(comm, mine);
+    TSR_TRY(tsr_call_follow(comm));
     rewind_cursors(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
         TSR_TRY(tsr_collective_copy(&bytes, receive->data, send->data, (int64_t)receive->bytes));
     }
-    return tsr_collective_settle(&bytes);
-}
-
-static uint64_t fingerprint(const tsr_collective *bytes)
-{
-    return tsr_hash_text(tsr_hash_text(TSR_HASH_SEED, "exchange"), bytes->ops.table->name);
+    return TSR_OK;
 }
 
 /* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle. */
-static void word_call(const tsr_comm *comm, tsr_exchange *mine)
+static void word_call(tsr_comm *comm, tsr_exchange *mine)
 {
-    const tsr_collective bytes = bytes_of(comm, mine);
-    tsr_status local = check_lists(comm, mine);
-    if (local == TSR_OK)
-        local = tsr_collective_settle(&bytes);
+    const tsr_status local = check_lists(comm, mine);
     mine->call = (tsr_call){
-        .fingerprint = fingerprint(&bytes),
+        .fingerprint = tsr_hash_text(TSR_HASH_SEED, "exchange"),
         .status = local,
         .reaches = true,
+        .placeless = mine->send_count == 0 && mine->receive_count == 0,
         .src_strides = {(int64_t)mine->send_count},
         .extra = mine->sends,
     };
+    if (!mine->call.placeless)
+        mine->call.status = tsr_call_place(comm, &mine->call, mine->device, mine->stream, local);
 }
 
 /* After all have met. */

@@ -4,6 +4,7 @@
 
 #include "comm/call.h"
 #include "comm/group.h"
+#include "comm/order.h"
 
 /** What is left of a slot for the words of a rank that failed or disagrees. */
 #define TSR_SLOT_TEXT_BYTES (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - 4 * sizeof(int32_t))
@@ -80,6 +81,10 @@ struct tsr_comm {
     bool broken;      /**< a meeting failed: nothing is written to the slot from then on */
     bool started;     /**< a call is in flight, whose second half is all that may be called */
     bool exchanging;  /**< it is `exchange` */
+    tsr_order *order; /**< of the call in flight: where its memory is; NULL: on the host */
+    tsr_stream stream;
+    tsr_meeting meeting; /**< which it came to last */
+    tsr_order *orders;   /**< one for each device that calls have had memory on */
     tsr_exchange exchange;
     char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has started a call */
 

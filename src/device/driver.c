@@ -1,4 +1,5 @@
 #include "device/driver.h"
+#include "base/hash.h"
 #include "base/processor.h"
 #include "device/host/host.h"
 #include <stdlib.h>
@@ -61,6 +62,19 @@ static tsr_status check_table(const tsr_device_table *table)
     return TSR_OK;
 }
 
+/* What is behind the name is what a device does: functions, and constants of theirs. */
+static uint64_t kind_of(const tsr_device_table *table)
+{
+    const char *const functions = (const char *)&table->count;
+    uint64_t hash = tsr_hash_text(TSR_HASH_SEED, table->name);
+    for (size_t at = offsetof(tsr_device_table, count); at < sizeof *table; at += sizeof(entry *)) {
+        uint64_t function = 0;
+        memcpy(&function, functions + at - offsetof(tsr_device_table, count), sizeof(entry *));
+        hash = tsr_hash_word(hash, function);
+    }
+    return hash ? hash : 1;
+}
+
 tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, tsr_device_driver **out)
 {
     if (!table || !out)
@@ -71,15 +85,32 @@ tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, t
         return tsr_status_set(TSR_ERROR_MEMORY, "tsr_device_driver_create: no memory for %zu bytes", sizeof *driver);
     driver->table = *table;
     driver->self = self;
+    driver->kind = kind_of(table);
+    driver->references = 1;
     *out = driver;
     return TSR_OK;
 }
 
-void tsr_device_driver_destroy(tsr_device_driver *driver)
+const tsr_device_driver *tsr_device_driver_retain(const tsr_device_driver *driver)
 {
-    if (driver && driver->table.destroy)
+    if (driver)
+        __atomic_fetch_add(&((tsr_device_driver *)driver)->references, 1, __ATOMIC_RELAXED);
+    return driver;
+}
+
+void tsr_device_driver_release(const tsr_device_driver *given)
+{
+    tsr_device_driver *const driver = (tsr_device_driver *)given;
+    if (!driver || __atomic_fetch_sub(&driver->references, 1, __ATOMIC_ACQ_REL) != 1)
+        return;
+    if (driver->table.destroy)
         driver->table.destroy(driver->self);
     free(driver);
+}
+
+void tsr_device_driver_destroy(tsr_device_driver *driver)
+{
+    tsr_device_driver_release(driver);
 }
 
 const tsr_device_table *tsr_device_driver_table(const tsr_device_driver *driver, void **self)

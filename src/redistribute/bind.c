@@ -147,6 +147,7 @@ static tsr_status agree_on_device(tsr_execution *e)
             TSR_TRY(check_devices(e, own[side], side == 0 ? "src" : "dst"));
         }
     }
+    e->placeless = !first;
     return TSR_OK;
 }
 

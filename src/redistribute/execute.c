@@ -50,6 +50,7 @@ static void unbind(tsr_execution *e)
         e->bound[i].dst = (tsr_tensor){0};
     }
     e->device = tsr_device_host();
+    e->placeless = false;
 }
 
 static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)

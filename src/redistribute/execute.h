@@ -19,7 +19,8 @@ struct tsr_execution {
     const tsr_plan *plan;
     const tsr_group *group;  /**< NULL for a plan that is local */
     const tsr_group *native; /**< message mode: over which the engine's own collective makes the move; NULL: it goes by mail */
-    tsr_device device;
+    tsr_device device;       /**< of all tensors; the host's where `placeless` */
+    bool placeless;          /**< this rank has no tensor */
     tsr_device_ops ops;
     tsr_bound *bound; /**< one an item */
     tsr_span *spans;  /**< two an item, where there are several */

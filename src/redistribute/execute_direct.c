@@ -147,12 +147,12 @@ tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
 {
     if (!e->group)
         return local;
-    e->call = (tsr_call){.fingerprint = e->plan->hash + e->eager, .reaches = !e->eager};
+    e->call = (tsr_call){.fingerprint = e->plan->hash + e->eager, .reaches = !e->eager, .placeless = e->placeless};
     if (local == TSR_OK && e->plan->count == 1)
         local = show(e);
     else if (local == TSR_OK)
         show_all(e);
-    e->call.status = local;
+    e->call.status = tsr_call_place(e->group->comm, &e->call, e->device, e->stream, local);
     return tsr_call_start(e->group->comm, &e->call);
 }
 
@@ -169,12 +169,17 @@ static tsr_status read_sources(const tsr_execution *e)
 /* `*over`: the call ended in the middle, for everybody. */
 static tsr_status read_peers(const tsr_execution *e, bool *over)
 {
-    tsr_status status = read_sources(e);
+    tsr_comm *comm = e->group->comm;
+    tsr_status status = e->eager ? TSR_OK : tsr_call_follow(comm);
+    if (status == TSR_OK)
+        status = read_sources(e);
     if (!e->plan->shares)
         return status;
-    status = tsr_call_middle(e->group->comm, status);
+    status = tsr_call_middle(comm, status);
     *over = status != TSR_OK;
-    return *over ? status : collect(e);
+    if (status == TSR_OK)
+        status = tsr_call_follow(comm);
+    return status == TSR_OK ? collect(e) : status;
 }
 
 /* From the workspace to where results belong, when nobody reads there any more. */

@@ -110,6 +110,41 @@ static void set_values(actor *a, uint64_t seed)
         moved_set(&a->at[i], seed + (uint64_t)i * 7919);
 }
 
+/** Mirrors of all tensors: those of the destinations first, so that sources, which may be the same memory, come last. */
+static tsr_status each_mirror(actor *a, tsr_status (*step)(const mirror *m))
+{
+    for (int i = 0; i < a->count; i++) {
+        TSR_TRY(step(&a->dst[i]));
+        TSR_TRY(step(&a->src[i]));
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_mirrors(actor *a)
+{
+    const sweep_device *device = a->stage->sweep->device;
+    for (int i = 0; i < a->count; i++) {
+        TSR_TRY(mirror_create(device, a->rank, a->at[i].src.base, a->at[i].src.bytes, &a->src[i]));
+        TSR_TRY(mirror_create(device, a->rank, a->at[i].dst.base, a->at[i].dst.bytes, &a->dst[i]));
+    }
+    return TSR_OK;
+}
+
+static void free_mirrors(actor *a)
+{
+    for (int i = 0; i < a->count; i++) {
+        mirror_destroy(&a->src[i]);
+        mirror_destroy(&a->dst[i]);
+    }
+}
+
+/** How often this thread has been held up: by the allocator, or by the device. */
+static int64_t held_up(const actor *a)
+{
+    const sweep_device *device = a->stage->sweep->device;
+    return allocations + (device && device->held_up ? device->held_up() : 0);
+}
+
 static const local_buffer *target_of(const moved *m, bool in_place)
 {
     return in_place ? &m->src : &m->dst;
@@ -148,28 +183,37 @@ static unsigned char *make_workspace(size_t bytes)
 static tsr_status move(actor *a, const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, void *workspace)
 {
     const size_t bytes = tsr_plan_workspace_bytes(plan);
+    const tsr_stream stream = mirror_stream(a->stage->sweep->device, a->rank);
     if (!a->stage->current.halves)
-        return tsr_plan_execute(plan, a->comm, src, dst, workspace, bytes, NULL);
-    const tsr_status status = tsr_plan_start(plan, a->comm, src, dst, workspace, bytes, NULL);
+        return tsr_plan_execute(plan, a->comm, src, dst, workspace, bytes, stream);
+    const tsr_status status = tsr_plan_start(plan, a->comm, src, dst, workspace, bytes, stream);
     return status == TSR_OK ? tsr_plan_finish(plan, a->comm) : status;
 }
 
-static void execute(actor *a, const tsr_plan *plan, bool in_place, const char *what)
+/** `steady`: calls like this were made before, so that nothing is allocated or waited for. */
+static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, const char *what)
 {
     tsr_tensor src[SWEEP_TENSORS], dst[SWEEP_TENSORS];
     bool in_src = false, in_dst = false;
     for (int i = 0; i < a->count; i++) {
-        src[i] = a->at[i].src.view;
-        dst[i] = target_of(&a->at[i], in_place)->view;
+        src[i] = mirror_view(&a->src[i], a->at[i].src.view);
+        dst[i] = in_place ? src[i] : mirror_view(&a->dst[i], a->at[i].dst.view);
         in_src = in_src || a->at[i].in_src;
         in_dst = in_dst || a->at[i].in_dst;
     }
     const size_t bytes = tsr_plan_workspace_bytes(plan);
     unsigned char *workspace = make_workspace(bytes);
-    const int64_t before = allocations;
-    check(a, move(a, plan, in_src ? src : NULL, in_dst ? dst : NULL, workspace), what);
-    if (allocations != before)
-        complain(a, what, "it allocated");
+    mirror mirrored;
+    check(a, mirror_create(a->stage->sweep->device, a->rank, workspace, bytes + WORKSPACE_GUARD, &mirrored), "mirror_create");
+    check(a, mirror_send(&mirrored), "mirror_send");
+    check(a, each_mirror(a, mirror_send), "mirror_send");
+    const int64_t before = held_up(a);
+    check(a, move(a, plan, in_src ? src : NULL, in_dst ? dst : NULL, mirrored.memory), what);
+    if (steady && held_up(a) != before)
+        complain(a, what, "it allocated, or waited for the device");
+    check(a, each_mirror(a, mirror_fetch), "mirror_fetch");
+    check(a, mirror_fetch(&mirrored), "mirror_fetch");
+    mirror_destroy(&mirrored);
     for (size_t i = 0; workspace != NULL && i < WORKSPACE_GUARD; i++)
         if (workspace[bytes + i] != WORKSPACE_PATTERN)
             complain(a, what, "bytes behind the workspace were written");
@@ -246,29 +290,31 @@ static void run_plan(actor *a)
     if (a->cap > 0 && tsr_plan_workspace_bytes(plan) > (size_t)a->cap)
         complain(a, "tsr_plan_workspace_bytes", "it is more than options.max_workspace");
     set_values(a, c->seed);
-    execute(a, plan, false, "tsr_plan_execute");
+    execute(a, plan, false, !a->stage->sweep->device, "tsr_plan_execute");
     compare_sources(a);
     set_values(a, c->seed + 1);
-    execute(a, plan, false, "the second tsr_plan_execute");
+    execute(a, plan, false, true, "the second tsr_plan_execute");
     if (all_in_place(a) && a->verdict->in_place)
-        execute(a, plan, true, "tsr_plan_execute in place");
+        execute(a, plan, true, true, "tsr_plan_execute in place");
 destroy:
     tsr_plan_destroy(plan);
 }
 
 static tsr_status redistribute(const actor *a, tsr_dtensor *const *x, tsr_dtensor *const *y)
 {
-    return a->count == 1 ? tsr_redistribute_into(x[0], y[0], NULL)
-                         : tsr_redistribute_batch((size_t)a->count, (const tsr_dtensor *const *)x, y, NULL);
+    const tsr_stream stream = mirror_stream(a->stage->sweep->device, a->rank);
+    return a->count == 1 ? tsr_redistribute_into(x[0], y[0], stream)
+                         : tsr_redistribute_batch((size_t)a->count, (const tsr_dtensor *const *)x, y, stream);
 }
 
 static bool wrap(actor *a, tsr_dtensor **x, tsr_dtensor **y)
 {
     for (int i = 0; i < a->count; i++) {
         const moved *m = &a->at[i];
-        const tsr_tensor nothing = {.dtype = m->from->dtype, .ndim = 1};
-        if (!check(a, tsr_dtensor_from_local(m->in_src ? &m->src.view : &nothing, m->src_layout, NULL, &x[i]), "tsr_dtensor_from_local") ||
-            !check(a, tsr_dtensor_from_local(m->in_src ? &m->dst.view : &nothing, m->dst_layout, NULL, &y[i]), "tsr_dtensor_from_local"))
+        const tsr_tensor nothing = {.dtype = m->from->dtype, .device = mirror_device(a->stage->sweep->device, a->rank), .ndim = 1};
+        const tsr_tensor src = mirror_view(&a->src[i], m->src.view), dst = mirror_view(&a->dst[i], m->dst.view);
+        if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]), "tsr_dtensor_from_local") ||
+            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]), "tsr_dtensor_from_local"))
             return false;
     }
     return true;
@@ -281,15 +327,21 @@ static void run_dtensors(actor *a)
     if (!wrap(a, x, y))
         goto destroy;
     set_values(a, c->seed);
-    if (check(a, redistribute(a, x, y), "tsr_redistribute_into"))
+    check(a, each_mirror(a, mirror_send), "mirror_send");
+    const bool moved_once = check(a, redistribute(a, x, y), "tsr_redistribute_into");
+    check(a, each_mirror(a, mirror_fetch), "mirror_fetch");
+    if (moved_once)
         compare(a, false, "tsr_redistribute_into");
     compare_sources(a);
     set_values(a, c->seed + 1);
-    const int64_t before = allocations;
-    if (check(a, redistribute(a, x, y), "the second tsr_redistribute_into"))
+    check(a, each_mirror(a, mirror_send), "mirror_send");
+    const int64_t before = held_up(a);
+    const bool moved_again = check(a, redistribute(a, x, y), "the second tsr_redistribute_into");
+    if (held_up(a) != before)
+        complain(a, "the second tsr_redistribute_into", "it allocated, or waited for the device");
+    check(a, each_mirror(a, mirror_fetch), "mirror_fetch");
+    if (moved_again)
         compare(a, false, "the second tsr_redistribute_into");
-    if (allocations != before)
-        complain(a, "the second tsr_redistribute_into", "it allocated");
 destroy:
     for (int i = 0; i < a->count; i++) {
         tsr_dtensor_destroy(x[i]);
@@ -309,10 +361,15 @@ void actor_play(actor *a)
         agree_on_cap(a, made);
     for (int i = 0; made && i < a->count; i++)
         moved_start(&a->at[i], c->seed + (uint64_t)i, c->strided);
+    memset(a->src, 0, sizeof(a->src));
+    memset(a->dst, 0, sizeof(a->dst));
+    if (made)
+        check(a, make_mirrors(a), "mirror_create");
     if (made && c->way == WAY_DTENSORS)
         run_dtensors(a);
     else if (made)
         run_plan(a);
+    free_mirrors(a);
     for (int i = 0; i < a->count; i++) {
         if (made)
             moved_finish(&a->at[i]);

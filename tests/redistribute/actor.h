@@ -2,6 +2,7 @@
 #ifndef TESTS_REDISTRIBUTE_ACTOR_H
 #define TESTS_REDISTRIBUTE_ACTOR_H
 
+#include "mirror.h"
 #include "moved.h"
 #include "sweep.h"
 #include <pthread.h>
@@ -37,7 +38,8 @@ typedef struct actor {
     oracle_mesh src_model, dst_model;
     int count; /**< tensors of the case */
     moved at[SWEEP_TENSORS];
-    int64_t cap; /**< of the workspace; 0: none */
+    mirror src[SWEEP_TENSORS], dst[SWEEP_TENSORS]; /**< of their memory */
+    int64_t cap;                                   /**< of the workspace; 0: none */
 } actor;
 
 /** The layouts of tensor `i` of a case. */

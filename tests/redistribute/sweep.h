@@ -9,6 +9,7 @@
 
 #include "oracle_random.h"
 #include <tessera/plan.h>
+#include <tessera/sys/device.h>
 
 typedef enum sweep_way {
     WAY_PLAN,     /**< tsr_plan_create, _prepare, _execute */
@@ -50,12 +51,22 @@ typedef bool sweep_make(void *arg, int64_t number, sweep_case *out);
  * engine that is lent and may not be split, so that every plan is made without splitting; the message engine that `run` gives. */
 typedef enum sweep_engine { ENGINE_THREADS, ENGINE_MESSAGES, ENGINE_LENT, ENGINE_GIVEN } sweep_engine;
 
+/** Where tensors and workspaces lie: rank r has those of device r % `devices` of the driver, and works on streams[r]. */
+typedef struct sweep_device {
+    const tsr_device_driver *driver;
+    int devices;
+    tsr_stream streams[ORACLE_MAX_RANKS];
+    int64_t (*held_up)(
+        void); /**< how often the calling thread has allocated or waited there: not while a plan is executed. NULL: not asked */
+} sweep_device;
+
 typedef struct move_sweep {
     int world; /**< ranks of the communicator */
     sweep_make *make;
     void *arg;
     int64_t first, count; /**< case numbers first .. count - 1 */
     sweep_engine engine;
+    const sweep_device *device;                                                                        /**< NULL: the host */
     tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options); /**< NULL: tsr_threads_run */
     double deadline; /**< test_now() after which no case is begun; 0: none */
     int64_t ran;     /**< out: cases that were run */

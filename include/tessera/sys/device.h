@@ -1,7 +1,8 @@
 /**
  * What a device implements: the operation table behind a tsr_device. The host's own device is made from the same table.
  *
- * Every call that takes a stream only enqueues on it and is done in stream order; on the host it is done on return. All strides are in
+ * Every call that takes a stream only enqueues on it and is done in stream order; on the host it is done on return. Structs and arrays that
+ * it is given are read during the call, memory in stream order. Calls come from any thread. All strides are in
  * elements. A box is at most TSR_MAX_DIMS dims; dims of size 1 are allowed, a size of 0 means nothing to do.
  */
 #ifndef TESSERA_SYS_DEVICE_H
@@ -52,8 +53,8 @@ typedef struct tsr_box_reduce {
 } tsr_box_reduce;
 
 /** Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, plus bias[n] to every row where `bias` is not NULL; lda, ldb, ldc are row
- * strides; `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. `workspace` has `workspace_bytes`, 0 or what the
- * table's gemm_workspace asked for or more, and is used in stream order. */
+ * strides; `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. `workspace` has `workspace_bytes`, any number: the
+ * fastest way may want what the table's gemm_workspace says. It is used in stream order. */
 typedef struct tsr_gemm {
     tsr_dtype dtype;
     int trans_a, trans_b;
@@ -77,7 +78,8 @@ typedef struct tsr_device_table {
     /** Required. How many devices there are; 0 with a sentence in `*reason` (static or self's) where none can be used. */
     tsr_status (*count)(void *self, int *count, const char **reason);
 
-    /** Required. Aligned to 64 bytes at least. */
+    /** Required. Aligned to 64 bytes at least. With a stream, memory is there, and goes, in that stream's order. Without one it may be used
+     * on any stream at once, and goes when all that the device was given is done. */
     tsr_status (*alloc)(void *self, int index, size_t bytes, tsr_stream stream, void **out);
     void (*free)(void *self, int index, void *memory, size_t bytes, tsr_stream stream); /**< required */
     tsr_status (*copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
@@ -94,8 +96,9 @@ typedef struct tsr_device_table {
     /** Optional; without it linear layers on this device are refused (libtessera brings OpenBLAS for the host). */
     tsr_status (*gemm)(void *self, int index, const tsr_gemm *gemm, tsr_stream stream);
 
-    /** Optional, all or none: a device without them is synchronous, its calls are done on return. `event` records the stream's state;
-     * `wait` makes a stream wait for it, not the host. */
+    /** Optional, all or none: a device without them is synchronous, its calls are done on return. `record` makes the event stand for all
+     * that the stream has been given so far; `wait` makes a stream, not the host, wait for the latest record at the time of the call, also
+     * of another index' or an equal driver's event, and for nothing where there is none. An event may be destroyed while streams wait. */
     tsr_status (*stream_create)(void *self, int index, tsr_stream *out);
     void (*stream_destroy)(void *self, int index, tsr_stream stream);
     tsr_status (*stream_synchronize)(void *self, int index, tsr_stream stream);
@@ -104,11 +107,12 @@ typedef struct tsr_device_table {
     tsr_status (*event_record)(void *self, int index, void *event, tsr_stream stream);
     tsr_status (*event_wait)(void *self, int index, void *event, tsr_stream stream);
 
-    /** Optional: frees `self` when its driver is destroyed. Without it `self` stays the caller's. */
+    /** Optional: frees `self` when its driver goes. Without it `self` stays the caller's. */
     void (*destroy)(void *self);
 
-    /** Optional: how many bytes of workspace `gemm` wants for such a product, whose pointers are not looked at; without it, or without
-     * workspace, `gemm` makes do. The same for equal shapes. */
+    /** Optional: how many bytes of workspace, aligned to 64, `gemm` wants for such a product, whose pointers are not looked at but for
+     * whether there is a bias; without it, or with less, `gemm` makes do. The same for equal shapes. A product of no rows, columns and
+     * terms asks whether the dtype is one that `gemm` takes. */
     tsr_status (*gemm_workspace)(void *self, int index, const tsr_gemm *gemm, size_t *bytes);
 
     /** Optional: 1 in `*out` if work on device `index` may read and write what lies on device `owner`; without it all may. */
@@ -117,17 +121,21 @@ typedef struct tsr_device_table {
     /** Optional, of devices with streams: 0 in `*id` if what is given to `stream` runs, else a number of the capture that records it, the
      * same for all streams that are forked into that capture. Without it nothing is ever captured. */
     tsr_status (*capture)(void *self, int index, tsr_stream stream, uint64_t *id);
+
+    /** Optional: what `alloc` and `free` take for memory in the order of the default stream, as NULL is no order to them. */
+    tsr_stream default_stream;
 } tsr_device_table;
 
 /**
- * A driver over a table, which is copied; `self` must outlive the driver, and is the driver's from now on if the table has `destroy`, on
- * success only. Not registered anywhere: put it into the
+ * A driver over a table, which is copied; `self` must outlive the driver and the communicators that have served its tensors, and is the
+ * driver's from now on if the table has `destroy`, on success only. Not registered anywhere: put it into the
  * tsr_device of the tensors that live there. TSR_ERROR_ARGUMENT: the table is smaller than this header's or lacks a required entry, which
  * the sentence names.
  */
 TSR_API tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, tsr_device_driver **out);
 
-/** Frees the driver; NULL is fine. Nothing may live on its devices any more. */
+/** Gives the driver back; NULL is fine. Nothing may live on its devices any more. It goes with the last communicator that has events on
+ * them, whichever of them is destroyed first. */
 TSR_API void tsr_device_driver_destroy(tsr_device_driver *driver);
 
 /** The table of a driver, and its `self`; of the host (with the best kernels for this processor) where `driver` is NULL. Borrowed. */
