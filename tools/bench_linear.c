@@ -126,8 +126,8 @@ static tsr_status make_side(side *s)
 {
     TSR_TRY(tsr_mesh_parse(s->comm, NULL, s->job->mesh_text, &s->mesh));
     TSR_TRY(make_layouts(s));
-    TSR_TRY(tsr_linear_plan_create(s->layout[X], s->layout[W1], NULL, s->layout[Y1], &s->column));
-    TSR_TRY(tsr_linear_plan_create(s->layout[Y1], s->layout[W2], NULL, s->layout[Y2], &s->row));
+    TSR_TRY(tsr_linear_plan_create_on(s->layout[X], s->layout[W1], NULL, s->layout[Y1], place_device(s->job->place, s->rank), &s->column));
+    TSR_TRY(tsr_linear_plan_create_on(s->layout[Y1], s->layout[W2], NULL, s->layout[Y2], place_device(s->job->place, s->rank), &s->row));
     TSR_TRY(make_tensors(s));
     return place_allocate(s->job->place, s->comm, workspace_bytes(s), &s->workspace);
 }

@@ -19,9 +19,13 @@ extern "C" {
 /**
  * Collective: x (.., in) times w (out, in) transposed, plus b (out) or NULL. `y_placements` NULL gives the rule's own layout (Partial for
  * row-parallel, the bias added on coordinate 0 of each Partial(sum) dim, once); otherwise y is redistributed to them: Replicate is an
- * all-reduce, Shard a reduce-scatter. f32 and f64, on the host or on a device whose table has gemm (sys/device.h), else
- * TSR_ERROR_UNSUPPORTED. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
- * While the call runs, the process' OpenBLAS is set to one thread a call.
+ * all-reduce, Shard a reduce-scatter.
+ *
+ * On the host f32 and f64, which OpenBLAS multiplies, set to one thread a call while this one runs; on another device what its table's gemm
+ * takes (sys/device.h; GPUs: f64, f32, f16 and bf16), else TSR_ERROR_UNSUPPORTED. There work is enqueued on the device's default stream
+ * (NULL), in whose order y is ready, and memory that the call needs for itself comes and goes in that order: nothing waits for the device but
+ * the allocation of y, which belongs to no stream, may. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts
+ * that the rule does not take.
  */
 TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements,
                               tsr_dtensor **y);
@@ -29,8 +33,10 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
 /**
  * Collective: gradients of tsr_linear(). `dy` is in y's gradient layout (tsr_layout_gradient()): Replicate where y was Partial, without
  * Partial of its own; where that is not the gradient layout of the rule's own result, it is redistributed to it first. dx = dy w,
- * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims. Any of dx, dw, db may be NULL: it is not computed. Placements
- * NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced.
+ * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims, as a product of a row of ones with dy: in the order of the device's
+ * gemm, which is the same whenever shapes and strides are. Any of dx, dw, db may be NULL: it is not computed. Placements
+ * NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced. Devices and
+ * streams as for tsr_linear().
  */
 TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
                                        const tsr_placement *dx_placements, const tsr_placement *dw_placements,
@@ -38,24 +44,58 @@ TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *
 
 /**
  * A forward layer, planned once and executed many times. Immutable but for its prepared state; one execution in flight. As long as any plan
- * lives, the process' OpenBLAS is set to one thread a call; the last one restores the count that was.
+ * for the host lives, the process' OpenBLAS is set to one thread a call; the last one restores the count that was.
  */
 typedef struct tsr_linear_plan tsr_linear_plan;
 
-/** Collective (it prepares the redistribution): plans tsr_linear() for these layouts; `b` may be NULL, `y` is the layout wanted or NULL for
- * the rule's own. Layouts are retained. */
+/** Collective (it prepares the redistribution): plans tsr_linear() for these layouts and tensors on the host; `b` may be NULL, `y` is the
+ * layout wanted or NULL for the rule's own. Layouts are retained. */
 TSR_API tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                                           tsr_linear_plan **out);
+
+/** Likewise for tensors on `device`, this rank's, whose driver must outlive the plan. It is asked how much workspace its products want, and
+ * may be opened for that. TSR_ERROR_UNSUPPORTED: it cannot multiply the layouts' dtype. */
+TSR_API tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                             tsr_device device, tsr_linear_plan **out);
 TSR_API void tsr_linear_plan_destroy(tsr_linear_plan *plan);
 
 /** The layout of the result; borrowed. */
 TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
+
+/** Bytes of workspace that an execution needs on this rank, aligned to 64: for y before it moves, for the move, and for the products. */
 TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 
-/** Collective: one forward pass on local tensors, whose strides are free. Allocates nothing; `workspace` has at least the plan's bytes. `b`
+/** Collective: one forward pass on local tensors on the plan's device, whose strides are free. Allocates nothing, and on a device with
+ * streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes and is on the tensors' device. `b`
  * is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
+
+/** The backward of a layer, planned likewise. */
+typedef struct tsr_linear_backward_plan tsr_linear_backward_plan;
+
+/**
+ * Collective: plans tsr_linear_backward() for these layouts and tensors on `device` ({NULL, 0} is the host). `b` may be NULL where `db` is.
+ * `dy` NULL: the gradient layout of the y that the rule leaves, with which nothing has to move before the products; in other layouts it is
+ * redistributed to it. `dx`, `dw` and `db` are the layouts wanted, of which tsr_layout_gradient() of the operand's is one; NULL: not
+ * computed. Layouts are retained, the driver must outlive the plan. Errors as tsr_linear_backward().
+ */
+TSR_API tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
+                                                   const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
+                                                   tsr_linear_backward_plan **out);
+TSR_API void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan);
+
+/** The layout that dy is expected in; borrowed. */
+TSR_API const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan *plan);
+
+/** As tsr_linear_plan_workspace_bytes(). */
+TSR_API size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan);
+
+/** Collective: one backward pass, as tsr_linear_plan_execute() runs a forward one. `x` is read for dw and `w` for dx: either may be NULL
+ * where the plan has not that gradient. `dx`, `dw` and `db` are NULL exactly where the plan has none, and overlap nothing. */
+TSR_API tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                                    const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
+                                                    void *workspace, size_t bytes, tsr_stream stream);
 
 /** The rule as data: the layout that the op gives y for these operands. Pure. Errors as tsr_linear(). */
 TSR_API tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, tsr_layout **y);

@@ -4,6 +4,7 @@
 #include <cblas.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* Up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats OpenBLAS' gemm, which packs b. */
 #define MAX_VECTOR_ROWS 7
@@ -81,6 +82,13 @@ static void multiply_by_vectors(const blas *kind, const tsr_gemm *g)
     }
 }
 
+/* Every row of c becomes the bias, to which the product is then added. */
+static void start_from_bias(const blas *kind, const tsr_gemm *g)
+{
+    for (int64_t i = 0; i < g->m; i++)
+        memcpy((char *)g->c + i * g->ldc * kind->bytes, g->bias, (size_t)(g->n * kind->bytes));
+}
+
 static tsr_status run_on_host(const tsr_gemm *g)
 {
     const blas *kind = find_blas(g->dtype);
@@ -93,11 +101,16 @@ static tsr_status run_on_host(const tsr_gemm *g)
                                   "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: OpenBLAS takes up to %d", (long long)g->m,
                                   (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
     }
+    tsr_gemm sum = *g;
+    if (g->bias) {
+        start_from_bias(kind, g);
+        sum.beta = 1;
+    }
     const int token = tsr_blas_begin();
     if (g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0)
-        multiply_by_vectors(kind, g);
+        multiply_by_vectors(kind, &sum);
     else
-        kind->gemm(g);
+        kind->gemm(&sum);
     tsr_blas_end(token);
     return TSR_OK;
 }
@@ -111,17 +124,28 @@ tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stre
     return table->gemm(self, device.index, gemm, stream);
 }
 
-tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype)
+tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *bytes)
 {
-    if (!find_blas(dtype))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; linear layers are computed in f32 and f64", caller,
-                              tsr_dtype_name(dtype));
-    if (!device.driver)
-        return TSR_OK;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
-    if (table->gemm)
+    *bytes = 0;
+    return device.driver && table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
+}
+
+/* A device is asked by a product of nothing, which it need not search an algorithm for. */
+tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
+    const tsr_gemm nothing = {.dtype = dtype};
+    size_t bytes;
+    if (device.driver && !table->gemm)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
+                              caller, table->name);
+    if (device.driver)
+        return tsr_gemm_workspace(device, &nothing, &bytes);
+    if (find_blas(dtype))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
-                          caller, table->name);
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; on the host linear layers are computed in f32 and f64", caller,
+                          tsr_dtype_name(dtype));
 }

@@ -4,9 +4,12 @@
 
 #include <tessera/sys/device.h>
 
-/** TSR_ERROR_UNSUPPORTED: the device has no gemm, or not for this dtype; or on the host a size that OpenBLAS' 32-bit integers do not hold.
- * On the host the caller holds the guard (blas_guard.h). */
+/** `beta` is 0 where there is a bias. TSR_ERROR_UNSUPPORTED: the device has no gemm, or not for this dtype; or on the host a size that
+ * OpenBLAS' 32-bit integers do not hold. On the host the caller holds the guard (blas_guard.h). */
 tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stream);
+
+/** How many bytes of workspace the device's gemm wants for such a product: 0 on the host, and where the table does not say. */
+tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *bytes);
 
 /** What tsr_gemm_run() would say of the device and dtype, before there is anything to compute. */
 tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype);

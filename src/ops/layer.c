@@ -1,5 +1,7 @@
 #include "ops/layer.h"
 
+#include "ops/agreement.h"
+#include "ops/blas_guard.h"
 #include "ops/gemm.h"
 #include <tessera/sys/memory.h>
 
@@ -8,16 +10,11 @@ tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, c
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(x, y);
     const tsr_matrix transposed_w = tsr_matrix_transpose(tsr_matrix_of(w));
-    for (int64_t i = 0; i < blocks.count; i++) {
+    for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
         tsr_matrix x_rows, y_rows;
         tsr_row_blocks_get(&blocks, i, &x_rows, &y_rows);
-        if (b) {
-            /* The product is added to the bias, which costs less than the other way round: y is written first anyway. */
-            tsr_matrix bias = tsr_matrix_of(b);
-            bias.row_stride = 0;
-            TSR_TRY(tsr_matrix_copy(site, bias, y_rows));
-        }
-        TSR_TRY(tsr_matmul(site, x_rows, transposed_w, y_rows, b != NULL));
+        TSR_TRY(b ? tsr_matmul_biased(site, x_rows, transposed_w, tsr_matrix_of(b), y_rows)
+                  : tsr_matmul(site, x_rows, transposed_w, y_rows, false));
     }
     return TSR_OK;
 }
@@ -43,12 +40,38 @@ static bool same_device(tsr_device a, tsr_device b)
 
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count)
 {
-    for (int i = 1; i < count; i++) {
-        if (operands[i] && !same_device(operands[0]->device, operands[i]->device))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one", caller, names[0],
+    int first = -1;
+    for (int i = 0; i < count; i++) {
+        first = first < 0 && operands[i] ? i : first;
+        if (operands[i] && !same_device(operands[first]->device, operands[i]->device))
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one", caller, names[first],
                                   names[i]);
     }
-    return tsr_gemm_supported(caller, operands[0]->device, operands[0]->dtype);
+    return first < 0 ? TSR_OK : tsr_gemm_supported(caller, operands[first]->device, operands[first]->dtype);
+}
+
+tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const char *name, const tsr_layout *layout)
+{
+    if (!layout || tsr_mesh_equal(tsr_layout_mesh(x), tsr_layout_mesh(layout)))
+        return TSR_OK;
+    char ours[128], theirs[128];
+    tsr_mesh_print(tsr_layout_mesh(x), ours, sizeof(ours));
+    tsr_mesh_print(tsr_layout_mesh(layout), theirs, sizeof(theirs));
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on mesh %s but %s on mesh %s; both must be on one mesh", caller, ours, name,
+                          theirs);
+}
+
+size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs)
+{
+    return tsr_layer_aligned(needs->packing) + tsr_layer_aligned(needs->gemm);
+}
+
+void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void *memory)
+{
+    const size_t packing = tsr_layer_aligned(needs->packing);
+    site->packing = memory;
+    site->workspace = needs->gemm > 0 ? (char *)memory + packing : NULL;
+    site->workspace_bytes = needs->gemm;
 }
 
 /* Host memory is the context's, other memory the device's. */
@@ -61,7 +84,7 @@ tsr_status tsr_layer_workspace_create(tsr_context *context, tsr_device device, s
         return TSR_OK;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
-    return table->alloc(self, device.index, bytes, NULL, out);
+    return table->alloc(self, device.index, bytes, table->default_stream, out);
 }
 
 void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *workspace, size_t bytes)
@@ -72,5 +95,38 @@ void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *
         return;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
-    table->free(self, device.index, workspace, bytes, NULL);
+    table->free(self, device.index, workspace, bytes, table->default_stream);
+}
+
+/* A rank outside the mesh has one dim of nothing. */
+tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *memory, tsr_dtensor **out)
+{
+    int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS] = {0};
+    int inside;
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(layout), coordinate, &inside));
+    if (inside)
+        TSR_TRY(tsr_layout_local(layout, coordinate, shape, NULL));
+    tsr_tensor local = tsr_tensor_contiguous(memory, tsr_layout_dtype(layout), inside ? tsr_layout_ndim(layout) : 1, shape);
+    local.device = device;
+    return tsr_dtensor_from_local(&local, layout, NULL, out);
+}
+
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_status status, tsr_stream stream)
+{
+    tsr_kept_message kept;
+    tsr_message_keep(&kept);
+    tsr_plan_execute(move, comm, NULL, NULL, NULL, 0, stream);
+    return tsr_message_restore(&kept, status);
+}
+
+void tsr_layer_hold(tsr_device device)
+{
+    if (!device.driver)
+        tsr_blas_hold();
+}
+
+void tsr_layer_release(tsr_device device)
+{
+    if (!device.driver)
+        tsr_blas_release();
 }

@@ -5,7 +5,7 @@
 #include "ops/matmul.h"
 #include <tessera/linear.h>
 
-/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). The caller holds the BLAS guard. */
+/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host the caller holds the BLAS guard. */
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                              const tsr_tensor *y);
 
@@ -13,11 +13,37 @@ tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, c
  * Partial(avg) dim everybody adds it, for the mean of equal biases is one of them. */
 tsr_status tsr_layer_adds_bias(const tsr_layout *own, bool *adds);
 
-/** Operands (NULL ones are skipped, the first is there) are on one device, which can multiply their dtype. */
+/** Operands (NULL ones are skipped) are on one device, which can multiply their dtype. */
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count);
 
-/** Memory on `device` for one call: NULL for 0 bytes. */
+/** Both are on one mesh; `name` is the one that is to be where x is. */
+tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const char *name, const tsr_layout *layout);
+
+/** Parts of a workspace are multiples of what every part is aligned to. */
+static inline size_t tsr_layer_aligned(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/** The bytes of both, as tsr_layer_place() divides them. */
+size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs);
+
+/** Gives a site memory of tsr_layer_needs_bytes(). */
+void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void *memory);
+
+/** Memory on `device` for one call, in the order of the device's default stream where it has one: NULL for 0 bytes. */
 tsr_status tsr_layer_workspace_create(tsr_context *context, tsr_device device, size_t bytes, void **out);
 void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *workspace, size_t bytes);
+
+/** A dtensor over `memory`, which has tsr_layout_local_bytes() of the layout. */
+tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *memory, tsr_dtensor **out);
+
+/** Peers wait in the redistribution `move`: without tensors this rank takes part in it as failed, and returns `status` with its sentence.
+ */
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_status status, tsr_stream stream);
+
+/** Around products on the host, whose BLAS is shared by all threads; nothing elsewhere. */
+void tsr_layer_hold(tsr_device device);
+void tsr_layer_release(tsr_device device);
 
 #endif

@@ -1,7 +1,6 @@
 #include <tessera/linear.h>
 
 #include "ops/agreement.h"
-#include "ops/blas_guard.h"
 #include "ops/layer.h"
 #include "ops/rule.h"
 
@@ -16,82 +15,104 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, y);
 }
 
-/* One call of tsr_linear(): `own` is y's layout as the rule leaves it. */
+/* One call of tsr_linear(). Its memory is one piece: y as the rule leaves it, if that moves on, then what the products want. */
 typedef struct call {
     const tsr_dtensor *x, *w, *b;
-    tsr_layout *own;
-    bool moves; /* y is wanted in another layout */
+    tsr_layout *own, *wanted; /* y's layout as the rule leaves it, and as the caller gets it */
+    bool moves;               /* these differ in more than what is written on mesh dims of size 1 */
+    tsr_context *context;
+    tsr_device device;
+    void *memory;
+    size_t bytes;
+    tsr_dtensor *computed, *y;
 } call;
-
-/* Equal layouts may still be written differently, on mesh dims of size 1: then y gets what was asked for. */
-static tsr_status compare_with_wanted(call *c, const tsr_placement *y_placements)
-{
-    tsr_layout *wanted;
-    TSR_TRY(tsr_layout_with(c->own, y_placements, &wanted));
-    c->moves = !tsr_layout_equal(c->own, wanted);
-    tsr_layout *unused = wanted;
-    if (!c->moves) {
-        unused = c->own;
-        c->own = wanted;
-    }
-    tsr_layout_destroy(unused);
-    return TSR_OK;
-}
 
 static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 {
     TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w), c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
     if (y_placements)
-        TSR_TRY(compare_with_wanted(c, y_placements));
+        TSR_TRY(tsr_layout_with(c->own, y_placements, &c->wanted));
+    else
+        c->wanted = tsr_layout_retain(c->own);
+    c->moves = !tsr_layout_equal(c->own, c->wanted);
     const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
+    c->device = x.device;
+    c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
     return tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3);
 }
 
-static tsr_status multiply(const call *c, const tsr_tensor *y)
+/* Products into `y`, or what they want, as the site says. */
+static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
 {
     const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
-    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(c->own));
     bool adds_bias;
     TSR_TRY(tsr_layer_adds_bias(c->own, &adds_bias));
-    const bool direct = tsr_tensor_is_contiguous(&x) && tsr_tensor_is_contiguous(&w);
-    const size_t bytes = direct ? 0 : tsr_matmul_workspace_bytes(x.dtype, INT64_MAX, w.shape[0], w.shape[1]);
-    tsr_matmul_site site = {.device = x.device, .dtype = x.dtype};
-    TSR_TRY(tsr_layer_workspace_create(context, x.device, bytes, &site.workspace));
-    tsr_blas_hold();
-    const tsr_status status = tsr_layer_forward(&site, &x, &w, c->b && adds_bias ? &b : NULL, y);
-    tsr_blas_release();
-    tsr_layer_workspace_destroy(context, x.device, site.workspace, bytes);
-    return status;
+    return tsr_layer_forward(site, &x, &w, c->b && adds_bias ? &b : NULL, y);
+}
+
+/* y as the rule leaves it: where it has memory of its own that is not measured yet, only its strides count. */
+static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    TSR_TRY(tsr_layout_local(c->own, NULL, shape, NULL));
+    const tsr_tensor y = tsr_tensor_contiguous(NULL, site.dtype, tsr_layout_ndim(c->own), shape);
+    site.needs = needs;
+    return multiply(c, &site, &y);
+}
+
+/* All that this call allocates. */
+static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
+{
+    tsr_matmul_needs needs = {0};
+    size_t own_bytes;
+    TSR_TRY(tsr_dtensor_create(c->wanted, c->device, &c->y));
+    if (inside)
+        TSR_TRY(measure(c, *site, &needs));
+    TSR_TRY(tsr_layout_local_bytes(c->own, NULL, &own_bytes));
+    own_bytes = c->moves ? tsr_layer_aligned(own_bytes) : 0;
+    c->bytes = own_bytes + tsr_layer_needs_bytes(&needs);
+    TSR_TRY(tsr_layer_workspace_create(c->context, c->device, c->bytes, &c->memory));
+    tsr_layer_place(site, &needs, c->memory ? (char *)c->memory + own_bytes : NULL);
+    if (c->moves)
+        return tsr_layer_borrow(c->own, c->device, c->memory, &c->computed);
+    c->computed = tsr_dtensor_retain(c->y);
+    return TSR_OK;
 }
 
 /* y as the rule leaves it. */
-static tsr_status compute(const call *c, tsr_dtensor **out)
+static tsr_status compute(call *c)
 {
-    const tsr_tensor x = tsr_dtensor_to_local(c->x);
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    tsr_dtensor *y;
+    tsr_matmul_site site = {.device = c->device, .dtype = tsr_layout_dtype(c->own)};
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
-    TSR_TRY(tsr_dtensor_create(c->own, x.device, &y));
-    const tsr_tensor local = tsr_dtensor_to_local(y);
-    const tsr_status status = inside ? multiply(c, &local) : TSR_OK;
-    if (status == TSR_OK)
-        *out = y;
-    else
-        tsr_dtensor_destroy(y);
+    TSR_TRY(acquire(c, inside, &site));
+    const tsr_tensor y = tsr_dtensor_to_local(c->computed);
+    if (!inside)
+        return TSR_OK;
+    tsr_layer_hold(c->device);
+    const tsr_status status = multiply(c, &site, &y);
+    tsr_layer_release(c->device);
     return status;
 }
 
-/* Redistributes `computed` to the placements wanted, unless some rank failed before. */
-static tsr_status finish(const call *c, tsr_status local, const tsr_placement *y_placements, tsr_dtensor *computed, tsr_dtensor **out)
+/* Redistributes to the placements wanted, unless some rank failed before. */
+static tsr_status finish(const call *c, tsr_status local)
 {
     TSR_TRY(tsr_agree(tsr_mesh_comm(tsr_layout_mesh(tsr_dtensor_layout(c->x))), "tsr_linear", local));
-    if (c->moves)
-        return tsr_redistribute(computed, y_placements, out);
-    *out = tsr_dtensor_retain(computed);
-    return TSR_OK;
+    return c->moves ? tsr_redistribute_into(c->computed, c->y, NULL) : TSR_OK;
+}
+
+static void clean_up(call *c)
+{
+    tsr_dtensor_destroy(c->computed);
+    if (c->memory)
+        tsr_layer_workspace_destroy(c->context, c->device, c->memory, c->bytes);
+    tsr_dtensor_destroy(c->y);
+    tsr_layout_destroy(c->wanted);
+    tsr_layout_destroy(c->own);
 }
 
 tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
@@ -99,18 +120,15 @@ tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dten
     if (!x || !w || !y)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
     call c = {.x = x, .w = w, .b = b};
-    tsr_dtensor *computed = NULL;
     tsr_status status = plan_call(&c, y_placements);
-    if (tsr_is_shared_fault(status))
-        goto destroy_layout;
+    if (!tsr_is_shared_fault(status)) {
+        if (status == TSR_OK)
+            status = compute(&c);
+        if (y_placements)
+            status = finish(&c, status);
+    }
     if (status == TSR_OK)
-        status = compute(&c, &computed);
-    if (y_placements)
-        status = finish(&c, status, y_placements, computed, y);
-    else if (status == TSR_OK)
-        *y = tsr_dtensor_retain(computed);
-    tsr_dtensor_destroy(computed);
-destroy_layout:
-    tsr_layout_destroy(c.own);
+        *y = tsr_dtensor_retain(c.y);
+    clean_up(&c);
     return status;
 }

@@ -50,24 +50,61 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
     return has_plain_rows(tsr_matrix_transpose(m), ld);
 }
 
-/* One gemm, if the strides of all three allow it; `*done` says whether they did. */
-static tsr_status multiply_directly(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, bool *done)
+/* c = a b in the words of a gemm; false if the strides of the three don't allow one. */
+static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
-    tsr_gemm g = {
-        .dtype = site->dtype, .m = c.rows, .n = c.cols, .k = a.cols, .alpha = 1, .beta = accumulate, .a = a.data, .b = b.data, .c = c.data};
-    *done = is_source_direct(a, &g.trans_a, &g.lda) && is_source_direct(b, &g.trans_b, &g.ldb) && has_plain_rows(c, &g.ldc);
-    return *done ? tsr_gemm_run(site->device, &g, site->stream) : TSR_OK;
+    tsr_gemm g = {.dtype = site->dtype,
+                  .m = c.rows,
+                  .n = c.cols,
+                  .k = a.cols,
+                  .alpha = 1,
+                  .beta = accumulate,
+                  .a = a.data,
+                  .b = b.data,
+                  .c = c.data,
+                  .workspace = site->workspace,
+                  .workspace_bytes = site->workspace_bytes};
+    if (!is_source_direct(a, &g.trans_a, &g.lda) || !is_source_direct(b, &g.trans_b, &g.ldb) || !has_plain_rows(c, &g.ldc))
+        return false;
+    *out = g;
+    return true;
 }
 
-/* The workspace holds a tile of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE). */
+/* Likewise, or c' = b' a'. */
+static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+{
+    return describe(site, a, b, c, accumulate, out) ||
+           describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
+}
+
+static size_t packing_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    const int64_t rows = smaller(m, TILE), cols = smaller(n, TILE);
+    return (size_t)(rows * k + cols * k + rows * cols) * tsr_dtype_bytes(dtype);
+}
+
+/* `g` is NULL where the strides don't allow a gemm of the whole. Tiles go without a workspace. */
+static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix c)
+{
+    const size_t packing = g && !site->any_strides ? 0 : packing_bytes(site->dtype, c.rows, c.cols, a.cols);
+    size_t workspace = 0;
+    if (g)
+        TSR_TRY(tsr_gemm_workspace(site->device, g, &workspace));
+    tsr_matmul_needs *needs = site->needs;
+    needs->packing = packing > needs->packing ? packing : needs->packing;
+    needs->gemm = workspace > needs->gemm ? workspace : needs->gemm;
+    return TSR_OK;
+}
+
+/* The packing holds a tile of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE). */
 static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
 {
-    tsr_matrix packed_a = {site->workspace, a.rows, a.cols, a.cols, 1};
+    tsr_matrix packed_a = {site->packing, a.rows, a.cols, a.cols, 1};
     tsr_matrix packed_b = {element_at(site, packed_a.data, a.rows * a.cols), b.rows, b.cols, 1, b.rows};
     tsr_matrix packed_c = {element_at(site, packed_b.data, b.rows * b.cols), c.rows, c.cols, c.cols, 1};
     int trans;
     int64_t ld;
-    bool done;
+    tsr_gemm g;
     if (is_source_direct(a, &trans, &ld))
         packed_a = a;
     else
@@ -76,11 +113,12 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
         packed_b = b;
     else
         TSR_TRY(tsr_matrix_copy(site, b, packed_b));
-    if (has_plain_rows(c, &ld))
-        return multiply_directly(site, packed_a, packed_b, c, accumulate, &done);
+    if (describe(site, packed_a, packed_b, c, accumulate, &g))
+        return tsr_gemm_run(site->device, &g, site->stream);
     if (accumulate)
         TSR_TRY(tsr_matrix_copy(site, c, packed_c));
-    TSR_TRY(multiply_directly(site, packed_a, packed_b, packed_c, accumulate, &done));
+    describe(site, packed_a, packed_b, packed_c, accumulate, &g);
+    TSR_TRY(tsr_gemm_run(site->device, &g, site->stream));
     return tsr_matrix_copy(site, packed_c, c);
 }
 
@@ -103,21 +141,34 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
         return TSR_OK;
     if (a.cols == 0)
         return tsr_matrix_fill(site, c, 0);
-    bool done;
-    TSR_TRY(multiply_directly(site, a, b, c, accumulate, &done));
-    if (!done)
-        TSR_TRY(multiply_directly(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, &done));
-    return done ? TSR_OK : multiply_by_tiles(site, a, b, c, accumulate);
+    tsr_gemm g;
+    const bool direct = describe_either(site, a, b, c, accumulate, &g);
+    if (site->needs)
+        return raise_needs(site, direct ? &g : NULL, a, c);
+    return direct ? tsr_gemm_run(site->device, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
 }
 
-size_t tsr_matmul_workspace_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+/* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
+ * which costs less than the other way round: c is written first anyway. */
+tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
-    const int64_t rows = smaller(m, TILE), cols = smaller(n, TILE);
-    return (size_t)(rows * k + cols * k + rows * cols) * tsr_dtype_bytes(dtype);
+    tsr_gemm g;
+    const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1);
+    if (adds && describe(site, a, b, c, false, &g)) {
+        g.bias = bias.data;
+        return site->needs ? raise_needs(site, &g, a, c) : tsr_gemm_run(site->device, &g, site->stream);
+    }
+    bias.row_stride = 0;
+    bias.rows = c.rows;
+    if (c.rows > 0 && c.cols > 0)
+        TSR_TRY(tsr_matrix_copy(site, bias, c));
+    return tsr_matmul(site, a, b, c, true);
 }
 
 tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to)
 {
+    if (site->needs)
+        return TSR_OK;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
     const tsr_box_copy box = {.dst = to.data,
@@ -130,8 +181,33 @@ tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_mat
     return table->copy_boxes(self, site->device.index, &box, 1, site->stream);
 }
 
-tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, double value)
+/* The bits of 1, as far as the dtype has bytes, in this machine's order. */
+static const struct {
+    tsr_dtype dtype;
+    union {
+        double f64;
+        float f32;
+        uint16_t half;
+    } one;
+} ones[] = {{TSR_F64, {.f64 = 1}}, {TSR_F32, {.f32 = 1}}, {TSR_F16, {.half = 0x3c00}}, {TSR_BF16, {.half = 0x3f80}}};
+
+static const void *find_one(tsr_dtype dtype)
 {
+    for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+        if (ones[i].dtype == dtype)
+            return &ones[i].one;
+    }
+    return NULL;
+}
+
+tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value)
+{
+    const void *one = find_one(site->dtype);
+    if (value && !one)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "sums of rows are made of f64, f32, f16 and bf16, not of %s",
+                              tsr_dtype_name(site->dtype));
+    if (site->needs)
+        return TSR_OK;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
     tsr_box_fill fill = {.dst = to.data,
@@ -139,8 +215,8 @@ tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, double va
                          .ndim = 2,
                          .shape = {to.rows, to.cols},
                          .dst_strides = {to.row_stride, to.col_stride}};
-    const float single = (float)value;
-    memcpy(fill.value, site->dtype == TSR_F64 ? (const void *)&value : (const void *)&single, fill.element_bytes);
+    if (value)
+        memcpy(fill.value, one, fill.element_bytes);
     return table->fill(self, site->device.index, &fill, site->stream);
 }
 

@@ -11,26 +11,40 @@ typedef struct tsr_matrix {
     int64_t rows, cols, row_stride, col_stride;
 } tsr_matrix;
 
-/** Where and on what a product is computed. `workspace` may be NULL where every product is direct. */
+/** What products want: bytes to pack operands in, and of workspace for the device's gemm. */
+typedef struct tsr_matmul_needs {
+    size_t packing, gemm;
+} tsr_matmul_needs;
+
+/**
+ * Where and on what a product is computed. `packing` may be NULL where every product is direct; `workspace` is the gemm's, of any size.
+ * With `needs`, nothing is computed: the needs are raised to what the same calls would want, whose data is not looked at; `any_strides`:
+ * also to what they would want if the operands' strides were others.
+ */
 typedef struct tsr_matmul_site {
     tsr_device device;
     tsr_dtype dtype;
     tsr_stream stream;
-    void *workspace;
+    void *packing, *workspace;
+    size_t workspace_bytes;
+    tsr_matmul_needs *needs;
+    bool any_strides;
 } tsr_matmul_site;
 
 tsr_matrix tsr_matrix_transpose(tsr_matrix m);
 
 /** c = a b, or c += a b: a is (m, k), b is (k, n), c is (m, n). c does not overlap a or b. Where the strides are such that a gemm can't
- * take an operand, it is packed into the workspace, tile by tile. */
+ * take an operand, it is packed, tile by tile. */
 tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
 
-/** Bytes that tsr_matmul() may want for (m, k) times (k, n), whatever the strides. */
-size_t tsr_matmul_workspace_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k);
+/** c = a b, and `bias`, which is (1, n), added to every row: by the gemm itself where the strides allow it. */
+tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c);
 
-/** Copies, and sets to zero. `from` may have stride 0: its row is then repeated. */
+/** Copies. `from` may have stride 0: its row is then repeated. */
 tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to);
-tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, double value);
+
+/** Sets every element to 0 or 1. TSR_ERROR_UNSUPPORTED: to 1, where the dtype is none of f64, f32, f16 and bf16. */
+tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value);
 
 /** Two tensors (.., p) and (.., q) with equal leading dims, as a list of pairs of matrices (rows, p) and (rows, q). */
 typedef struct tsr_row_blocks {
@@ -43,6 +57,12 @@ typedef struct tsr_row_blocks {
 
 /** Merges as many leading dims into the rows as the strides of both tensors allow: all of them where both are contiguous. */
 tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second);
+
+/** How many of them a product goes through: one for a measurement, as all have one shape. */
+static inline int64_t tsr_row_blocks_visited(const tsr_row_blocks *blocks, const tsr_matmul_site *site)
+{
+    return site->needs && blocks->count > 1 ? 1 : blocks->count;
+}
 
 /** Pair `index` of `blocks`. */
 void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix *first, tsr_matrix *second);

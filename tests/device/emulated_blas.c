@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE, ROWS, COLUMNS, LD };                         /* words of a layout */
-enum { COMPUTE, SCALE, TRANS_A, TRANS_B };                /* of a product */
-enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL }; /* of a preference; an algorithm remembers those after its description */
+enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a layout */
+enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* of a product, */
+enum { BIAS = DESCRIBED };                                      /* and the address of its bias, which describes nothing but its alignment */
+enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };       /* of a preference */
+enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* of an algorithm */
+
+/* The algorithm that heuristics like best takes this much for products of a depth, unless they may not have it. */
+enum { LIKED_WORKSPACE = 4096, DEEP = 3, WORKSPACE_ALIGNMENT = 256 };
 
 struct cublasLtContext {
     int device;
@@ -96,10 +101,20 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cubl
 {
     TURN();
     int32_t given;
-    if (size != sizeof given || (attribute != CUBLASLT_MATMUL_DESC_TRANSA && attribute != CUBLASLT_MATMUL_DESC_TRANSB))
+    if (attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER && size == sizeof(void *)) {
+        memcpy(&product->data[BIAS], value, size);
+        return CUBLAS_STATUS_SUCCESS;
+    }
+    const int word = attribute == CUBLASLT_MATMUL_DESC_TRANSA     ? TRANS_A
+                     : attribute == CUBLASLT_MATMUL_DESC_TRANSB   ? TRANS_B
+                     : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE ? EPILOGUE
+                                                                  : -1;
+    if (size != sizeof given || word < 0)
         misuse("cublasLtMatmulDescSetAttribute: not known here");
     memcpy(&given, value, size);
-    product->data[attribute == CUBLASLT_MATMUL_DESC_TRANSA ? TRANS_A : TRANS_B] = given == CUBLAS_OP_T;
+    if (word == EPILOGUE && given != CUBLASLT_EPILOGUE_BIAS)
+        misuse("cublasLtMatmulDescSetAttribute: an epilogue that is not known here");
+    product->data[word] = word == EPILOGUE ? 1 : given == CUBLAS_OP_T;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -135,10 +150,21 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 
 static uint64_t describe(const uint64_t *product, const uint64_t *a, const uint64_t *b, const uint64_t *c)
 {
-    uint64_t hash = 1;
+    uint64_t hash = product[EPILOGUE];
     for (int i = 0; i < 4; i++)
         hash = ((hash * 31 + product[i]) * 31 + a[i]) * 31 + b[i] + 7 * c[i];
     return hash;
+}
+
+static uint64_t depth_of(const uint64_t *product, const uint64_t *a)
+{
+    return product[TRANS_A] ? a[ROWS] : a[COLUMNS];
+}
+
+/* The alignment that the address of a bias promises: the heuristics look at nothing else of it. */
+static uint64_t promised(uint64_t address)
+{
+    return address & (~address + 1);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
@@ -149,11 +175,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     TURN();
     if (!handle || c != d || wanted != 1)
         misuse("cublasLtMatmulAlgoGetHeuristic: not known here");
-    memset(found, 0, sizeof *found);
-    found->algo.data[0] = describe(product->data, a->data, b->data, c->data);
-    for (int i = WORKSPACE; i < ALL; i++)
-        found->algo.data[1 + i] = preference->data[i];
+    if (product->data[EPILOGUE] && !product->data[BIAS])
+        misuse("cublasLtMatmulAlgoGetHeuristic: the epilogue of a bias without one");
     searches++;
+    /* Products in f64 have no epilogues. */
+    if (product->data[EPILOGUE] && c->data[TYPE] == CUDA_R_64F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    memset(found, 0, sizeof *found);
+    const int deep = depth_of(product->data, a->data) >= DEEP && preference->data[WORKSPACE] >= LIKED_WORKSPACE;
+    found->workspaceSize = deep ? LIKED_WORKSPACE : 0;
+    found->algo.data[DESCRIPTION] = describe(product->data, a->data, b->data, c->data);
+    found->algo.data[NEEDED] = found->workspaceSize;
+    for (int i = 0; i < 3; i++)
+        found->algo.data[ALIGNED_A + i] = preference->data[A_ALIGNED + i];
+    found->algo.data[ALIGNED_BIAS] = product->data[EPILOGUE] ? promised(product->data[BIAS]) : 0;
     *count = a->data[COLUMNS] != 13 || a->data[ROWS] != 13;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -161,6 +196,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 static tsr_dtype dtype_of(uint64_t type)
 {
     return type == CUDA_R_64F ? TSR_F64 : type == CUDA_R_32F ? TSR_F32 : type == CUDA_R_16F ? TSR_F16 : TSR_BF16;
+}
+
+/* With 10 bits of mantissa, as tensor cores take an f32 in TF32. */
+static double shortened(double value)
+{
+    float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    bits = (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
+    memcpy(&single, &bits, sizeof bits);
+    return (double)single;
 }
 
 /* Element (row, column) of a matrix as it is used: transposed where `trans` says. */
@@ -174,11 +220,12 @@ static double element(const uint64_t *layout, const void *memory, uint64_t trans
 static void check_use(const cublasLtMatmulAlgo_t *algorithm, const uint64_t *product, const uint64_t *a, const uint64_t *b,
                       const uint64_t *c, uintptr_t at_a, uintptr_t at_b, uintptr_t at_c)
 {
-    const uint64_t depth = product[TRANS_A] ? a[ROWS] : a[COLUMNS];
+    const uint64_t depth = depth_of(product, a);
     const int wide = c[TYPE] == CUDA_R_64F;
-    if (algorithm->data[0] != describe(product, a, b, c))
+    if (algorithm->data[DESCRIPTION] != describe(product, a, b, c))
         misuse("cublasLtMatmul: an algorithm of another product");
-    if (at_a % algorithm->data[1 + A_ALIGNED] || at_b % algorithm->data[1 + B_ALIGNED] || at_c % algorithm->data[1 + C_ALIGNED])
+    if (at_a % algorithm->data[ALIGNED_A] || at_b % algorithm->data[ALIGNED_B] || at_c % algorithm->data[ALIGNED_C] ||
+        (product[EPILOGUE] && (!product[BIAS] || product[BIAS] % algorithm->data[ALIGNED_BIAS])))
         misuse("cublasLtMatmul: operands are aligned less than was said");
     if (depth != (product[TRANS_B] ? b[COLUMNS] : b[ROWS]) || c[ROWS] != (product[TRANS_A] ? a[COLUMNS] : a[ROWS]) ||
         c[COLUMNS] != (product[TRANS_B] ? b[ROWS] : b[COLUMNS]))
@@ -198,6 +245,40 @@ static double scalar(const uint64_t *product, const void *value)
     return wide;
 }
 
+/* What lay in it is lost, as it would be. */
+static void use_workspace(const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes)
+{
+    const uint64_t needed = algorithm->data[NEEDED];
+    if (needed > 0 && (!workspace || bytes < needed || (uintptr_t)workspace % WORKSPACE_ALIGNMENT))
+        misuse("cublasLtMatmul: less workspace than the algorithm takes, or not aligned");
+    if (needed > 0)
+        memset(workspace, 0xa5, needed);
+}
+
+static double factor(const uint64_t *product, double value)
+{
+    return product[COMPUTE] == CUBLAS_COMPUTE_32F_FAST_TF32 ? shortened(value) : value;
+}
+
+/* d = times * a b + keep * d + bias, where element `row` of the bias is for all of a row. Rounded once. */
+static void compute(const uint64_t *product, const uint64_t *la, const void *a, const uint64_t *lb, const void *b, const uint64_t *lc,
+                    void *d, double times, double keep)
+{
+    const tsr_dtype dtype = dtype_of(lc[TYPE]);
+    const uint64_t depth = depth_of(product, la), bytes = tsr_dtype_bytes(dtype);
+    const char *const bias = (const char *)(uintptr_t)(product[EPILOGUE] ? product[BIAS] : 0);
+    for (uint64_t column = 0; column < lc[COLUMNS]; column++)
+        for (uint64_t row = 0; row < lc[ROWS]; row++) {
+            double sum = 0;
+            for (uint64_t k = 0; k < depth; k++)
+                sum += factor(product, element(la, a, product[TRANS_A], row, k)) *
+                       factor(product, element(lb, b, product[TRANS_B], k, column));
+            sum = times * sum + (keep == 0 ? 0 : keep * element(lc, d, 0, row, column));
+            sum += bias ? reference_load(dtype, bias + row * bytes) : 0;
+            reference_store(dtype, sum, (char *)d + (row + column * lc[LD]) * bytes);
+        }
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
                               const void *c, cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
@@ -205,20 +286,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
 {
     TURN();
     const uint64_t *const la = a_layout->data, *const lb = b_layout->data, *const lc = c_layout->data;
-    const uint64_t depth = product->data[TRANS_A] ? la[ROWS] : la[COLUMNS];
     const double times = scalar(product->data, alpha), keep = scalar(product->data, beta);
-    const tsr_dtype dtype = dtype_of(lc[TYPE]);
     (void)stream, (void)d_layout;
-    if (!handle || c != d || !workspace || bytes < algorithm->data[1 + WORKSPACE])
-        misuse("cublasLtMatmul: no workspace, or not in place");
+    if (!handle || c != d)
+        misuse("cublasLtMatmul: not in place");
+    use_workspace(algorithm, workspace, bytes);
     check_use(algorithm, product->data, la, lb, lc, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c);
-    for (uint64_t column = 0; column < lc[COLUMNS]; column++)
-        for (uint64_t row = 0; row < lc[ROWS]; row++) {
-            double sum = 0;
-            for (uint64_t k = 0; k < depth; k++)
-                sum += element(la, a, product->data[TRANS_A], row, k) * element(lb, b, product->data[TRANS_B], k, column);
-            sum = times * sum + (keep == 0 ? 0 : keep * element(lc, c, 0, row, column));
-            reference_store(dtype, sum, (char *)d + (row + column * lc[LD]) * tsr_dtype_bytes(dtype));
-        }
+    compute(product->data, la, a, lb, b, lc, d, times, keep);
     return CUBLAS_STATUS_SUCCESS;
 }

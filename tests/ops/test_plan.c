@@ -320,18 +320,24 @@ static void a_plan_needs_a_mesh_over_a_communicator(void **state)
 /* Other devices */
 
 typedef struct plain_device {
-    int gemms;
+    int gemms, biased, enough;
 } plain_device;
 
-/* c = a b + c, as the table describes it, for what linear layers ask: alpha 1, beta 0 or 1. */
+enum { PLAIN_WORKSPACE = 100 };
+
+/* c = a b + c + bias, as the table describes it, for what linear layers ask: alpha 1, beta 0 or 1. */
 static tsr_status plain_gemm(void *self, int index, const tsr_gemm *g, tsr_stream stream)
 {
     (void)index;
     (void)stream;
-    ((plain_device *)self)->gemms++;
+    plain_device *device = self;
+    device->gemms++;
+    device->biased += g->bias != NULL;
+    device->enough += g->workspace && g->workspace_bytes >= PLAIN_WORKSPACE;
     for (int64_t i = 0; i < g->m * g->n; i++) {
         const int64_t row = i / g->n, column = i % g->n;
         double *c = (double *)g->c + row * g->ldc + column, sum = g->beta == 0 ? 0 : *c;
+        sum += g->bias ? ((const double *)g->bias)[column] : 0;
         for (int64_t k = 0; k < g->k; k++)
             sum += ((const double *)g->a)[g->trans_a ? k * g->lda + row : row * g->lda + k] *
                    ((const double *)g->b)[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
@@ -340,9 +346,19 @@ static tsr_status plain_gemm(void *self, int index, const tsr_gemm *g, tsr_strea
     return TSR_OK;
 }
 
+static tsr_status plain_workspace(void *self, int index, const tsr_gemm *g, size_t *bytes)
+{
+    (void)self;
+    (void)index;
+    if (g->dtype != TSR_F64)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the plain device multiplies f64, not %s", tsr_dtype_name(g->dtype));
+    *bytes = g->m > 0 ? PLAIN_WORKSPACE : 0;
+    return TSR_OK;
+}
+
 static tsr_status execute_on(tsr_device device, const tsr_linear_plan *plan)
 {
-    double x[] = {1, 2, 3, 4}, w[] = {1, 0, 2, 1, 3, 1}, b[] = {10, 20, 30}, y[6] = {0}, workspace[64];
+    double x[] = {1, 2, 3, 4}, w[] = {1, 0, 2, 1, 3, 1}, b[] = {10, 20, 30}, y[6] = {0}, workspace[256];
     static const double expected[] = {11, 24, 35, 13, 30, 43};
     tsr_tensor tensors[] = {
         tsr_tensor_contiguous(x, TSR_F64, 2, (int64_t[]){2, 2}),
@@ -356,34 +372,59 @@ static tsr_status execute_on(tsr_device device, const tsr_linear_plan *plan)
     return memcmp(y, expected, sizeof(y)) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "y is %g, %g, ..", y[0], y[1]);
 }
 
-static tsr_status check_device(tsr_comm *comm, void *arg)
+/* Two devices alike but for the products: one multiplies, the other does not. */
+static tsr_status plain_devices_create(plain_device *self, tsr_device_driver **with, tsr_device_driver **without)
 {
-    plain_device *self = arg;
-    const layer l = {"1", 2, {2, 2}, 3, "R", "R", "R", TSR_F64, 0};
-    planned p;
-    tsr_device_driver *with, *without;
     void *unused;
     tsr_device_table table = *tsr_device_driver_table(NULL, &unused);
-    TSR_TRY(planned_create(comm, &l, NULL, &p));
     table.name = "plain";
-    TSR_TRY(tsr_device_driver_create(&table, self, &without));
+    TSR_TRY(tsr_device_driver_create(&table, self, without));
     table.gemm = plain_gemm;
-    TSR_TRY(tsr_device_driver_create(&table, self, &with));
-    tsr_status status = execute_on((tsr_device){with, 0}, p.plan);
+    table.gemm_workspace = plain_workspace;
+    return tsr_device_driver_create(&table, self, with);
+}
+
+static tsr_status check_device(tsr_comm *comm, void *arg)
+{
+    const layer l = {"1", 2, {2, 2}, 3, "R", "R", "R", TSR_F64, 0}, single = {"1", 2, {2, 2}, 3, "R", "R", "R", TSR_F32, 0};
+    planned host, f32;
+    tsr_device_driver *with, *without;
+    tsr_linear_plan *plan, *none = NULL;
+    TSR_TRY(planned_create(comm, &l, NULL, &host));
+    TSR_TRY(planned_create(comm, &single, NULL, &f32));
+    TSR_TRY(plain_devices_create(arg, &with, &without));
+    const tsr_device device = {with, 0}, next = {with, 1}, other = {without, 0};
+    TSR_TRY(tsr_linear_plan_create_on(host.x, host.w, host.b, NULL, device, &plan));
+    tsr_status status = execute_on(device, plan);
     if (status == TSR_OK)
-        status = expect_status("no gemm", execute_on((tsr_device){without, 0}, p.plan), TSR_ERROR_UNSUPPORTED, "\"plain\" has no gemm");
+        status = expect_status("a host's plan", execute_on(device, host.plan), TSR_ERROR_ARGUMENT,
+                               "on device plain:0, but the plan is for host:0");
+    if (status == TSR_OK)
+        status = expect_status("another index", execute_on(next, plan), TSR_ERROR_ARGUMENT, "on device plain:1");
+    if (status == TSR_OK)
+        status = expect_status("another driver", execute_on(other, plan), TSR_ERROR_ARGUMENT, "of another driver");
+    if (status == TSR_OK)
+        status = expect_status("no gemm", tsr_linear_plan_create_on(host.x, host.w, host.b, NULL, other, &none), TSR_ERROR_UNSUPPORTED,
+                               "\"plain\" has no gemm");
+    if (status == TSR_OK)
+        status = expect_status("f32", tsr_linear_plan_create_on(f32.x, f32.w, f32.b, NULL, device, &none), TSR_ERROR_UNSUPPORTED,
+                               "multiplies f64, not f32");
+    tsr_linear_plan_destroy(plan);
     tsr_device_driver_destroy(with);
     tsr_device_driver_destroy(without);
-    planned_destroy(&p);
+    planned_destroy(&f32);
+    planned_destroy(&host);
     return status;
 }
 
-static void products_go_through_the_table_of_the_device(void **state)
+static void products_go_through_the_table_of_the_device_with_bias_and_workspace(void **state)
 {
     (void)state;
     plain_device device = {0};
     layers_run(1, check_device, &device);
     assert_int_equal(device.gemms, 1);
+    assert_int_equal(device.biased, 1);
+    assert_int_equal(device.enough, 1);
 }
 
 /* Rounding */
@@ -455,7 +496,7 @@ int main(void)
         cmocka_unit_test(execution_allocates_nothing),
         cmocka_unit_test(bad_arguments_are_refused_alike_on_every_rank),
         cmocka_unit_test(a_plan_needs_a_mesh_over_a_communicator),
-        cmocka_unit_test(products_go_through_the_table_of_the_device),
+        cmocka_unit_test(products_go_through_the_table_of_the_device_with_bias_and_workspace),
         cmocka_unit_test(fractions_are_within_the_bound_of_summation_and_replicas_hold_equal_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *re
 tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
                                      int64_t count, tsr_stream stream);
 tsr_status tsr_cuda_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream stream);
+tsr_status tsr_cuda_gemm_workspace(void *self, int index, const tsr_gemm *gemm, size_t *bytes);
 tsr_status tsr_cuda_stream_create(void *self, int index, tsr_stream *out);
 void tsr_cuda_stream_destroy(void *self, int index, tsr_stream stream);
 tsr_status tsr_cuda_stream_synchronize(void *self, int index, tsr_stream stream);
@@ -63,9 +64,8 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
 tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id);
 tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out);
 
-/** What GEMMs keep: made with the driver, gone before its devices close. `forget` drops what was kept for a stream that goes. */
+/** What GEMMs keep: made with the driver, gone before its devices close. */
 tsr_status tsr_cuda_gemms_create(tsr_context *context, int devices, tsr_cuda_gemms **out);
 void tsr_cuda_gemms_destroy(tsr_cuda *cuda);
-void tsr_cuda_gemms_forget(tsr_cuda *cuda, int index, tsr_stream stream);
 
 #endif

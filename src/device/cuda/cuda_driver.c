@@ -48,6 +48,8 @@ static const tsr_device_table table = {
     .event_record = tsr_cuda_event_record,
     .event_wait = tsr_cuda_event_wait,
     .destroy = destroy,
+    .gemm_workspace = tsr_cuda_gemm_workspace,
+    .default_stream = cudaStreamLegacy,
     .reaches = tsr_cuda_reach,
     .capture = tsr_cuda_capture,
 };

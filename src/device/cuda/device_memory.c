@@ -23,11 +23,17 @@ static tsr_status no_memory(size_t bytes, int index)
                           unused, total);
 }
 
+/* The stream whose order memory follows: CUDA's own NULL is the default stream, the table's is none. */
+static cudaStream_t order_of(const tsr_cuda_gpu *gpu, tsr_stream stream)
+{
+    return stream == cudaStreamLegacy ? NULL : stream ? stream : gpu->unordered;
+}
+
 static tsr_status allocate(const tsr_cuda_gpu *gpu, int index, size_t bytes, cudaStream_t stream, void **out)
 {
     void *memory = NULL;
     char doing[DOING_BYTES];
-    const cudaStream_t ordered = stream ? stream : gpu->unordered;
+    const cudaStream_t ordered = order_of(gpu, stream);
     cudaError_t error = cudaMallocFromPoolAsync(&memory, bytes, gpu->pool, ordered);
     if (error == cudaErrorMemoryAllocation)
         error = allocate_again(gpu, bytes, ordered, &memory);
@@ -67,7 +73,7 @@ void tsr_cuda_free(void *self, int index, void *memory, size_t bytes, tsr_stream
     /* Without a stream nobody says which work still uses the memory: all of it is awaited, as cudaFree() does. */
     if (!stream)
         (void)cudaDeviceSynchronize();
-    if (cudaFreeAsync(memory, stream ? stream : cuda->gpu[index].unordered) != cudaSuccess)
+    if (cudaFreeAsync(memory, order_of(&cuda->gpu[index], stream)) != cudaSuccess)
         (void)cudaGetLastError();
     tsr_cuda_leave(previous);
 }

@@ -20,7 +20,6 @@ void tsr_cuda_stream_destroy(void *self, int index, tsr_stream stream)
     int previous;
     if (!stream || tsr_cuda_enter(self, index, &previous) != TSR_OK)
         return;
-    tsr_cuda_gemms_forget(self, index, stream);
     (void)cudaStreamDestroy(stream);
     tsr_cuda_leave(previous);
 }

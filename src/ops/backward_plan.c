@@ -1,0 +1,306 @@
+#include "ops/agreement.h"
+#include "ops/gemm.h"
+#include "ops/gradients.h"
+#include "ops/layer.h"
+#include "ops/local_form.h"
+#include <string.h>
+#include <tessera/sys/memory.h>
+
+#define CALLER "tsr_linear_backward_plan"
+
+static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
+
+/* dx, dw or db, if the plan has it. */
+typedef struct gradient {
+    bool present;
+    tsr_local_form own, wanted; /* as the rule leaves it, and as it is wanted */
+    tsr_plan *move;             /* own to wanted; NULL where they are the same */
+} gradient;
+
+/* Workspace: dy as the products want it, where it moves; one gradient as its rule leaves it, where it moves on; then what products and
+ * moves want. Gradients are made one after the other, so all use the same. */
+struct tsr_linear_backward_plan {
+    tsr_context *context;
+    tsr_comm *comm;
+    tsr_device device;
+    tsr_local_form x, w, dy, aligned; /* aligned: dy as the products want it */
+    tsr_plan *align;                  /* dy to aligned; NULL where they are the same */
+    gradient gradients[TSR_GRADIENTS];
+    bool inside;
+    size_t dy_bytes, own_bytes, moving_bytes;
+    tsr_matmul_needs needs;
+};
+
+/* What a caller of tsr_linear_backward_plan_create() gives. */
+typedef struct request {
+    const tsr_layout *x, *w, *b, *dy, *gradients[TSR_GRADIENTS];
+} request;
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static tsr_status plan_move(const tsr_local_form *from, const tsr_local_form *to, tsr_plan **out)
+{
+    return tsr_layout_equal(from->layout, to->layout) ? TSR_OK : tsr_plan_create(from->layout, to->layout, NULL, out);
+}
+
+static tsr_status fill_dy(tsr_linear_backward_plan *plan, const request *r)
+{
+    tsr_layout *y, *aligned;
+    TSR_TRY(tsr_linear_propagate(r->x, r->w, r->b, &y));
+    tsr_status status = r->dy ? tsr_gradient_check_dy(CALLER "_create", y, r->dy) : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_layout_gradient(y, &aligned);
+    tsr_layout_destroy(y);
+    TSR_TRY(status);
+    TSR_TRY(tsr_local_form_take(aligned, &plan->aligned));
+    TSR_TRY(tsr_local_form_retain(r->dy ? r->dy : aligned, &plan->dy));
+    return plan_move(&plan->dy, &plan->aligned, &plan->align);
+}
+
+static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r, int which)
+{
+    gradient *g = &plan->gradients[which];
+    tsr_layout *own;
+    g->present = r->gradients[which] != NULL;
+    if (!g->present)
+        return TSR_OK;
+    TSR_TRY(tsr_layer_check_mesh(CALLER "_create", r->x, names[which], r->gradients[which]));
+    TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, &own));
+    TSR_TRY(tsr_local_form_take(own, &g->own));
+    TSR_TRY(tsr_local_form_retain(r->gradients[which], &g->wanted));
+    return plan_move(&g->own, &g->wanted, &g->move);
+}
+
+/* What all ranks find alike. */
+static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
+{
+    TSR_TRY(fill_dy(plan, r));
+    TSR_TRY(tsr_local_form_retain(r->x, &plan->x));
+    TSR_TRY(tsr_local_form_retain(r->w, &plan->w));
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        TSR_TRY(fill_gradient(plan, r, i));
+    return TSR_OK;
+}
+
+/* What this rank's products want, whatever the strides that they will meet. */
+static tsr_status measure_products(tsr_linear_backward_plan *plan)
+{
+    const tsr_matmul_site site = {
+        .device = plan->device, .dtype = tsr_layout_dtype(plan->dy.layout), .needs = &plan->needs, .any_strides = true};
+    const tsr_gradient_sources from = {tsr_local_form_tensor(&plan->aligned, NULL, plan->device),
+                                       tsr_local_form_tensor(&plan->x, NULL, plan->device),
+                                       tsr_local_form_tensor(&plan->w, NULL, plan->device)};
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        if (!plan->gradients[i].present)
+            continue;
+        const tsr_tensor to = tsr_local_form_tensor(&plan->gradients[i].own, NULL, plan->device);
+        TSR_TRY(tsr_gradient_compute(i, &site, &from, &to));
+    }
+    return TSR_OK;
+}
+
+static void measure_moves(tsr_linear_backward_plan *plan)
+{
+    if (plan->align) {
+        plan->dy_bytes = tsr_local_form_bytes(&plan->aligned);
+        plan->moving_bytes = tsr_plan_workspace_bytes(plan->align);
+    }
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        const gradient *g = &plan->gradients[i];
+        if (!g->move)
+            continue;
+        plan->own_bytes = larger(plan->own_bytes, tsr_local_form_bytes(&g->own));
+        plan->moving_bytes = larger(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
+    }
+}
+
+static tsr_status measure(tsr_linear_backward_plan *plan)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    TSR_TRY(tsr_gemm_supported(CALLER "_create", plan->device, tsr_layout_dtype(plan->dy.layout)));
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->dy.layout), coordinate, &inside));
+    plan->inside = inside;
+    measure_moves(plan);
+    return inside ? measure_products(plan) : TSR_OK;
+}
+
+static tsr_status prepare(const tsr_linear_backward_plan *plan)
+{
+    if (plan->align)
+        TSR_TRY(tsr_plan_prepare(plan->align, plan->comm));
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        if (plan->gradients[i].move)
+            TSR_TRY(tsr_plan_prepare(plan->gradients[i].move, plan->comm));
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_request(const request *r, const void *out)
+{
+    if (!r->x || !r->w || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL", !r->x ? "x" : !r->w ? "w" : "out");
+    if (!r->gradients[TSR_DX] && !r->gradients[TSR_DW] && !r->gradients[TSR_DB])
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
+    if (r->gradients[TSR_DB] && !r->b)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: db is asked for, but b is NULL");
+    if (!tsr_mesh_comm(tsr_layout_mesh(r->x)))
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALLER "_create: x is on an abstract mesh; a layer that runs needs a mesh over a communicator");
+    return TSR_OK;
+}
+
+tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
+                                           const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
+                                           tsr_linear_backward_plan **out)
+{
+    const request r = {x, w, b, dy, {dx, dw, db}};
+    TSR_TRY(check_request(&r, out));
+    tsr_comm *comm = tsr_mesh_comm(tsr_layout_mesh(x));
+    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
+    tsr_linear_backward_plan *plan = NULL;
+    tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
+    if (status == TSR_OK) {
+        *plan = (tsr_linear_backward_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
+        tsr_layer_hold(device);
+        status = fill_plan(plan, &r);
+    }
+    if (!tsr_is_shared_fault(status))
+        status = tsr_agree(comm, CALLER "_create", status == TSR_OK ? measure(plan) : status);
+    if (status == TSR_OK)
+        status = prepare(plan);
+    if (status == TSR_OK)
+        *out = plan;
+    else
+        tsr_linear_backward_plan_destroy(plan);
+    return status;
+}
+
+void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
+{
+    if (!plan)
+        return;
+    tsr_layer_release(plan->device);
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        tsr_plan_destroy(plan->gradients[i].move);
+        tsr_local_form_release(&plan->gradients[i].wanted);
+        tsr_local_form_release(&plan->gradients[i].own);
+    }
+    tsr_plan_destroy(plan->align);
+    tsr_local_form *const forms[] = {&plan->w, &plan->x, &plan->dy, &plan->aligned};
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        tsr_local_form_release(forms[i]);
+    tsr_context *context = plan->context;
+    tsr_release(context, plan);
+    tsr_context_destroy(context);
+}
+
+const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan *plan)
+{
+    return plan->dy.layout;
+}
+
+size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan)
+{
+    return plan->dy_bytes + plan->own_bytes + larger(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
+}
+
+/* One execution, and how it goes on this rank. */
+typedef struct execution {
+    const tsr_linear_backward_plan *plan;
+    tsr_gradient_sources from;
+    char *workspace;
+    size_t bytes;
+    tsr_stream stream;
+    tsr_status status;
+} execution;
+
+static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
+                                  const tsr_tensor *const *results, const void *workspace, size_t bytes)
+{
+    const size_t wanted = tsr_linear_backward_plan_workspace_bytes(plan);
+    TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
+    if (plan->gradients[TSR_DW].present)
+        TSR_TRY(tsr_local_form_check(&plan->x, CALLER "_execute", "x", x, plan->device));
+    if (plan->gradients[TSR_DX].present)
+        TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, plan->device));
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        TSR_TRY(tsr_local_form_check(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
+    if (bytes < wanted || (wanted > 0 && !workspace))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: workspace %p of %zu bytes; the plan wants %zu bytes", workspace, bytes,
+                              wanted);
+    return TSR_OK;
+}
+
+static void *part_at(const execution *e, size_t offset)
+{
+    return e->workspace ? e->workspace + offset : NULL;
+}
+
+/* What lies behind dy and the gradient of the moment. */
+static size_t rest_offset(const tsr_linear_backward_plan *plan)
+{
+    return plan->dy_bytes + plan->own_bytes;
+}
+
+/* Peers go through the same moves, whatever happened here. */
+static void move(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
+{
+    const size_t rest = rest_offset(e->plan);
+    if (e->status != TSR_OK)
+        e->status = tsr_layer_take_part(move, e->plan->comm, e->status, e->stream);
+    else
+        e->status = tsr_plan_execute(move, e->plan->comm, from, to, part_at(e, rest), e->bytes - rest, e->stream);
+}
+
+static void align_dy(execution *e, const tsr_tensor *dy)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
+    if (!plan->align) {
+        e->from.dy = e->status == TSR_OK ? *dy : e->from.dy;
+        return;
+    }
+    e->from.dy = tsr_local_form_tensor(&plan->aligned, e->workspace, plan->device);
+    move(e, plan->align, dy, &e->from.dy);
+}
+
+static void make_gradient(execution *e, int which, const tsr_tensor *result)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
+    const gradient *g = &plan->gradients[which];
+    tsr_tensor own = tsr_local_form_tensor(&g->own, part_at(e, plan->dy_bytes), plan->device);
+    if (e->status == TSR_OK) {
+        tsr_matmul_site site = {.device = plan->device, .dtype = own.dtype, .stream = e->stream};
+        tsr_layer_place(&site, &plan->needs, part_at(e, rest_offset(plan)));
+        own = g->move ? own : *result;
+        e->status = tsr_gradient_compute(which, &site, &e->from, &own);
+    }
+    if (g->move)
+        move(e, g->move, &own, result);
+}
+
+tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                            const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
+                                            void *workspace, size_t bytes, tsr_stream stream)
+{
+    if (!plan)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
+    if (!plan->inside)
+        return TSR_OK;
+    const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
+    execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
+    e.status = check_execution(plan, x, w, dy, results, workspace, bytes);
+    if (e.status == TSR_OK && plan->gradients[TSR_DW].present)
+        e.from.x = *x;
+    if (e.status == TSR_OK && plan->gradients[TSR_DX].present)
+        e.from.w = *w;
+    align_dy(&e, dy);
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        if (plan->gradients[i].present)
+            make_gradient(&e, i, results[i]);
+    }
+    return e.status;
+}

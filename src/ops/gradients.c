@@ -1,0 +1,100 @@
+#include "ops/gradients.h"
+
+#include "ops/layer.h"
+#include "ops/rule.h"
+
+#define CALLER "tsr_linear_backward"
+
+static const tsr_rule rules[TSR_GRADIENTS] = {
+    [TSR_DX] = {CALLER, "dx: b o, o k -> b k", {"dy", "w"}, 1},
+    [TSR_DW] = {CALLER, "dw: b o, b k -> o k", {"dy", "x"}, 1},
+    [TSR_DB] = {CALLER, "db: b o -> o", {"dy"}, 0},
+};
+
+tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy)
+{
+    bool fits = tsr_layout_ndim(dy) == tsr_layout_ndim(y) && tsr_layout_dtype(dy) == tsr_layout_dtype(y) &&
+                tsr_mesh_ndim(tsr_layout_mesh(dy)) == tsr_mesh_ndim(tsr_layout_mesh(y)) &&
+                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y));
+    for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
+        fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
+    if (!fits)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is not like the y that x, w and b give; its mesh, dtype and shape must be",
+                              caller);
+    for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
+        if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
+                                  dim);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_layout **out)
+{
+    const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
+    return tsr_rule_apply(&rules[which], operands, out);
+}
+
+static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dx)
+{
+    const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, dx);
+    for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
+        tsr_matrix dy_rows, dx_rows;
+        tsr_row_blocks_get(&blocks, i, &dy_rows, &dx_rows);
+        TSR_TRY(tsr_matmul(site, dy_rows, tsr_matrix_of(&from->w), dx_rows, false));
+    }
+    return TSR_OK;
+}
+
+static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dw)
+{
+    const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->x);
+    const tsr_matrix to = tsr_matrix_of(dw);
+    for (int64_t i = 0; i < tsr_row_blocks_visited(&blocks, site); i++) {
+        tsr_matrix dy_rows, x_rows;
+        tsr_row_blocks_get(&blocks, i, &dy_rows, &x_rows);
+        TSR_TRY(tsr_matmul(site, tsr_matrix_transpose(dy_rows), x_rows, to, i > 0));
+    }
+    return blocks.count > 0 ? TSR_OK : tsr_matrix_fill(site, to, 0);
+}
+
+/* The products that add up the rows, once the ones are there. */
+static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *blocks, tsr_matrix ones, tsr_matrix to)
+{
+    for (int64_t i = 0; i < tsr_row_blocks_visited(blocks, site); i++) {
+        tsr_matrix dy_rows, same;
+        tsr_row_blocks_get(blocks, i, &dy_rows, &same);
+        TSR_TRY(tsr_matmul(site, ones, dy_rows, to, i > 0));
+    }
+    return TSR_OK;
+}
+
+/* A row of ones times dy adds up its rows, in the same order whenever it is done. The ones lie at the front of the packing. */
+static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db)
+{
+    const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);
+    const int64_t rows = blocks.first.rows;
+    const tsr_matrix to = tsr_matrix_of(db), ones = {site->packing, 1, rows, rows, 1};
+    const size_t front = tsr_layer_aligned((size_t)rows * tsr_dtype_bytes(site->dtype));
+    tsr_matmul_needs needs = {0};
+    tsr_matmul_site behind = *site;
+    if (blocks.count == 0)
+        return tsr_matrix_fill(site, to, 0);
+    TSR_TRY(tsr_matrix_fill(site, ones, 1));
+    behind.packing = site->needs ? NULL : (char *)site->packing + front;
+    behind.needs = site->needs ? &needs : NULL;
+    TSR_TRY(add_rows(&behind, &blocks, ones, to));
+    if (site->needs) {
+        needs.packing += front;
+        site->needs->packing = needs.packing > site->needs->packing ? needs.packing : site->needs->packing;
+        site->needs->gemm = needs.gemm > site->needs->gemm ? needs.gemm : site->needs->gemm;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to)
+{
+    static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *, const tsr_tensor *) = {
+        [TSR_DX] = compute_dx, [TSR_DW] = compute_dw, [TSR_DB] = compute_db};
+    return computations[which](site, from, to);
+}
