@@ -143,7 +143,7 @@ TSR_API tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *se
                                            size_t receive_count, tsr_device device, tsr_stream stream);
 
 /** The second half: waits until what was sent here has come, and what was sent from here is not read any more. Afterwards nothing is in
- * flight, whatever it returns. TSR_ERROR_STATE: no exchange was started. */
+ * flight, whatever it returns. TSR_ERROR_STATE: no exchange was started, or it belongs to a plan, which tsr_plan_finish() goes on with. */
 TSR_API tsr_status tsr_comm_exchange_finish(tsr_comm *comm);
 
 #ifdef __cplusplus

@@ -168,6 +168,10 @@ tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
     if (!comm->exchanging)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
                               comm->rank, comm->size);
+    if (comm->whole.group.pending)
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
+                              comm->rank, comm->size);
     const tsr_exchange *mine = &comm->exchange;
     comm->exchanging = false;
     if (tsr_comm_is_direct(comm)) {

@@ -138,6 +138,7 @@ static tsr_status misuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_plan_finish(other.plan, comm), TSR_ERROR_STATE, "another plan");
     CHECK_ERROR(tsr_plan_prepare(other.plan, comm), TSR_ERROR_STATE, NULL);
     CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_STATE, NULL);
+    CHECK_ERROR(tsr_comm_exchange_finish(comm), TSR_ERROR_STATE, mode == TSR_MODE_MESSAGE ? "tsr_plan_finish()" : "no exchange");
     TSR_TRY(tsr_plan_finish(f.plan, comm));
     TSR_TRY(check_moved(&f));
     CHECK_ERROR(tsr_plan_finish(f.plan, comm), TSR_ERROR_STATE, "not started");
