@@ -1,0 +1,124 @@
+"""The built programs: where they are, the tests that use a GPU, and the same under compute-sanitizer."""
+import importlib.machinery
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import time
+
+SANITIZERS = ("memcheck", "racecheck")
+# What a sanitizer returns when it has found something.
+FOUND = 99
+TEST_SECONDS, SANITIZER_SECONDS = 600, 900
+# Moves under the sanitizers: every way in which kernels read peers.
+MOVES = (("S(0)", "S(1)", "bf16"), ("P", "S(0)", "f32"), ("P", "R", "i32"))
+
+
+class Place:
+    """A build, on this machine's GPUs or, in a dry run, over the emulated ones."""
+
+    def __init__(self, root, build, dry_run):
+        self.root, self.build, self.dry_run = root, build, dry_run
+        self.emulated = build / "tests" / "tool" / "emulated"
+        self.tool = build / "tools" / "tessera"
+        self.gemm_peer = self.emulated / "gemm-peer" if dry_run else build / "bench" / "gpu" / "gemm-peer"
+        self.environment = dict(os.environ)
+        if dry_run:
+            self.environment["LD_LIBRARY_PATH"] = str(self.emulated)
+        counting = importlib.machinery.SourceFileLoader("count_cases", str(root / "scripts" / "count-cases"))
+        self.counting = importlib.util.module_from_spec(importlib.util.spec_from_loader("count_cases", counting))
+        counting.exec_module(self.counting)
+
+    def run(self, command, seconds, **environment):
+        """(exit status, standard output, standard error); a program that takes longer is ended, with status None."""
+        command = [str(word) for word in command]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=self.build, env={**self.environment, **environment})
+            return done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as late:
+            return None, (late.stdout or b"").decode(errors="replace"), f"ended after {seconds} s"
+        except OSError as error:
+            return None, "", f"{command[0]}: {error.strerror}"
+
+    def tool_json(self, *arguments):
+        status, out, error = self.run([self.tool, *arguments, "--json"], TEST_SECONDS)
+        if status != 0:
+            raise SystemExit(f"scripts/gpu-check: tessera {' '.join(arguments)}: {error.strip() or status}")
+        return json.loads(out)
+
+    def said_last(self, *command):
+        out = self.run(command, 60)[1].split("\n")
+        return next((line.strip() for line in reversed(out) if line.strip()), None)
+
+    def tests(self):
+        """Meson's tests of the suite: those that use a GPU, or the emulated ones in their place."""
+        wanted = "emulated" if self.dry_run else "gpu"
+        rows = json.loads((self.build / "meson-info" / "intro-tests.json").read_text())
+        return [row for row in rows if wanted in (suite.split(":")[-1] for suite in row["suite"])]
+
+
+def count(place, name, status, out, error):
+    """(passed, failed, skipped) cases of a program, as scripts/count-cases counts them."""
+    result = "OK" if status == 0 else "SKIP" if status == 77 else "FAIL"
+    return place.counting.count({"name": name, "result": result, "stdout": out, "stderr": error})
+
+
+def last_words(out, error):
+    return [line for line in (out + "\n" + error).split("\n") if line.strip()][-15:]
+
+
+def run_program(place, name, command, seconds, environment):
+    began = time.monotonic()
+    status, out, error = place.run(command, seconds, **environment)
+    passed, failed, skipped = count(place, name, status, out, error)
+    row = {"name": name, "exit": status, "passed": passed, "failed": failed, "skipped": skipped, "seconds": round(time.monotonic() - began, 1)}
+    if status not in (0, 77) or failed:
+        row["said"] = last_words(out, error)
+    print(f"  {name}: {passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return row
+
+
+def sum_up(rows):
+    totals = {key: sum(row[key] for row in rows) for key in ("passed", "failed", "skipped")}
+    ok = totals["failed"] == 0 and totals["passed"] > 0 and all(row["exit"] in (0, 77) for row in rows)
+    return {"ok": ok, **totals, "programs": rows}
+
+
+def run_tests(place):
+    print("tests", flush=True)
+    rows = []
+    for test in place.tests():
+        rows.append(run_program(place, test["name"], test["cmd"], TEST_SECONDS, dict(test["env"])))
+    return sum_up(rows)
+
+
+def find_sanitizer():
+    for path in (shutil.which("compute-sanitizer"), "/usr/local/cuda/bin/compute-sanitizer"):
+        if path and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def subjects(place):
+    """(name, command, environment): conformance programs, whose sweeps are thinned, and moves between ranks."""
+    for test in place.tests():
+        if "python" not in os.path.basename(test["cmd"][0]):
+            yield test["name"], test["cmd"], {**dict(test["env"]), "TSR_TEST_THIN": "1"}
+    for source, target, dtype in MOVES:
+        move = ["bench", "redistribute", "--mesh", "2", "--shape", "257x130", "--dtype", dtype, "--from", source, "--to", target, "--iterations", "2",
+                "--device", "cuda"]
+        yield f"tessera {source} -> {target} {dtype}", [place.tool, *move], {}
+
+
+def run_sanitizers(place):
+    """In a dry run the programs run by themselves."""
+    path, found = find_sanitizer(), {}
+    if path is None and not place.dry_run:
+        return {"ok": False, "reason": "there is no compute-sanitizer, which comes with the CUDA toolkit"}
+    for sanitizer in SANITIZERS:
+        print(sanitizer, flush=True)
+        before = [] if place.dry_run else [path, "--tool", sanitizer, "--error-exitcode", str(FOUND)]
+        rows = [run_program(place, name, [*before, *command], SANITIZER_SECONDS, environment) for name, command, environment in subjects(place)]
+        found[sanitizer] = sum_up(rows)
+    return {"ok": all(section["ok"] for section in found.values()), **found}
