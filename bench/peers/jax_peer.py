@@ -36,6 +36,11 @@ def way_of(case, mesh):
     return reduce_to(mesh, case["to"])
 
 
+def again(x):
+    """An array of the same memory. An array keeps the copy for the host that device_put goes through, so a second move of one costs less."""
+    return jax.make_array_from_single_device_arrays(x.shape, x.sharding, [shard.data for shard in x.addressable_shards])
+
+
 def move(mesh, case):
     shape, partial = case["shape"], case["from"] == "P"
     assert mesh.size == case["ranks"], f"{mesh.size} devices"
@@ -44,7 +49,7 @@ def move(mesh, case):
     else:
         x = sharded(peer.reference(shape), mesh, SPECS[case["from"]])
     run = way_of(case, mesh)
-    seconds = peer.measure(lambda: run(x).block_until_ready(), case["samples"])
+    seconds = peer.measure(lambda source: run(source).block_until_ready(), case["samples"], lambda calls: [again(x) for _ in range(calls)])
     y = run(x)
     assert y.sharding.is_equivalent_to(NamedSharding(mesh, SPECS[case["to"]]), 2), y.sharding
     expected = peer.reference(shape, mesh.size if partial else None)

@@ -37,5 +37,4 @@ def describe(build, venv, mpirun):
         "system": f"{platform.system()} {platform.release()}", "libc": " ".join(platform.libc_ver()),
         "versions": {"tessera": said(build / "tools" / "tessera", "--version"), "mpi": said(mpirun, "--version") if mpirun else None,
                      "python": platform.python_version(), **dict(zip(packages, versions))},
-        "load_before": os.getloadavg()[0],
     }

@@ -22,14 +22,18 @@ def term(shape, rank):
     return reference(shape) + numpy.float32(rank + 1)
 
 
-def measure(call, samples, together=lambda: None, slowest=lambda seconds: seconds):
-    """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer."""
+def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda: None, slowest=lambda seconds: seconds):
+    """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer.
+
+    Each call is given one of as many sources, which are made before the clock runs.
+    """
 
     def sample(calls):
+        given = sources(calls)
         together()
         begin = time.perf_counter()
-        for _ in range(calls):
-            call()
+        for source in given:
+            call(source)
         return slowest((time.perf_counter() - begin) / calls)
 
     sample(1)

@@ -1,5 +1,5 @@
 """Asks implementations for a case in turns, several rounds, and makes lines of what they answer."""
-import os
+import functools
 import statistics
 
 MEASURED = ("seconds", "gemm_seconds")
@@ -29,7 +29,8 @@ def figures(answers, one):
 
 
 def lines(case, name, way, answers, samples):
-    """An implementation's lines for a case: one, or one for each pass of the layers. What nobody checked is null, not 0 wrong."""
+    """An implementation's lines for a case: one, or one for each pass of the layers. What nobody checked is null, not 0 wrong;
+    "others" is the largest share of the cores that other processes used in a round."""
     named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids")}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]
@@ -37,17 +38,17 @@ def lines(case, name, way, answers, samples):
         yield {**head, "refused": refused[0]}
         return
     wrong = max((answer["wrong"] for answer in answers if "wrong" in answer), default=None)
-    head.update(rounds=len(answers), samples=samples, wrong=wrong, load=round(os.getloadavg()[0], 2))
+    head.update(rounds=len(answers), samples=samples, wrong=wrong, others=round(max(answer["others"] for answer in answers), 3))
     for one in ["forward", "backward"] if case["kind"] == "linear" else [None]:
         yield {**head, **({"pass": one} if one else {}), **dict(figures(answers, one))}
 
 
-def measure(case, implementations, rounds, samples):
+def measure(case, implementations, quiet, rounds, samples):
     asked = [(one, way) for one in implementations for way in one.ways(case)]
     answers = [[] for _ in asked]
     for _ in range(rounds):
         for (one, way), own in zip(asked, answers):
             if not own or "refused" not in own[-1]:
-                own.append(one.ask(case, way, samples))
+                own.append(quiet.ask(functools.partial(one.ask, case, way, samples)))
     for (one, way), own in zip(asked, answers):
         yield from lines(case, one.name, way, own, samples)

@@ -12,6 +12,7 @@ import cases
 import machine
 import rounds
 from implementations import Memcpy, Mpi, Served, Tessera, served
+from quiet import Quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROUNDS, SAMPLES = {True: 1, False: 3}, 3  # by whether it is to be quick
@@ -54,15 +55,17 @@ def main():
     parser.add_argument("--mpirun", default="")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--only", choices=["move", "linear", "decode"])
+    parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     options = parser.parse_args()
     running, failed = implementations(options), False
+    quiet = Quiet(options.patience, lambda: [process.pid for one in running if isinstance(one, Served) for process in one.processes])
     try:
         with open(options.output, "w") as output:
             print(json.dumps(machine.describe(options.build, options.directory / "venv", options.mpirun)), file=output, flush=True)
             for case in all_cases(options):
-                for line in rounds.measure(case, running, ROUNDS[options.quick], SAMPLES):
+                for line in rounds.measure(case, running, quiet, ROUNDS[options.quick], SAMPLES):
                     print(json.dumps(line), file=output, flush=True)
                     tell(line)
                     failed |= failure(line)

@@ -42,11 +42,10 @@ def table(head, rows, figures_from=1):
 def machine(figures):
     m = figures.machine
     versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items() if version)
-    loads = [line["load"] for line in figures.measured if "load" in line]
+    others = sorted(line["others"] for line in figures.measured)
     rows = [("date", m["date"]), ("processor", f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB of memory"),
             ("system", f"{m['system']}, {m['libc']}"), ("versions", versions), ("ranks", figures.ranks()),
-            ("load", f"{m['load_before']:.1f} before the run (processes that want a core, of one minute)"
-             + (f", {min(loads):.1f} to {max(loads):.1f} during it" if loads else ""))]
+            ("other processes", f"used up to {100 * others[-1]:.0f} % of the cores while a figure was measured, {100 * others[len(others) // 2]:.0f} % in the median")]
     yield "## The machine\n"
     yield from table(("what", "which"), rows, 2)
 

@@ -14,6 +14,7 @@ CC = sys.argv[3].split()
 sys.path[:0] = [str(ROOT / "tests" / "invariants"), str(ROOT / "bench" / "peers")]
 import cases as measured  # noqa: E402
 import implementations  # noqa: E402
+import quiet  # noqa: E402
 import rounds  # noqa: E402
 import tap  # noqa: E402
 
@@ -36,6 +37,18 @@ class Scripted:
         return next(self.answers)
 
 
+class Watched(quiet.Quiet):
+    """Somebody else is busy as scripted; the answers are counted."""
+
+    def __init__(self, patience, others):
+        super().__init__(patience, list)
+        self.others, self.asked = iter(others), 0
+
+    def watch(self, ask):
+        self.asked += 1
+        return {**ask(), "turn": self.asked}, next(self.others)
+
+
 def unless(truth, contradiction):
     return [] if truth else [contradiction]
 
@@ -52,21 +65,41 @@ def check_cases(report):
 def check_rounds(report):
     first = Scripted("first", [{"seconds": [1, 2, 9], "wrong": 0}, {"seconds": [3, 3, 4], "wrong": 0}, {"seconds": [8, 5, 6], "wrong": 2}])
     second = Scripted("second", [{"seconds": {"median": 1, "min": 1, "max": 1}}, {"refused": "no"}])
-    lines = list(rounds.measure(MOVE, [first, second], 3, 3))
+    lines = list(rounds.measure(MOVE, [first, second], Watched(0, [0, 0.3, 0, 0, 0.2]), 3, 3))
     report.check("implementations are asked in turns, and no more once they refused", unless(
         Scripted.turns == ["first", "second", "first", "second", "first"], Scripted.turns))
     report.check("a figure is the median of the rounds' medians, with the least and most of all samples", unless(
         lines[0]["seconds"] == {"median": 3, "min": 1, "max": 9}, lines[0]))
     report.check("the most wrong elements of any round are told", unless(lines[0]["wrong"] == 2, lines[0]))
+    report.check("the largest share of the cores that others used is told", unless(lines[0]["others"] == 0.2, lines[0]))
     report.check("a refusal has its reason and no figures", unless(lines[1]["refused"] == "no" and "seconds" not in lines[1], lines[1]))
 
 
 def check_layers(report):
     answer = {"seconds": {"forward": [2.0], "backward": [4.0]}, "gemm_seconds": {"forward": [1.0], "backward": [3.0]}, "wrong": 0}
     case = {"kind": "linear", "tokens": 1, "hidden": 2, "intermediate": 3, "ranks": 2}
-    lines = list(rounds.measure(case, [Scripted("x", [answer])], 1, 1))
+    lines = list(rounds.measure(case, [Scripted("x", [answer])], Watched(0, [0]), 1, 1))
     found = [(line["pass"], line["seconds"]["median"], line["gemm_seconds"]["median"]) for line in lines]
     report.check("layers have a line for each pass", unless(found == [("forward", 2.0, 1.0), ("backward", 4.0, 3.0)], found))
+
+
+def check_quiet(report):
+    watched = Watched(60, [0.5, 0.3, 0.4, 0.05, 0])
+    answer = watched.ask(lambda: {})
+    report.check("a disturbed answer is asked for again until it is quiet", unless(answer == {"turn": 4, "others": 0.05}, answer))
+    watched = Watched(0.25, [0.5, 0.3, 0.4, 0.05])
+    answer = watched.ask(lambda: {})
+    report.check("patience ends, and the least disturbed answer is kept", unless(answer == {"turn": 2, "others": 0.3} and watched.asked == 3, answer))
+    busy = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\nsys.stdin.read()"
+    begin, before = quiet.busy_seconds(), quiet.own_seconds(list)
+    with subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as served:
+        served.stdout.readline()
+        alive = quiet.own_seconds(lambda: [served.pid]) - before
+        served.communicate()
+    ended = quiet.own_seconds(list) - before
+    everybody = quiet.busy_seconds() - begin
+    report.check("what our processes use is ours while they run and when they ended", unless(
+        min(alive, ended, everybody) > 0.3 - quiet.UNSURE, (alive, ended, everybody)))
 
 
 def check_tool(report):
@@ -129,6 +162,7 @@ def main():
     check_cases(report)
     check_rounds(report)
     check_layers(report)
+    check_quiet(report)
     check_tool(report)
     check_usage(report)
     with tempfile.TemporaryDirectory() as name:

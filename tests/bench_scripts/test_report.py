@@ -68,8 +68,8 @@ def check_page(cases, page):
     cases.check("a peer's fastest way counts", missing(page, "| 256 MiB, S(0) to S(1) | MPI | 1.5 | 3.00 | met |"))
     cases.check("times have units and three digits", missing(page, "| 4 KiB | 1.00 us | 3.00 us | 74.0 us | 600 us | 500 ns |",
                                                              "| 256 MiB | 256 us | 768 us | 18.9 ms | 154 ms | 128 us |"))
-    cases.check("machine, versions and load are told", missing(page, "Abacus <1>, 2 cores, 8.0 GiB", "tessera 0.1.0, torch 2.0",
-                                                               "0.2 before the run", "0.5 to 2.5 during it"))
+    cases.check("machine, versions and what others used are told", missing(page, "Abacus <1>, 2 cores, 8.0 GiB", "tessera 0.1.0, torch 2.0",
+                                                               "up to 50 % of the cores", "25 % in the median"))
     cases.check("layers are held against their own GEMMs", missing(page, "| forward | Tessera | 2.00 ms | 1.00 ms | 0.50 |", "| 4.00 ms | 1.00 ms | 0.25 |"))
     cases.check("a refusal is told in its own words", missing(page, "`RuntimeError: no`", "| 6 | Tessera, 2 ranks | 10,000 |"))
     cases.check("what was not checked in the run is said", missing(page, "none was wrong (Tessera's linear: not in this run"))

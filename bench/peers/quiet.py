@@ -1,0 +1,55 @@
+"""What others do on the machine while something is measured, and waiting for it to pass."""
+import os
+import resource
+import time
+
+TICK = 1 / os.sysconf("SC_CLK_TCK")
+DISTURBED = 0.1  # share of the cores
+UNSURE = 4 * TICK  # what the kernel's books are off by
+
+
+def busy_seconds():
+    """Of all cores and everybody, what a hypervisor took away included."""
+    with open("/proc/stat") as lines:
+        user, nice, system, _, _, *rest = map(int, lines.readline().split()[1:9])
+    return (user + nice + system + sum(rest)) * TICK
+
+
+def process_seconds(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as text:
+            fields = text.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) * TICK
+
+
+def own_seconds(pids):
+    """This process, the children that ended, and those that serve."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used) + sum(map(process_seconds, pids()))
+
+
+class Quiet:
+    """Asks again where others took part of the cores meanwhile, as long as its patience lasts: so many seconds in all."""
+
+    def __init__(self, patience, pids):
+        self.patience, self.pids = patience, pids
+
+    def watch(self, ask):
+        """(what is answered, share of the cores that others used)"""
+        begin, busy, own = time.monotonic(), busy_seconds(), own_seconds(self.pids)
+        answer = ask()
+        taken = busy_seconds() - busy - (own_seconds(self.pids) - own)
+        return answer, max(0.0, taken - UNSURE) / (os.cpu_count() * (time.monotonic() - begin))
+
+    def ask(self, ask):
+        """The least disturbed answer."""
+        answer, others = self.watch(ask)
+        while others > DISTURBED and self.patience > 0:
+            begin = time.monotonic()
+            time.sleep(0.2)
+            again = self.watch(ask)
+            answer, others = min((answer, others), again, key=lambda one: one[1])
+            self.patience -= time.monotonic() - begin
+        return {**answer, "others": others}
