@@ -42,25 +42,33 @@ static void place_results(tsr_execution *e)
     }
 }
 
+/* A rank that failed takes part without tensors. */
 static void unbind(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
-        e->bound[i].item = &e->plan->items[i];
         e->bound[i].src = (tsr_tensor){0};
         e->bound[i].dst = (tsr_tensor){0};
     }
     e->device = tsr_device_host();
-    e->placeless = false;
 }
 
-static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
+static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
 {
-    unbind(e);
-    e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
+    for (size_t i = 0; i < e->plan->count; i++)
+        e->bound[i].item = &e->plan->items[i];
+    e->device = tsr_device_host();
+    e->placeless = false;
     if (local == TSR_OK)
         local = tsr_execution_take(e, src, dst, bytes);
     if (local != TSR_OK)
         unbind(e);
+    return local;
+}
+
+static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
+{
+    e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
+    local = bind(e, src, dst, bytes, local);
     e->ops = tsr_device_resolve(e->plan->context, e->device);
     e->eager = e->plan->eager && !e->device.driver;
     place_results(e);
