@@ -235,13 +235,15 @@ static void event_destroy(void *self, int index, void *event)
 static tsr_status event_record(void *self, int index, void *event, tsr_stream stream)
 {
     (void)self;
-    return leave(enter(index), standin_event_record(event, stream));
+    const int previous = enter(index);
+    return leave(previous, standin_event_record(event, stream));
 }
 
 static tsr_status event_wait(void *self, int index, void *event, tsr_stream stream)
 {
     (void)self;
-    return leave(enter(index), standin_stream_wait_event(stream, event, 0));
+    const int previous = enter(index);
+    return leave(previous, standin_stream_wait_event(stream, event, 0));
 }
 
 tsr_status standin_driver_create(tsr_device_driver **out)
