@@ -1,7 +1,7 @@
 /* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
 #include "bench.h"
+#include "bench_product.h"
 #include "blas.h"
-#include "local.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -15,6 +15,11 @@ static const char *const pass_names[PASSES] = {"forward", "backward"};
 
 /** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
+
+/** Memory for results, as large as these tensors here. */
+enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
+
+enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
 
 /** What the ranks share; each writes its own rows of the samples only. */
 typedef struct job {
@@ -35,11 +40,12 @@ typedef struct side {
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS];
     local memory[TENSORS];
-    tsr_dtensor *tensor[TENSORS]; /**< over it */
+    local result[RESULTS]; /**< of direct products and backward passes */
     tsr_linear_plan *column, *row;
+    tsr_linear_backward_plan *column_backward, *row_backward;
+    tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
     void *workspace;
-    local result[4]; /**< of the direct GEMMs: as large as y1, y2, w1 and w2 here */
-    int64_t t, h, i; /**< this rank's tokens, all hidden and this rank's intermediate features */
+    size_t workspace_bytes;
 } side;
 
 /** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
@@ -96,142 +102,129 @@ static tsr_status make_tensor(side *s, int k)
     if (status == TSR_OK)
         status = local_push(l, staged);
     local_unstage(l, staged);
-    return status == TSR_OK ? tsr_dtensor_from_local(&l->tensor, s->layout[k], NULL, &s->tensor[k]) : status;
+    return status;
 }
 
 static tsr_status make_tensors(side *s)
 {
-    static const int like[] = {Y1, Y2, W1, W2};
+    static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
     for (int k = 0; k < TENSORS; k++)
         TSR_TRY(make_tensor(s, k));
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < RESULTS; k++) {
         TSR_TRY(local_create(s->job->place, s->comm, s->layout[like[k]], &s->result[k]));
         TSR_TRY(local_clear(&s->result[k]));
     }
-    /* A rank outside the mesh has a tensor of shape {0}. */
-    const tsr_tensor *const y1 = &s->memory[Y1].tensor;
-    s->t = y1->ndim == 2 ? y1->shape[0] : 0;
-    s->i = y1->ndim == 2 ? y1->shape[1] : 0;
-    s->h = y1->ndim == 2 ? s->job->hidden : 0;
     return TSR_OK;
 }
 
-static size_t workspace_bytes(const side *s)
+static tsr_status make_plans(side *s)
 {
-    const size_t column = tsr_linear_plan_workspace_bytes(s->column), row = tsr_linear_plan_workspace_bytes(s->row);
-    return column > row ? column : row;
+    tsr_layout *const *const l = s->layout;
+    const tsr_device device = place_device(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_plan_create_on(l[X], l[W1], NULL, l[Y1], device, &s->column));
+    TSR_TRY(tsr_linear_plan_create_on(l[Y1], l[W2], NULL, l[Y2], device, &s->row));
+    TSR_TRY(tsr_linear_backward_plan_create(l[X], l[W1], NULL, l[Y1], l[X], l[W1], NULL, device, &s->column_backward));
+    return tsr_linear_backward_plan_create(l[Y1], l[W2], NULL, l[DY], l[Y1], l[W2], NULL, device, &s->row_backward);
+}
+
+/** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
+static void make_products(side *s)
+{
+    const local *const m = s->memory, *const r = s->result;
+    const tsr_tensor *const y1 = &m[Y1].tensor;
+    /* A rank outside the mesh has tensors of shape {0}. */
+    const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
+    const tsr_gemm products[PRODUCTS] = {
+        product_make(0, 1, t, i, h, &m[X], &m[W1], &r[LIKE_Y1]),       product_make(0, 1, t, h, i, &m[Y1], &m[W2], &r[LIKE_Y2]),
+        product_make(0, 0, t, i, h, &m[DY], &m[W2], &r[LIKE_Y1]),      product_make(1, 0, h, i, t, &m[DY], &m[Y1], &r[LIKE_W2]),
+        product_make(0, 0, t, h, i, &r[LIKE_Y1], &m[W1], &r[LIKE_Y2]), product_make(1, 0, i, h, t, &r[LIKE_Y1], &m[X], &r[LIKE_W1]),
+    };
+    memcpy(s->products, products, sizeof products);
+}
+
+/** One workspace for all that runs, in turns. */
+static tsr_status make_workspace(side *s)
+{
+    const size_t wanted[] = {tsr_linear_plan_workspace_bytes(s->column), tsr_linear_plan_workspace_bytes(s->row),
+                             tsr_linear_backward_plan_workspace_bytes(s->column_backward),
+                             tsr_linear_backward_plan_workspace_bytes(s->row_backward)};
+    const place *const p = s->job->place;
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        s->workspace_bytes = wanted[k] > s->workspace_bytes ? wanted[k] : s->workspace_bytes;
+    for (int k = 0; k < PRODUCTS; k++)
+        TSR_TRY(product_measure(p, s->rank, &s->products[k], &s->workspace_bytes));
+    TSR_TRY(place_allocate(p, s->comm, s->workspace_bytes, &s->workspace));
+    for (int k = 0; k < PRODUCTS; k++) {
+        s->products[k].workspace = s->workspace;
+        s->products[k].workspace_bytes = s->workspace_bytes;
+    }
+    return TSR_OK;
 }
 
 static tsr_status make_side(side *s)
 {
     TSR_TRY(tsr_mesh_parse(s->comm, NULL, s->job->mesh_text, &s->mesh));
     TSR_TRY(make_layouts(s));
-    TSR_TRY(tsr_linear_plan_create_on(s->layout[X], s->layout[W1], NULL, s->layout[Y1], place_device(s->job->place, s->rank), &s->column));
-    TSR_TRY(tsr_linear_plan_create_on(s->layout[Y1], s->layout[W2], NULL, s->layout[Y2], place_device(s->job->place, s->rank), &s->row));
+    TSR_TRY(make_plans(s));
     TSR_TRY(make_tensors(s));
-    return place_allocate(s->job->place, s->comm, workspace_bytes(s), &s->workspace);
+    make_products(s);
+    return make_workspace(s);
 }
 
 static void finish_side(side *s)
 {
     if (s->workspace != NULL)
-        place_release(s->job->place, s->comm, s->workspace, workspace_bytes(s));
-    for (int k = 0; k < 4; k++)
+        place_release(s->job->place, s->comm, s->workspace, s->workspace_bytes);
+    for (int k = 0; k < RESULTS; k++)
         local_free(&s->result[k]);
     tsr_linear_plan_destroy(s->column);
     tsr_linear_plan_destroy(s->row);
+    tsr_linear_backward_plan_destroy(s->column_backward);
+    tsr_linear_backward_plan_destroy(s->row_backward);
     for (int k = 0; k < TENSORS; k++) {
-        tsr_dtensor_destroy(s->tensor[k]);
         local_free(&s->memory[k]);
         tsr_layout_destroy(s->layout[k]);
     }
     tsr_mesh_destroy(s->mesh);
 }
 
-/** The device's own product, row-major and dense, with the workspace that it wants. */
-static tsr_status device_gemm(const place *p, int rank, tsr_dtype dtype, const blas_gemm *g)
-{
-    void *self;
-    const tsr_device_table *const table = place_table(p, rank, &self);
-    const tsr_gemm gemm = {.dtype = dtype,
-                           .trans_a = g->trans_a,
-                           .trans_b = g->trans_b,
-                           .m = g->m,
-                           .n = g->n,
-                           .k = g->k,
-                           .alpha = 1,
-                           .a = g->a,
-                           .b = g->b,
-                           .c = g->c,
-                           .lda = g->trans_a ? g->m : g->k,
-                           .ldb = g->trans_b ? g->k : g->n,
-                           .ldc = g->n};
-    return table->gemm(self, place_device(p, rank).index, &gemm, place_stream(p, rank));
-}
-
 static tsr_status layers_forward(void *arg)
 {
     const side *const s = arg;
     const local *const t = s->memory;
-    const size_t bytes = workspace_bytes(s);
+    const size_t bytes = s->workspace_bytes;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
     TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes, stream));
     return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
 }
 
-/** Calls without a stream are on the device's default one. */
-static tsr_status settle_default(const side *s)
-{
-    const place *const p = s->job->place;
-    void *self;
-    const tsr_device_table *const table = place_table(p, s->rank, &self);
-    return place_enqueues(p) ? table->stream_synchronize(self, place_device(p, s->rank).index, NULL) : TSR_OK;
-}
-
-/** Gradients of x and of both weights. */
+/** Gradients of x and of both weights, where the direct products leave theirs. */
 static tsr_status layers_backward(void *arg)
 {
     const side *const s = arg;
-    tsr_dtensor *dy1 = NULL, *dw2 = NULL, *dx = NULL, *dw1 = NULL;
-    tsr_status status = tsr_linear_backward(s->tensor[Y1], s->tensor[W2], NULL, s->tensor[DY], NULL, NULL, NULL, &dy1, &dw2, NULL);
-    if (status == TSR_OK)
-        status = tsr_linear_backward(s->tensor[X], s->tensor[W1], NULL, dy1, NULL, NULL, NULL, &dx, &dw1, NULL);
-    tsr_dtensor_destroy(dy1);
-    tsr_dtensor_destroy(dw2);
-    tsr_dtensor_destroy(dx);
-    tsr_dtensor_destroy(dw1);
-    return status == TSR_OK ? settle_default(s) : status;
+    const local *const t = s->memory, *const r = s->result;
+    const tsr_stream stream = place_stream(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor, &r[LIKE_Y1].tensor,
+                                             &r[LIKE_W2].tensor, NULL, s->workspace, s->workspace_bytes, stream));
+    return tsr_linear_backward_plan_execute(s->column_backward, &t[X].tensor, &t[W1].tensor, &r[LIKE_Y1].tensor, &r[LIKE_Y2].tensor,
+                                            &r[LIKE_W1].tensor, NULL, s->workspace, s->workspace_bytes, stream);
 }
 
-/** One product of the direct GEMMs, of the place's device. */
-static tsr_status multiply(const side *s, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b,
-                           const local *c)
+static tsr_status run_products(const side *s, int first, int end)
 {
-    const place *const p = s->job->place;
-    const blas_gemm host = {trans_a, trans_b, m, n, k, a->tensor.data, b->tensor.data, c->tensor.data};
-    if (place_enqueues(p))
-        return device_gemm(p, s->rank, s->job->dtype, &host);
-    blas_run(s->job->dtype, &host);
+    for (int k = first; k < end; k++)
+        TSR_TRY(product_run(s->job->place, s->rank, &s->products[k]));
     return TSR_OK;
 }
 
-/** y1 = x w1^T, y2 = y1 w2^T */
-static tsr_status gemms_forward(void *arg)
+static tsr_status products_forward(void *arg)
 {
-    const side *const s = arg;
-    TSR_TRY(multiply(s, 0, 1, s->t, s->i, s->h, &s->memory[X], &s->memory[W1], &s->result[0]));
-    return multiply(s, 0, 1, s->t, s->h, s->i, &s->memory[Y1], &s->memory[W2], &s->result[1]);
+    return run_products(arg, 0, FORWARD_PRODUCTS);
 }
 
-/** dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x */
-static tsr_status gemms_backward(void *arg)
+static tsr_status products_backward(void *arg)
 {
-    const side *const s = arg;
-    const local *const dy = &s->memory[DY], *const dy1 = &s->result[0];
-    TSR_TRY(multiply(s, 0, 0, s->t, s->i, s->h, dy, &s->memory[W2], dy1));
-    TSR_TRY(multiply(s, 1, 0, s->h, s->i, s->t, dy, &s->memory[Y1], &s->result[3]));
-    TSR_TRY(multiply(s, 0, 0, s->t, s->h, s->i, dy1, &s->memory[W1], &s->result[1]));
-    return multiply(s, 1, 0, s->i, s->h, s->t, dy1, &s->memory[X], &s->result[2]);
+    return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
 static tsr_status time_into(side *s, bench_body *body, samples *into, int64_t iteration)
@@ -246,13 +239,14 @@ static tsr_status time_into(side *s, bench_body *body, samples *into, int64_t it
 /** Layers and GEMMs in turns, so that what slows the machine down slows both. */
 static tsr_status run_side(side *s)
 {
-    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const gemms[PASSES] = {gemms_forward, gemms_backward};
+    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
+                                                                                                            products_backward};
     job *const j = s->job;
     TSR_TRY(make_side(s));
     for (int pass = 0; pass < PASSES; pass++) {
         for (int64_t i = -WARM_UPS; i < j->layers[pass].iterations; i++) {
             TSR_TRY(time_into(s, layers[pass], &j->layers[pass], i));
-            TSR_TRY(time_into(s, gemms[pass], &j->gemms[pass], i));
+            TSR_TRY(time_into(s, products[pass], &j->gemms[pass], i));
         }
         TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
         TSR_TRY(samples_share(&j->gemms[pass], j->place, s->comm));

@@ -129,7 +129,7 @@ for engine in ENGINES:
         tool.case(f"{engine}, bench of {source} -> {target}, {mode}, is right", bench_move, engine, "2", "16x12", source, target, dtype, mode)
     tool.case(f"{engine}, bench dispatch", bench_dispatch, engine)
     if machine == "emulated":
-        for dtype in ("f32", "f64"):
+        for dtype in ("f32", "f64", "bf16", "f16"):
             tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2")
 if "nccl" in ENGINES:
     tool.refuses(1, ["bench", "dispatch", "--mesh", "5", "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")], ["5 ranks", "there are 4", "threads"],
