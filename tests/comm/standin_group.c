@@ -423,32 +423,29 @@ ncclResult_t standin_all_gather(const void *send, void *receive, size_t count, n
         "ncclAllGather");
 }
 
+static ncclResult_t reduce(standin_op wanted, const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                           const char *call)
+{
+    wanted.send = send;
+    wanted.receive = receive;
+    wanted.count = count;
+    wanted.type = type;
+    wanted.op = op;
+    return issue(&wanted, call);
+}
+
 ncclResult_t standin_reduce_scatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                     cudaStream_t stream)
 {
-    return issue(&(standin_op){.kind = STANDIN_REDUCE_SCATTER,
-                               .send = send,
-                               .receive = receive,
-                               .count = count,
-                               .type = type,
-                               .op = op,
-                               .comm = comm,
-                               .stream = stream},
-                 "ncclReduceScatter");
+    const standin_op wanted = {.kind = STANDIN_REDUCE_SCATTER, .comm = comm, .stream = stream};
+    return reduce(wanted, send, receive, count, type, op, "ncclReduceScatter");
 }
 
 ncclResult_t standin_all_reduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                 cudaStream_t stream)
 {
-    return issue(&(standin_op){.kind = STANDIN_ALL_REDUCE,
-                               .send = send,
-                               .receive = receive,
-                               .count = count,
-                               .type = type,
-                               .op = op,
-                               .comm = comm,
-                               .stream = stream},
-                 "ncclAllReduce");
+    const standin_op wanted = {.kind = STANDIN_ALL_REDUCE, .comm = comm, .stream = stream};
+    return reduce(wanted, send, receive, count, type, op, "ncclAllReduce");
 }
 
 ncclResult_t standin_broadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,

@@ -154,17 +154,24 @@ typedef struct world {
     const char *words;
 } world;
 
+/* A handle on a communicator of this rank's own, w->comms[rank]. */
+static tsr_status borrow(tsr_comm *seat, world *w, tsr_comm **comm)
+{
+    const int rank = tsr_comm_rank(seat);
+    ncclUniqueId id;
+    memcpy(&id, &w->id, sizeof id);
+    standin_api.cuda_set_device(rank);
+    CHECK(standin_api.comm_init_rank_config(&w->comms[rank], tsr_comm_size(seat), id, rank, NULL) == ncclSuccess);
+    return tsr_nccl_borrow(&standin_api, w->comms[rank], &w->options, comm);
+}
+
 /* A communicator that the engine borrows is aborted by nobody but its owner. */
 static tsr_status borrow_and_lose(tsr_comm *seat, void *arg)
 {
     world *w = arg;
     const int rank = tsr_comm_rank(seat);
-    ncclUniqueId id;
     tsr_comm *comm;
-    memcpy(&id, &w->id, sizeof id);
-    standin_api.cuda_set_device(rank);
-    CHECK(standin_api.comm_init_rank_config(&w->comms[rank], tsr_comm_size(seat), id, rank, NULL) == ncclSuccess);
-    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[rank], &w->options, &comm));
+    TSR_TRY(borrow(seat, w, &comm));
     if (rank == 0)
         CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "has waited");
     TSR_TRY(tsr_comm_barrier(seat));
@@ -210,12 +217,8 @@ static void what_is_borrowed_is_aborted_by_its_owner(void **state)
 static tsr_status destroy_too_early(tsr_comm *seat, void *arg)
 {
     world *w = arg;
-    ncclUniqueId id;
     tsr_comm *comm;
-    memcpy(&id, &w->id, sizeof id);
-    standin_api.cuda_set_device(tsr_comm_rank(seat));
-    CHECK(standin_api.comm_init_rank_config(&w->comms[tsr_comm_rank(seat)], 2, id, tsr_comm_rank(seat), NULL) == ncclSuccess);
-    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[tsr_comm_rank(seat)], &w->options, &comm));
+    TSR_TRY(borrow(seat, w, &comm));
     if (tsr_comm_rank(seat) == 0)
         CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "has waited");
     tsr_comm_destroy(comm);
@@ -359,12 +362,8 @@ static tsr_status lose_the_network(tsr_comm *seat, void *arg)
 {
     world *w = arg;
     const int rank = tsr_comm_rank(seat);
-    ncclUniqueId id;
     tsr_comm *comm;
-    memcpy(&id, &w->id, sizeof id);
-    standin_api.cuda_set_device(rank);
-    CHECK(standin_api.comm_init_rank_config(&w->comms[rank], tsr_comm_size(seat), id, rank, NULL) == ncclSuccess);
-    TSR_TRY(tsr_nccl_borrow(&standin_api, w->comms[rank], &w->options, &comm));
+    TSR_TRY(borrow(seat, w, &comm));
     TSR_TRY(tsr_comm_barrier(seat));
     if (rank == 0)
         standin_break_network(w->comms[rank], ncclRemoteError);

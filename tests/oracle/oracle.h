@@ -65,6 +65,12 @@ int64_t oracle_shard_global(const oracle_shard *shard, int64_t local);
 
 int64_t oracle_count(const oracle_layout *layout);
 
+/** Sets held[g] for every global element g that the rank owns, and leaves the others as they are. */
+void oracle_mark(const oracle_layout *layout, int64_t rank, bool *held);
+
+/** Whether two positions of the mesh differ only where the layout replicates: they have the same elements of the same term. */
+bool oracle_are_replicas(const oracle_layout *layout, int64_t p, int64_t q);
+
 /* Values. */
 
 /** Bytes of one element. */

@@ -8,13 +8,8 @@ static bool *holders_of(const oracle_layout *layout)
 {
     const int64_t positions = oracle_mesh_count(&layout->mesh), elements = oracle_count(layout);
     bool *held = calloc((size_t)(positions * elements) + 1, sizeof(*held));
-    for (int64_t p = 0; p < positions; p++) {
-        oracle_shard shard;
-        oracle_shard_create(layout, layout->mesh.ranks[p], &shard);
-        for (int64_t i = 0; i < shard.count; i++)
-            held[p * elements + oracle_shard_global(&shard, i)] = true;
-        oracle_shard_destroy(&shard);
-    }
+    for (int64_t p = 0; p < positions; p++)
+        oracle_mark(layout, layout->mesh.ranks[p], held + p * elements);
     return held;
 }
 
@@ -97,24 +92,12 @@ bool oracle_lower_bound(const oracle_move *move, int64_t ranks, int64_t *total, 
     return exact;
 }
 
-/** Same coordinate on every mesh dim that does not replicate: the same elements of the same term. */
-static bool are_replicas(const oracle_layout *layout, int64_t p, int64_t q)
-{
-    int64_t a[TSR_MAX_DIMS], b[TSR_MAX_DIMS];
-    oracle_mesh_coordinate(&layout->mesh, p, a);
-    oracle_mesh_coordinate(&layout->mesh, q, b);
-    for (int m = 0; m < layout->mesh.ndim; m++)
-        if (layout->placements[m].kind != TSR_REPLICATE && a[m] != b[m])
-            return false;
-    return true;
-}
-
 /** The replicas of the piece at position `p`, in row-major order; 0 if `p` is not the first of them. */
 static int64_t replicas_of(const oracle_layout *layout, int64_t p, int64_t *replicas)
 {
     int64_t count = 0;
     for (int64_t q = 0; q < oracle_mesh_count(&layout->mesh); q++)
-        if (are_replicas(layout, p, q))
+        if (oracle_are_replicas(layout, p, q))
             replicas[count++] = q;
     return replicas[0] == p ? count : 0;
 }

@@ -174,3 +174,23 @@ int64_t oracle_count(const oracle_layout *layout)
         count *= layout->shape[d];
     return count;
 }
+
+void oracle_mark(const oracle_layout *layout, int64_t rank, bool *held)
+{
+    oracle_shard shard;
+    oracle_shard_create(layout, rank, &shard);
+    for (int64_t i = 0; i < shard.count; i++)
+        held[oracle_shard_global(&shard, i)] = true;
+    oracle_shard_destroy(&shard);
+}
+
+bool oracle_are_replicas(const oracle_layout *layout, int64_t p, int64_t q)
+{
+    int64_t a[TSR_MAX_DIMS], b[TSR_MAX_DIMS];
+    oracle_mesh_coordinate(&layout->mesh, p, a);
+    oracle_mesh_coordinate(&layout->mesh, q, b);
+    for (int m = 0; m < layout->mesh.ndim; m++)
+        if (layout->placements[m].kind != TSR_REPLICATE && a[m] != b[m])
+            return false;
+    return true;
+}

@@ -28,18 +28,6 @@ typedef struct draw {
     bool has[RANKS][ELEMENTS], wants[RANKS][ELEMENTS];
 } draw;
 
-static void mark(const oracle_layout *layout, bool (*held)[ELEMENTS])
-{
-    for (int r = 0; r < RANKS; r++) {
-        memset(held[r], 0, sizeof(held[r]));
-        oracle_shard shard;
-        oracle_shard_create(layout, r, &shard);
-        for (int64_t i = 0; i < shard.count; i++)
-            held[r][oracle_shard_global(&shard, i)] = true;
-        oracle_shard_destroy(&shard);
-    }
-}
-
 static bool has_partial(const oracle_layout *layout)
 {
     for (int m = 0; m < layout->mesh.ndim; m++)
@@ -61,8 +49,10 @@ static bool make(draw *d, uint64_t seed)
     oracle_random_placements(&random, &d->src, &d->numbers);
     oracle_random_placements(&random, &d->dst, &d->numbers);
     d->ranks_per_node = 2 + oracle_random_below(&random, 4);
-    mark(&d->src, d->has);
-    mark(&d->dst, d->wants);
+    for (int r = 0; r < RANKS; r++) {
+        oracle_mark(&d->src, r, d->has[r]);
+        oracle_mark(&d->dst, r, d->wants[r]);
+    }
     return !has_partial(&d->src) && !has_partial(&d->dst);
 }
 

@@ -34,36 +34,12 @@ typedef struct pair {
     int64_t served[RANKS][RANKS]; /**< elements that the plan of one sends to another */
 } pair;
 
-static void mark(const oracle_layout *layout, bool (*held)[ELEMENTS])
-{
-    for (int r = 0; r < RANKS; r++) {
-        memset(held[r], 0, sizeof(held[r]));
-        oracle_shard shard;
-        oracle_shard_create(layout, r, &shard);
-        for (int64_t i = 0; i < shard.count; i++)
-            held[r][oracle_shard_global(&shard, i)] = true;
-        oracle_shard_destroy(&shard);
-    }
-}
-
-/** Equal coordinates on the mesh dims that do not replicate. */
-static bool same_piece(const oracle_layout *layout, int64_t p, int64_t q)
-{
-    int64_t a[TSR_MAX_DIMS], b[TSR_MAX_DIMS];
-    oracle_mesh_coordinate(&layout->mesh, p, a);
-    oracle_mesh_coordinate(&layout->mesh, q, b);
-    for (int m = 0; m < layout->mesh.ndim; m++)
-        if (layout->placements[m].kind != TSR_REPLICATE && a[m] != b[m])
-            return false;
-    return true;
-}
-
 static int piece_of(const oracle_layout *layout, int rank)
 {
     const int64_t position = oracle_mesh_position(&layout->mesh, rank);
     for (int other = 0; position >= 0 && other < rank; other++) {
         const int64_t p = oracle_mesh_position(&layout->mesh, other);
-        if (p >= 0 && same_piece(layout, p, position))
+        if (p >= 0 && oracle_are_replicas(layout, p, position))
             return other;
     }
     return position >= 0 ? rank : -1;
@@ -72,10 +48,13 @@ static int piece_of(const oracle_layout *layout, int rank)
 static void list_boxes(pair *c)
 {
     c->elements = oracle_count(&c->src);
-    mark(&c->src, c->has);
-    mark(&c->dst, c->wants);
-    for (int r = 0; r < RANKS; r++)
+    memset(c->has, 0, sizeof(c->has));
+    memset(c->wants, 0, sizeof(c->wants));
+    for (int r = 0; r < RANKS; r++) {
+        oracle_mark(&c->src, r, c->has[r]);
+        oracle_mark(&c->dst, r, c->wants[r]);
         c->piece[r] = piece_of(&c->src, r);
+    }
     for (int s = 0; s < RANKS; s++)
         for (int q = 0; q < RANKS; q++) {
             int64_t wanted = 0;
