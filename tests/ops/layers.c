@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tessera/sys/device.h>
 #include <tessera/sys/status.h>
 
 #include <cmocka.h>
@@ -20,7 +21,7 @@ const char *layer_print(const layer *l, char *text)
     return text;
 }
 
-static tsr_status failed(const layer *l, const char *what)
+tsr_status layer_failed(const layer *l, const char *what)
 {
     char text[LAYER_TEXT], sentence[512];
     snprintf(sentence, sizeof(sentence), "%s", tsr_status_message());
@@ -95,21 +96,23 @@ void layer_reference_destroy(layer_reference *r)
         free(arrays[i]);
 }
 
-static double get(const tsr_tensor *t, int64_t i)
+double layer_get(const tsr_tensor *t, int64_t i)
 {
-    return t->dtype == TSR_F64 ? ((const double *)t->data)[i] : (double)((const float *)t->data)[i];
+    void *self;
+    double value = 0;
+    const char *at = (const char *)t->data + (size_t)i * tsr_dtype_bytes(t->dtype);
+    tsr_device_driver_table(NULL, &self)->convert(self, 0, &value, TSR_F64, at, t->dtype, 1, NULL);
+    return value;
 }
 
 static void set(const tsr_tensor *t, int64_t i, double value)
 {
-    if (t->dtype == TSR_F64)
-        ((double *)t->data)[i] = value;
-    else
-        ((float *)t->data)[i] = (float)value;
+    void *self;
+    char *at = (char *)t->data + (size_t)i * tsr_dtype_bytes(t->dtype);
+    tsr_device_driver_table(NULL, &self)->convert(self, 0, at, t->dtype, &value, TSR_F64, 1, NULL);
 }
 
-/* The element with row-major number i, at its strides. */
-static int64_t offset_of(const tsr_tensor *t, int64_t i)
+int64_t layer_offset(const tsr_tensor *t, int64_t i)
 {
     int64_t offset = 0;
     for (int dim = t->ndim - 1; dim >= 0; dim--) {
@@ -119,22 +122,59 @@ static int64_t offset_of(const tsr_tensor *t, int64_t i)
     return offset;
 }
 
-/* Puts a dtensor's local tensor into memory of ours, with gaps. */
-static tsr_status spread(const layer *l, void **memory, tsr_dtensor **tensor)
+tsr_device layer_device(const layer *l, const tsr_comm *comm)
+{
+    return l->driver ? (tsr_device){l->driver, tsr_comm_rank(comm) % l->devices} : tsr_device_host();
+}
+
+static const tsr_device_table *table_of(tsr_device device, void **self)
+{
+    return tsr_device_driver_table(device.driver, self);
+}
+
+tsr_status layer_memory_create(tsr_device device, size_t bytes, layer_memory *out)
+{
+    void *self, *data;
+    TSR_TRY(table_of(device, &self)->alloc(self, device.index, bytes + 1, NULL, &data));
+    *out = (layer_memory){data, bytes + 1, device};
+    return TSR_OK;
+}
+
+void layer_memory_destroy(layer_memory *memory)
+{
+    void *self;
+    if (memory->data)
+        table_of(memory->device, &self)->free(self, memory->device.index, memory->data, memory->bytes, NULL);
+}
+
+/* How many elements lie from the first to the last. */
+static size_t extent_of(const tsr_tensor *t)
+{
+    size_t last = 0;
+    for (int dim = 0; dim < t->ndim; dim++) {
+        if (t->shape[dim] == 0)
+            return 0;
+        last += (size_t)((t->shape[dim] - 1) * t->strides[dim]);
+    }
+    return last + 1;
+}
+
+/* Puts a dtensor's local tensor into memory of ours, at strides of ours, on the host. */
+static tsr_status spread(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
 {
     const tsr_tensor from = tsr_dtensor_to_local(*tensor);
     tsr_tensor to = from;
-    int64_t stride = l->gap, count;
+    int64_t stride = l->gap ? l->gap : 1, count;
     for (int dim = to.ndim - 1; dim >= 0; dim--) {
         to.strides[dim] = stride;
-        stride = stride * to.shape[dim] + 1;
+        stride = stride * to.shape[dim] + (l->gap ? 1 : 0);
     }
     TSR_TRY(tsr_tensor_count(&from, &count));
-    *memory = to.data = calloc((size_t)stride + 1, sizeof(double));
-    if (!to.data)
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a strided tensor");
+    TSR_TRY(layer_memory_create(tsr_device_host(), extent_of(&to) * tsr_dtype_bytes(to.dtype), memory));
+    to.data = memory->data;
+    memset(to.data, 0, memory->bytes);
     for (int64_t i = 0; i < count; i++)
-        set(&to, offset_of(&to, i), get(&from, i));
+        set(&to, layer_offset(&to, i), layer_get(&from, i));
     tsr_dtensor *strided;
     TSR_TRY(tsr_dtensor_from_local(&to, tsr_dtensor_layout(*tensor), NULL, &strided));
     tsr_dtensor_destroy(*tensor);
@@ -142,8 +182,34 @@ static tsr_status spread(const layer *l, void **memory, tsr_dtensor **tensor)
     return TSR_OK;
 }
 
-tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
-                            const tsr_placement *placements, void **memory, tsr_dtensor **out)
+/* The same bytes on this rank's device. */
+static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
+{
+    if (!l->driver)
+        return TSR_OK;
+    void *self;
+    tsr_dtensor *there;
+    layer_memory uploaded;
+    tsr_tensor t = tsr_dtensor_to_local(*tensor);
+    const tsr_device device = layer_device(l, tsr_mesh_comm(tsr_layout_mesh(tsr_dtensor_layout(*tensor))));
+    const tsr_device_table *table = table_of(device, &self);
+    const size_t bytes = extent_of(&t) * tsr_dtype_bytes(t.dtype);
+    TSR_TRY(layer_memory_create(device, bytes, &uploaded));
+    TSR_TRY(table->copy(self, device.index, uploaded.data, t.data, bytes, TSR_COPY_FROM_HOST, NULL));
+    TSR_TRY(table->stream_synchronize(self, device.index, NULL));
+    t.data = uploaded.data;
+    t.device = device;
+    TSR_TRY(tsr_dtensor_from_local(&t, tsr_dtensor_layout(*tensor), NULL, &there));
+    tsr_dtensor_destroy(*tensor);
+    layer_memory_destroy(memory);
+    *tensor = there;
+    *memory = uploaded;
+    return TSR_OK;
+}
+
+/* On the host, with the layer's gaps. */
+static tsr_status distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
+                             const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
 {
     int64_t count = 1;
     for (int dim = 0; dim < ndim; dim++)
@@ -157,6 +223,13 @@ tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *
     const tsr_status status = tsr_distribute_tensor(&global, mesh, placements, NULL, out);
     free(data);
     return status == TSR_OK && l->gap ? spread(l, memory, out) : status;
+}
+
+tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
+                            const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
+{
+    TSR_TRY(distribute(l, mesh, values, ndim, shape, placements, memory, out));
+    return upload(l, memory, out);
 }
 
 /* Moves something from coordinate 0 to coordinate 1 of the first Partial dim: the sum, and so the mean, stays. */
@@ -174,19 +247,21 @@ static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *pl
     int64_t count;
     TSR_TRY(tsr_tensor_count(&local, &count));
     for (int64_t i = 0; i < count; i++)
-        set(&local, offset_of(&local, i), get(&local, offset_of(&local, i)) + (coordinate[dim] == 0 ? 1 : -1) * (double)(i % 3 + 1));
+        set(&local, layer_offset(&local, i),
+            layer_get(&local, layer_offset(&local, i)) + (coordinate[dim] == 0 ? 1 : -1) * (double)(i % 3 + 1));
     return TSR_OK;
 }
 
 static tsr_status create_operand(const layer *l, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
-                                 const int64_t *shape, void **memory, tsr_dtensor **out)
+                                 const int64_t *shape, layer_memory *memory, tsr_dtensor **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     int64_t numbers[LAYER_TEXT];
     int count;
     TSR_TRY(tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, LAYER_TEXT, NULL));
-    TSR_TRY(layer_distribute(l, mesh, values, ndim, shape, placements, memory, out));
-    return disguise_partial(mesh, placements, *out);
+    TSR_TRY(distribute(l, mesh, values, ndim, shape, placements, memory, out));
+    TSR_TRY(disguise_partial(mesh, placements, *out));
+    return upload(l, memory, out);
 }
 
 static tsr_status create_operands(const layer *l, const layer_reference *r, layer_tensors *out)
@@ -207,7 +282,7 @@ tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_refe
         *out = tensors;
     else
         layer_tensors_destroy(&tensors);
-    return status == TSR_OK ? TSR_OK : failed(l, "operands");
+    return status == TSR_OK ? TSR_OK : layer_failed(l, "operands");
 }
 
 void layer_tensors_destroy(layer_tensors *tensors)
@@ -217,7 +292,7 @@ void layer_tensors_destroy(layer_tensors *tensors)
     tsr_dtensor_destroy(tensors->x);
     tsr_mesh_destroy(tensors->mesh);
     for (int i = 0; i < 3; i++)
-        free(tensors->memory[i]);
+        layer_memory_destroy(&tensors->memory[i]);
 }
 
 int layer_y_shape(const layer *l, int64_t *shape)
@@ -227,20 +302,47 @@ int layer_y_shape(const layer *l, int64_t *shape)
     return l->x_ndim;
 }
 
+/* A contiguous tensor as one on the host, whose memory is `*memory`. */
+static tsr_status download(const tsr_tensor *t, layer_memory *memory, tsr_tensor *out)
+{
+    void *self;
+    const tsr_device_table *table = table_of(t->device, &self);
+    const size_t bytes = extent_of(t) * tsr_dtype_bytes(t->dtype);
+    *out = *t;
+    if (!t->device.driver)
+        return TSR_OK;
+    TSR_TRY(layer_memory_create(tsr_device_host(), bytes, memory));
+    out->data = memory->data;
+    out->device = tsr_device_host();
+    TSR_TRY(table->copy(self, t->device.index, out->data, t->data, bytes, TSR_COPY_TO_HOST, NULL));
+    return table->stream_synchronize(self, t->device.index, NULL);
+}
+
+static tsr_status compare(const layer *l, const char *what, const tsr_tensor *given, const double *values)
+{
+    char text[LAYER_TEXT];
+    int64_t count;
+    TSR_TRY(tsr_tensor_count(given, &count));
+    for (int64_t i = 0; i < count; i++) {
+        if (layer_get(given, i) != values[i])
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what, layer_print(l, text), (long long)i,
+                                  layer_get(given, i), values[i]);
+    }
+    return TSR_OK;
+}
+
 tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values)
 {
     tsr_dtensor *full;
+    layer_memory memory = {0};
+    tsr_tensor given;
     if (tsr_full_tensor(tensor, &full) != TSR_OK)
-        return failed(l, what);
+        return layer_failed(l, what);
     const tsr_tensor local = tsr_dtensor_to_local(full);
-    int64_t count = 0;
-    tsr_status status = tsr_tensor_count(&local, &count);
-    for (int64_t i = 0; i < count && status == TSR_OK; i++) {
-        char text[LAYER_TEXT];
-        if (get(&local, i) != values[i])
-            status = tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: element %lld is %g, not %g", what, layer_print(l, text), (long long)i,
-                                    get(&local, i), values[i]);
-    }
+    tsr_status status = download(&local, &memory, &given);
+    if (status == TSR_OK)
+        status = compare(l, what, &given, values);
+    layer_memory_destroy(&memory);
     tsr_dtensor_destroy(full);
     return status;
 }
@@ -257,8 +359,7 @@ static tsr_status expect_layout(const layer *l, const char *what, const tsr_layo
     return equal ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: the layout is %s, not %s", what, layer_print(l, text), now, then);
 }
 
-/* What y may be asked for: replicated; with Partial dims reduced, in turn scattered over its first dim. */
-static void wanted_placements(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out)
+void layer_wanted(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out)
 {
     bool scatter = scattered;
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(own)); dim++) {
@@ -276,7 +377,7 @@ static tsr_status check_forward_into(const layer *l, const layer_reference *r, c
 {
     tsr_dtensor *y;
     if (tsr_linear(t->x, t->w, t->b, placements, &y) != TSR_OK)
-        return failed(l, what);
+        return layer_failed(l, what);
     tsr_status status = placements ? expect_layout(l, what, tsr_dtensor_layout(y), placements) : TSR_OK;
     if (status == TSR_OK)
         status = layer_expect(l, what, y, r->y);
@@ -288,9 +389,9 @@ static tsr_status check_forward(const layer *l, const layer_reference *r, const 
 {
     tsr_placement placements[TSR_MAX_DIMS];
     TSR_TRY(check_forward_into(l, r, t, "y", NULL));
-    wanted_placements(own, true, false, placements);
+    layer_wanted(own, true, false, placements);
     TSR_TRY(check_forward_into(l, r, t, "y replicated", placements));
-    wanted_placements(own, false, true, placements);
+    layer_wanted(own, false, true, placements);
     return check_forward_into(l, r, t, "y scattered", placements);
 }
 
@@ -319,7 +420,7 @@ static tsr_status check_gradients(const layer *l, const layer_reference *r, cons
 {
     tsr_dtensor *dx, *dw, *db = NULL;
     if (tsr_linear_backward(t->x, t->w, t->b, dy, dx_placements, dw_placements, db_placements, &dx, &dw, t->b ? &db : NULL) != TSR_OK)
-        return failed(l, dx_placements ? "gradients as the rule leaves them" : "gradients");
+        return layer_failed(l, dx_placements ? "gradients as the rule leaves them" : "gradients");
     tsr_status status = dx_placements ? expect_layout(l, "dx", tsr_dtensor_layout(dx), dx_placements) : TSR_OK;
     if (status == TSR_OK && dw_placements)
         status = expect_layout(l, "dw", tsr_dtensor_layout(dw), dw_placements);
@@ -362,8 +463,8 @@ static tsr_status check_backward(const layer *l, const layer_reference *r, const
     own_placements(t, own, dx, dw, db);
     for (int scattered = 0; scattered < 2; scattered++) {
         tsr_dtensor *dy;
-        void *memory = NULL;
-        wanted_placements(own, false, scattered, wanted);
+        layer_memory memory = {0};
+        layer_wanted(own, false, scattered, wanted);
         TSR_TRY(layer_distribute(l, t->mesh, r->dy, ndim, shape, wanted, &memory, &dy));
         tsr_status status = check_gradients(l, r, t, dy, NULL, NULL, NULL);
         if (status == TSR_OK)
@@ -371,7 +472,7 @@ static tsr_status check_backward(const layer *l, const layer_reference *r, const
         if (status == TSR_OK)
             status = check_default_layouts(l, t, dy);
         tsr_dtensor_destroy(dy);
-        free(memory);
+        layer_memory_destroy(&memory);
         TSR_TRY(status);
     }
     return TSR_OK;
@@ -391,12 +492,14 @@ tsr_status layer_check(tsr_comm *comm, const layer *l)
     status = tsr_linear_propagate(tsr_dtensor_layout(tensors.x), tsr_dtensor_layout(tensors.w),
                                   tensors.b ? tsr_dtensor_layout(tensors.b) : NULL, &own);
     if (status != TSR_OK) {
-        status = failed(l, "propagation");
+        status = layer_failed(l, "propagation");
         goto destroy_tensors;
     }
     status = check_forward(l, &reference, &tensors, own);
     if (status == TSR_OK)
         status = check_backward(l, &reference, &tensors, own);
+    if (status == TSR_OK)
+        status = layer_check_plans(comm, l, &reference, &tensors, own);
     tsr_layout_destroy(own);
 destroy_tensors:
     layer_tensors_destroy(&tensors);

@@ -7,6 +7,7 @@
 #ifndef TESTS_OPS_LAYERS_H
 #define TESTS_OPS_LAYERS_H
 
+#include <stdbool.h>
 #include <tessera/tessera.h>
 
 #define LAYER_TEXT 160
@@ -18,8 +19,25 @@ typedef struct layer {
     int64_t out;           /* features of y */
     const char *x, *w, *b; /* placements; b NULL: no bias */
     tsr_dtype dtype;
-    int gap; /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
+    int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
+    const tsr_device_driver *driver; /**< NULL: tensors are on the host */
+    int devices;                     /**< of the driver: those of rank r are on device r mod devices */
+    tsr_stream *streams;             /**< by rank, for plans; NULL: the default ones */
 } layer;
+
+/** Memory of a rank that a test allocated, on any device; zeroed, none. */
+typedef struct layer_memory {
+    void *data;
+    size_t bytes;
+    tsr_device device;
+} layer_memory;
+
+/** Memory that belongs to no stream. 0 bytes are some, too. */
+tsr_status layer_memory_create(tsr_device device, size_t bytes, layer_memory *out);
+void layer_memory_destroy(layer_memory *memory);
+
+/** Where this rank's tensors are. */
+tsr_device layer_device(const layer *l, const tsr_comm *comm);
 
 /** Everything of a layer, global and row-major; NULL where there is no bias. */
 typedef struct layer_reference {
@@ -35,15 +53,15 @@ void layer_reference_destroy(layer_reference *reference);
 typedef struct layer_tensors {
     tsr_mesh *mesh;
     tsr_dtensor *x, *w, *b;
-    void *memory[3]; /**< of x, w and b where the layer has gaps */
+    layer_memory memory[3]; /**< of x, w and b where the layer has gaps or is on a device */
 } layer_tensors;
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out);
 void layer_tensors_destroy(layer_tensors *tensors);
 
-/** `values` (row-major) as a dtensor, whose memory is `*memory` where the layer has gaps. */
+/** `values` (row-major) as a dtensor, whose memory is `*memory` where the layer has gaps or is on a device. */
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
-                            const tsr_placement *placements, void **memory, tsr_dtensor **out);
+                            const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out);
 
 /** y's shape; returns its number of dims. */
 int layer_y_shape(const layer *l, int64_t *shape);
@@ -51,7 +69,22 @@ int layer_y_shape(const layer *l, int64_t *shape);
 /** Collective: TSR_OK if the whole of `tensor` is `values`; else the sentence says which element of `what` is not. */
 tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *tensor, const double *values);
 
-/** Collective: tsr_linear() and tsr_linear_backward() of `l`, with every way to ask for the results, against the reference. */
+/** The element with row-major number `i` of a tensor on the host, and where it lies. */
+double layer_get(const tsr_tensor *tensor, int64_t offset);
+int64_t layer_offset(const tsr_tensor *tensor, int64_t i);
+
+/** What y may be asked for: replicated; with Partial dims reduced, in turn scattered over its first dim. */
+void layer_wanted(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out);
+
+/** "what of mesh 2 x ..: " and the sentence of the call that failed, as TSR_ERROR_INTERNAL. */
+tsr_status layer_failed(const layer *l, const char *what);
+
+/** Collective: plans of the forward, and of the backward that takes `dy`, run twice in a row; `own` is y's layout as the rule leaves it. */
+tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference, const layer_tensors *tensors,
+                             const tsr_layout *own);
+
+/** Collective: tsr_linear() and tsr_linear_backward() of `l`, with every way to ask for the results, and their plans, against the
+ * reference. */
 tsr_status layer_check(tsr_comm *comm, const layer *l);
 
 /** "mesh 2 x f32 5x13 S(1) w 7x13 S(1) b R" */
