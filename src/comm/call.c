@@ -49,14 +49,30 @@ static void leave(const tsr_comm *comm)
     __atomic_store_n(&own_slot(comm)->inside, 0, __ATOMIC_RELEASE);
 }
 
-/* When this returns, peers leave this rank's memory alone. */
-static void give_up(const tsr_comm *comm)
+/* What peers that are still there have enqueued. They cannot go meanwhile. */
+static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
+    __atomic_store_n(&own_slot(comm)->inside, 1, __ATOMIC_SEQ_CST);
+    for (int r = 0; r < comm->size; r++)
+        if (r != comm->rank && !__atomic_load_n(&comm->slots[r]->gone, __ATOMIC_SEQ_CST))
+            tsr_order_follow(order, stream, __atomic_load_n(&comm->slots[r]->order, __ATOMIC_ACQUIRE));
+    leave(comm);
+    tsr_order_drain(order, stream);
+}
+
+/* When this returns, peers leave this rank's memory alone. On a device (`order`
+ * is that of the call) it has waited for its own stream before it is gone, and
+ * then lets it wait for those who are not. */
+static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
+{
+    tsr_order_drain(order, stream);
     leave(comm);
     __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
     for (int r = 0; r < comm->size; r++)
         while (__atomic_load_n(&comm->slots[r]->inside, __ATOMIC_SEQ_CST))
             sched_yield();
+    if (order)
+        await_peers(comm, order, stream);
 }
 
 /* How a meeting went, or a half of one. */
@@ -65,7 +81,8 @@ static tsr_status note(tsr_comm *comm, tsr_status status)
     if (status == TSR_OK)
         return TSR_OK;
     comm->broken = true;
-    give_up(comm);
+    give_up(comm, comm->order, comm->stream);
+    comm->order = NULL;
     tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
     return status;
 }
@@ -93,7 +110,8 @@ tsr_status tsr_peer_failed(int rank, const char *text)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", rank, text);
 }
 
-/* Every rank reads the same calls, so all take the same branch, and one more meet carries the words. */
+/* Every rank reads the same calls, so all take the same branch, and one more
+ * meet carries the words. */
 static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
 {
     if (mine != TSR_OK)
@@ -119,15 +137,16 @@ static uint64_t operation_of(const tsr_call *call)
     return call->fingerprint - place_of(call);
 }
 
-static tsr_status explain_kinds(tsr_comm *comm, int base, int odd)
+static tsr_status explain_kinds(tsr_comm *comm, const tsr_call *mine, int base, int odd)
 {
     if (comm->rank == base || comm->rank == odd) {
         char device[64];
-        publish_text(comm, tsr_device_print(comm->order ? comm->order->device : tsr_device_host(), device));
+        publish_text(comm, tsr_device_print(mine->order ? mine->order->device : tsr_device_host(), device));
     }
     TSR_TRY(meet(comm));
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
+                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on "
+                          "%s: a call takes one kind of device",
                           tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
@@ -135,23 +154,24 @@ static tsr_status refuse_captures(const tsr_comm *comm, int base, int odd)
 {
     static const char *const words[] = {"runs", "is captured", "is captured apart"};
     const bool both = tsr_call_of(comm, base)->capture && tsr_call_of(comm, odd)->capture;
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork the streams of all ranks from one capture, "
-        "and join them to it",
-        tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
-        words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork "
+                          "the streams of all ranks from one capture, "
+                          "and join them to it",
+                          tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
+                          words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
 }
 
-/* Ranks that agree on the rest: those with memory have it on one kind of device, and one capture records all of their streams or none. */
-static tsr_status compare_places(tsr_comm *comm)
+/* Ranks that agree on the rest: those with memory have it on one kind of
+ * device, and one capture records all of their streams or none. */
+static tsr_status compare_places(tsr_comm *comm, const tsr_call *mine)
 {
     int base = 0;
     while (base < comm->size && tsr_call_of(comm, base)->placeless)
         base++;
     for (int r = base; r < comm->size; r++)
         if (!tsr_call_of(comm, r)->placeless && tsr_call_of(comm, r)->kind != tsr_call_of(comm, base)->kind)
-            return explain_kinds(comm, base, r);
+            return explain_kinds(comm, mine, base, r);
     for (int r = base; r < comm->size; r++)
         if (!tsr_call_of(comm, r)->placeless && tsr_call_of(comm, r)->capture != tsr_call_of(comm, base)->capture)
             return refuse_captures(comm, base, r);
@@ -167,21 +187,26 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     for (int r = 0; r < comm->size; r++)
         if (tsr_call_of(comm, r)->status != TSR_OK)
             return explain_failure(comm, mine->status, r);
-    return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm);
+    return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm, mine);
 }
 
-/* Nothing is published any more: a peer may still be reading what the last call that met brought. */
+/* Nothing is published any more: a peer may still be reading what the last call
+ * that met brought. */
 static tsr_status say_broken(tsr_comm *comm)
 {
     const tsr_status status = meet(comm);
-    return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
+    return status != TSR_OK ? status
+                            : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: "
+                                                             "this communicator is broken");
 }
 
 tsr_status tsr_comm_check_idle(const tsr_comm *comm)
 {
     if (!comm->started)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started a call on this communicator: it is to be finished before the next",
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "rank %d of %d has started a call on this "
+                          "communicator: it is to be finished before the next",
                           comm->rank, comm->size);
 }
 
@@ -193,20 +218,28 @@ static void publish(tsr_comm *comm, const tsr_call *mine)
     if (memcmp(published, mine, sizeof *mine) != 0)
         memcpy(published, mine, sizeof *mine);
     comm->phase = 0;
-    comm->order = mine->order;
-    comm->stream = mine->stream;
 }
 
 /* From here on this rank reads and writes peers' memory. */
-static tsr_status reach(tsr_comm *comm, tsr_meeting meeting)
+static tsr_status reach(tsr_comm *comm)
 {
-    comm->meeting = meeting;
-    if (enter(comm)) {
-        tsr_order_meet_peers(comm);
+    if (enter(comm))
         return TSR_OK;
-    }
     leave(comm);
     return say_broken(comm);
+}
+
+/* Peers that give up look at what this rank works with once it is out. */
+static tsr_status reach_first(tsr_comm *comm, const tsr_call *mine)
+{
+    if (mine->order)
+        __atomic_store_n(&own_slot(comm)->order, mine->order, __ATOMIC_RELEASE);
+    TSR_TRY(reach(comm));
+    comm->meeting = TSR_MEETING_BEGIN;
+    comm->order = mine->order;
+    comm->stream = mine->stream;
+    tsr_order_meet_peers(comm);
+    return TSR_OK;
 }
 
 /* What all have brought, once all have met. */
@@ -222,7 +255,7 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
         tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
         return status;
     }
-    return mine->reaches ? reach(comm, TSR_MEETING_BEGIN) : TSR_OK;
+    return mine->reaches ? reach_first(comm, mine) : TSR_OK;
 }
 
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
@@ -235,7 +268,8 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return compare(comm, mine, describe, arg);
 }
 
-/* An arrival that fails has broken the communicator, which is for the join to say. */
+/* An arrival that fails has broken the communicator, which is for the join to
+ * say. */
 tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
 {
     TSR_TRY(tsr_comm_check_idle(comm));
@@ -263,10 +297,15 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     return compare(comm, mine, describe, arg);
 }
 
+/* Peers that give up may be looking at the orders of a rank that has finished
+ * all its calls. */
 void tsr_call_abandon(tsr_comm *comm)
 {
-    if (comm->started)
-        give_up(comm);
+    const tsr_call *started = &own_slot(comm)->call[comm->turn];
+    if (comm->started && !comm->broken)
+        give_up(comm, started->order, started->stream);
+    else if (comm->started || comm->orders)
+        give_up(comm, NULL, NULL);
 }
 
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
@@ -312,10 +351,13 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
     return TSR_OK;
 }
 
-/* A call that has reached, and ends for all: what peers have enqueued so far comes before what this rank's stream is given next. */
-static tsr_status settle(const tsr_comm *comm, tsr_meeting meeting, tsr_status status)
+/* A call that has reached, and ends for all: what peers have enqueued so far
+ * comes before what this rank's stream is given next. */
+static tsr_status settle(tsr_comm *comm, tsr_meeting meeting, tsr_status status)
 {
-    return comm->broken ? status : tsr_order_wait(comm->order, comm->stream, meeting, status);
+    const tsr_order *order = comm->order;
+    comm->order = NULL;
+    return tsr_order_wait(order, comm->stream, meeting, status);
 }
 
 static tsr_status end(tsr_comm *comm, tsr_status local, int32_t flags)
@@ -340,7 +382,8 @@ tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
     local = tsr_order_record(comm->order, comm->stream, TSR_MEETING_MIDDLE, local);
     leave(comm);
     const tsr_status status = conclude(comm, local, (int32_t)local);
-    return status == TSR_OK ? reach(comm, TSR_MEETING_MIDDLE) : settle(comm, TSR_MEETING_MIDDLE, status);
+    comm->meeting = TSR_MEETING_MIDDLE;
+    return status == TSR_OK ? reach(comm) : settle(comm, TSR_MEETING_MIDDLE, status);
 }
 
 tsr_status tsr_call_follow(tsr_comm *comm)

@@ -114,11 +114,12 @@ static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
     if (reached)
         return TSR_OK;
     char own[64], theirs[64];
-    return tsr_status_set(
-        TSR_ERROR_UNSUPPORTED,
-        "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices that reach each other, or an "
-        "engine of messages",
-        tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s, where rank %d has its memory, does not reach %s, where rank %d has "
+                          "its: use devices that reach each other, or an "
+                          "engine of messages",
+                          tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs),
+                          tsr_comm_name(comm, rank));
 }
 
 tsr_status tsr_order_reach_peers(const tsr_comm *comm)
@@ -134,17 +135,36 @@ tsr_status tsr_order_reach_peers(const tsr_comm *comm)
     return TSR_OK;
 }
 
-/* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */
+void tsr_order_drain(const tsr_order *order, tsr_stream stream)
+{
+    if (!order || !order->ops.table->stream_synchronize)
+        return;
+    char sentence[TSR_SENTENCE_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    (void)order->ops.table->stream_synchronize(order->ops.self, order->ops.index, stream);
+    tsr_status_set(TSR_ERROR_PEER, "%s", sentence);
+}
+
+void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order *theirs)
+{
+    char sentence[TSR_SENTENCE_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    for (int m = TSR_MEETING_MIDDLE; theirs && m < TSR_MEETINGS; m++)
+        if (order->events[m] && theirs->events[m])
+            (void)order->ops.table->event_wait(order->ops.self, order->ops.index, theirs->events[m], stream);
+    tsr_status_set(TSR_ERROR_PEER, "%s", sentence);
+}
+
+/* Without a record peers have nothing to wait for, so this rank waits for its
+ * stream itself. */
 static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
     const tsr_status status = ops->table->event_record(ops->self, ops->index, order->events[meeting], stream);
     if (status == TSR_OK)
         return TSR_OK;
-    char sentence[TSR_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
-    (void)ops->table->stream_synchronize(ops->self, ops->index, stream);
-    return tsr_status_set(status, "%s", sentence);
+    tsr_order_drain(order, stream);
+    return status;
 }
 
 static tsr_status wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
