@@ -85,9 +85,10 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
 {
     gathering g = {.cuda = cuda, .main = main, .arg = arg, .mutex = PTHREAD_MUTEX_INITIALIZER};
     if (ranks > cuda->count)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
-                              "--engine nccl: a rank is a GPU, and for %d ranks there are %d; with --engine threads ranks share a GPU",
-                              ranks, cuda->count);
+        return tsr_status_set(
+            TSR_ERROR_UNAVAILABLE,
+            "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine threads ranks share a GPU", ranks,
+            cuda->count);
     g.comms = calloc((size_t)ranks, sizeof *g.comms);
     if (g.comms == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %d ranks", ranks);

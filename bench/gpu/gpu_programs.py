@@ -52,8 +52,8 @@ class Place:
         return next((line.strip() for line in reversed(out) if line.strip()), None)
 
     def tests(self):
-        """Meson's tests of the suite: those that use a GPU, or the emulated ones in their place."""
-        wanted = "emulated" if self.dry_run else "gpu"
+        """Meson's tests of the suite: those that use a GPU, or some on the emulated machine in their place."""
+        wanted = "gpu-dry-run" if self.dry_run else "gpu"
         rows = json.loads((self.build / "meson-info" / "intro-tests.json").read_text())
         return [row for row in rows if wanted in (suite.split(":")[-1] for suite in row["suite"])]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """
-The tool on GPUs that are none: the same bytes as on the host. usage: test_gpus.py TOOL LIBRARY emulated|standin
+The tool on GPUs: the same bytes as on the host. usage: test_gpus.py TOOL LIBRARY real|emulated|standin
 
-LIBRARY is a libtessera-cuda over the emulated machine of tests/device (two GPUs, rank threads), or over the stand-in for NCCL of tests/comm
-(four GPUs, rank threads and NCCL's engine). Nothing here is timed.
+LIBRARY is libtessera-cuda, or one like it over the emulated machine of tests/device (two GPUs, rank threads) or over the stand-in for NCCL
+of tests/comm (four GPUs, rank threads and NCCL's engine). Nothing here is timed.
 """
 import itertools
 import os
@@ -16,9 +16,23 @@ import harness
 
 tool = harness.Tool(sys.argv[1])
 library, machine = pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
-GPUS, ENGINES = {"emulated": (2, ["threads"]), "standin": (4, ["threads", "nccl"])}[machine]
 HERE = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
 numbers = itertools.count()
+
+
+def find_machine():
+    """How many GPUs there are, and which engines run on them."""
+    if machine != "real":
+        return {"emulated": (2, ["threads"]), "standin": (4, ["threads", "nccl"])}[machine]
+    found = tool.json("info", env=HERE)
+    cuda, nccl = (next(row for row in found[rows] if row["name"] == name) for rows, name in (("devices", "cuda"), ("engines", "nccl")))
+    if cuda["count"] == 0:
+        tool.report.skip("the tool on GPUs", cuda["reason"])
+        tool.report.finish()
+    return cuda["count"], ["threads"] + (["nccl"] if nccl["available"] else [])
+
+
+GPUS, ENGINES = find_machine()
 
 
 def on(engine, device="cuda"):
@@ -30,7 +44,8 @@ def info():
     cuda = {row["name"]: row for row in found["devices"]}["cuda"]
     nccl = {row["name"]: row for row in found["engines"]}["nccl"]
     wrong = harness.different("GPUs", (cuda["count"], len(cuda["gpus"]), cuda["reason"]), (GPUS, GPUS, None))
-    wrong += harness.different("reaches", [gpu["reaches"] for gpu in cuda["gpus"]], [list(range(GPUS))] * GPUS)
+    if machine != "real":
+        wrong += harness.different("reaches", [gpu["reaches"] for gpu in cuda["gpus"]], [list(range(GPUS))] * GPUS)
     wrong += harness.different("nccl", nccl["available"], "nccl" in ENGINES)
     wrong += harness.different("nccl has a reason or a version", (nccl["reason"] is None, nccl["version"] is None), (nccl["available"],) + (not nccl["available"],))
     return wrong + harness.different("a line a GPU", tool.run("info", env=HERE).stdout.count("compute capability"), GPUS)
@@ -106,34 +121,47 @@ def bench_dispatch(engine):
     return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + harness.different("time", found["seconds"]["min"] > 0, True)
 
 
-random.seed(int(os.environ.get("TSR_TEST_SEED", "20261121")))
-tool.case("info lists every GPU and whom it reaches", info)
-KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
-for engine in ENGINES:
+def moves(engine, most):
+    """Between the placements, dtypes and modes that there are, on as many ranks as the engine runs here."""
     where = on(engine)
     for source, target in itertools.product(KINDS, repeat=2):
         tool.case(f"{engine}, {source} -> {target} gives the host's bytes", redistribute, "2", (7, 5), source, target, "<f4", "f32", where)
     for descr, dtype in (("<u2", "bf16"), ("|u1", "f8e4m3"), ("<f8", "f64"), ("|i1", "i8"), ("<i8", "i64"), ("|b1", "bool")):
         op = "P(max)" if dtype == "bool" else "P"
         tool.case(f"{engine}, {dtype} gives the host's bytes", redistribute, "2", (9, 4), op, "S(1)", descr, dtype, where)
-    ranks = "2x2" if engine == "nccl" or GPUS > 2 else "2x3"
-    for source, target, mode in (("S(0),S(1)", "S(1),S(0)", "direct"), ("P,S(0)", "S(1),R", "message"), ("P,P", "R,S(0)", "direct"), ("R,S(0)", "P,S(1)", "message")):
-        tool.case(f"{engine}, {ranks} ranks, {source} -> {target}, {mode}", redistribute, ranks, (6, 8), source, target, "<i4", "i32", where, "--mode", mode)
-    tool.case(f"{engine}, ranks outside the mesh", redistribute, "2@[2,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
+    for source, target, mode in GRIDS if most >= 4 else []:
+        tool.case(f"{engine}, 2x2 ranks, {source} -> {target}, {mode}", redistribute, "2x2", (6, 8), source, target, "<i4", "i32", where, "--mode", mode)
+    if most >= 3:
+        tool.case(f"{engine}, ranks outside the mesh", redistribute, "2@[2,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
     tool.case(f"{engine}, a mesh of other ranks", redistribute, "2@[1,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
     tool.case(f"{engine}, an empty tensor", redistribute, "2", (0, 4), "S(0)", "R", "<i4", "i32", where)
     tool.case(f"{engine}, a tensor in Fortran order", fortran_order, where)
     tool.case(f"{engine}, ranks' own files", shards_of_files, where)
     tool.case(f"{engine}, tensors of the host", redistribute, "2", (7, 5), "S(0)", "S(1)", "<f4", "f32", on(engine, "host"))
-    for source, target, dtype, mode in (("S(0)", "S(1)", "bf16", "direct"), ("P", "S(0)", "f32", "direct"), ("P", "R", "f32", "message"), ("S(0)", "R", "i8", "direct")):
+
+
+def benchmarks(engine):
+    for source, target, dtype, mode in (("S(0)", "S(1)", "bf16", "direct"), ("P", "S(0)", "f32", "direct"), ("P", "R", "f32", "message"),
+                                        ("S(0)", "R", "i8", "direct")):
         tool.case(f"{engine}, bench of {source} -> {target}, {mode}, is right", bench_move, engine, "2", "16x12", source, target, dtype, mode)
     tool.case(f"{engine}, bench dispatch", bench_dispatch, engine)
-    if machine == "emulated":
+
+
+KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
+GRIDS = [("S(0),S(1)", "S(1),S(0)", "direct"), ("P,S(0)", "S(1),R", "message"), ("P,P", "R,S(0)", "direct"), ("R,S(0)", "P,S(1)", "message")]
+MANY = 64
+random.seed(int(os.environ.get("TSR_TEST_SEED", "20261121")))
+tool.case("info lists every GPU and whom it reaches", info)
+for engine in ENGINES:
+    ranks = GPUS if engine == "nccl" else MANY
+    tool.case(f"{engine}, one rank", redistribute, "1", (7, 5), "S(0)", "R", "<f4", "f32", on(engine))
+    tool.case(f"{engine}, one rank, bench", bench_move, engine, "1", "16x12", "P", "S(0)", "f32", "direct")
+    if ranks >= 2:
+        moves(engine, ranks)
+        benchmarks(engine)
+    if machine != "standin":
         for dtype in ("f32", "f64", "bf16", "f16"):
-            tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2")
-if "nccl" in ENGINES:
-    tool.refuses(1, ["bench", "dispatch", "--mesh", "5", "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")], ["5 ranks", "there are 4", "threads"],
-                 env=HERE)
-else:
-    tool.refuses(1, ["bench", "dispatch", "--mesh", "2", "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")], ["without NCCL"], env=HERE)
+            tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2" if ranks >= 2 else "1")
+DISPATCH = ["bench", "dispatch", "--mesh", GPUS + 1, "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")]
+tool.refuses(1, DISPATCH, [f"{GPUS + 1} ranks", f"sees {GPUS};", "threads"] if "nccl" in ENGINES else ["NCCL"], env=HERE)
 tool.report.finish()
