@@ -382,6 +382,25 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
     return cudaSuccess;
 }
 
+#if CUDART_VERSION >= 13000
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *number,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges, size_t *count)
+#else
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *number,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count)
+#endif
+{
+    TURN();
+    if (graph || nodes || count)
+        misuse("cudaStreamGetCaptureInfo: asked for what is not known here");
+#if CUDART_VERSION >= 13000
+    (void)edges;
+#endif
+    *status = stream && stream == gpu.captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    *number = *status == cudaStreamCaptureStatusActive ? 1 : 0;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     TURN();

@@ -22,7 +22,7 @@ typedef struct layer {
     int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
     int devices;                     /**< of the driver: those of rank r are on device r mod devices */
-    tsr_stream *streams;             /**< by rank, for plans; NULL: the default ones */
+    const tsr_stream *streams;       /**< by rank, for plans; NULL: the default ones */
 } layer;
 
 /** Memory of a rank that a test allocated, on any device; zeroed, none. */
