@@ -60,9 +60,8 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
     tsr_order_drain(order, stream);
 }
 
-/* When this returns, peers leave this rank's memory alone. On a device (`order`
- * is that of the call) it has waited for its own stream before it is gone, and
- * then lets it wait for those who are not. */
+/* When this returns, peers leave this rank's memory alone. On a device (`order` is that of the call) it has waited for its own stream
+ * before it is gone, and then lets it wait for those who are not. */
 static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
     tsr_order_drain(order, stream);
@@ -110,8 +109,7 @@ tsr_status tsr_peer_failed(int rank, const char *text)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", rank, text);
 }
 
-/* Every rank reads the same calls, so all take the same branch, and one more
- * meet carries the words. */
+/* Every rank reads the same calls, so all take the same branch, and one more meet carries the words. */
 static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
 {
     if (mine != TSR_OK)
@@ -145,8 +143,7 @@ static tsr_status explain_kinds(tsr_comm *comm, const tsr_call *mine, int base, 
     }
     TSR_TRY(meet(comm));
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on "
-                          "%s: a call takes one kind of device",
+                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
                           tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
@@ -154,16 +151,15 @@ static tsr_status refuse_captures(const tsr_comm *comm, int base, int odd)
 {
     static const char *const words[] = {"runs", "is captured", "is captured apart"};
     const bool both = tsr_call_of(comm, base)->capture && tsr_call_of(comm, odd)->capture;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork "
-                          "the streams of all ranks from one capture, "
-                          "and join them to it",
-                          tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
-                          words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork the streams of all ranks from one capture, "
+        "and join them to it",
+        tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
+        words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
 }
 
-/* Ranks that agree on the rest: those with memory have it on one kind of
- * device, and one capture records all of their streams or none. */
+/* Ranks that agree on the rest: those with memory have it on one kind of device, and one capture records all of their streams or none. */
 static tsr_status compare_places(tsr_comm *comm, const tsr_call *mine)
 {
     int base = 0;
@@ -190,23 +186,18 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm, mine);
 }
 
-/* Nothing is published any more: a peer may still be reading what the last call
- * that met brought. */
+/* Nothing is published any more: a peer may still be reading what the last call that met brought. */
 static tsr_status say_broken(tsr_comm *comm)
 {
     const tsr_status status = meet(comm);
-    return status != TSR_OK ? status
-                            : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: "
-                                                             "this communicator is broken");
+    return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
 }
 
 tsr_status tsr_comm_check_idle(const tsr_comm *comm)
 {
     if (!comm->started)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "rank %d of %d has started a call on this "
-                          "communicator: it is to be finished before the next",
+    return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started a call on this communicator: it is to be finished before the next",
                           comm->rank, comm->size);
 }
 
@@ -268,8 +259,7 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return compare(comm, mine, describe, arg);
 }
 
-/* An arrival that fails has broken the communicator, which is for the join to
- * say. */
+/* An arrival that fails has broken the communicator, which is for the join to say. */
 tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
 {
     TSR_TRY(tsr_comm_check_idle(comm));
@@ -297,8 +287,7 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     return compare(comm, mine, describe, arg);
 }
 
-/* Peers that give up may be looking at the orders of a rank that has finished
- * all its calls. */
+/* Peers that give up may be looking at the orders of a rank that has finished all its calls. */
 void tsr_call_abandon(tsr_comm *comm)
 {
     const tsr_call *started = &own_slot(comm)->call[comm->turn];
@@ -351,8 +340,7 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
     return TSR_OK;
 }
 
-/* A call that has reached, and ends for all: what peers have enqueued so far
- * comes before what this rank's stream is given next. */
+/* A call that has reached, and ends for all: what peers have enqueued so far comes before what this rank's stream is given next. */
 static tsr_status settle(tsr_comm *comm, tsr_meeting meeting, tsr_status status)
 {
     const tsr_order *order = comm->order;

@@ -11,20 +11,14 @@
     (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - sizeof(tsr_order *) - 4 * sizeof(int32_t))
 
 /**
- * What a rank of a direct engine publishes. Its owner writes, everybody reads,
- * and a rank may be one meet ahead of the slowest reader, so a field that is
- * read after a meet must not be written before the next one: `call` is written
- * before the meet of begin and read until that of end, or, in a call without an
- * end, that of the next begin: its two places take turns, and so do the two of
- * `buffer`, which a call without an end fills before it begins; `done` is
- * written before the meet of middle or end and read after it, its two places in
- * turn because a middle may be followed at once by an end; `text` is written
- * between two meets of one call, and read after the second. The atomic ones go
- * by no meets: who gives up a call sets `gone`, then waits until nobody is
- * `inside`; who is about to reach into peers' memory sets `inside`, then looks
- * whether somebody is `gone`. One of the two sees the other. `order` is what
- * its owner works with on a device, from the first time on; it is there until
- * `gone` is set and nobody inside.
+ * What a rank of a direct engine publishes. Its owner writes, everybody reads, and a rank may be one meet ahead of the slowest reader, so a
+ * field that is read after a meet must not be written before the next one:
+ * `call` is written before the meet of begin and read until that of end, or, in a call without an end, that of the next begin: its two
+ * places take turns, and so do the two of `buffer`, which a call without an end fills before it begins; `done` is written before the meet
+ * of middle or end and read after it, its two places in turn because a middle may be followed at once by an end; `text` is written between
+ * two meets of one call, and read after the second. The atomic ones go by no meets: who gives up a call sets `gone`, then waits until
+ * nobody is `inside`; who is about to reach into peers' memory sets `inside`, then looks whether somebody is `gone`. One of the two sees
+ * the other. `order` is what its owner works with on a device, from the first time on; it is there until `gone` is set and nobody inside.
  */
 typedef struct tsr_slot {
     tsr_call call[2];
@@ -38,8 +32,7 @@ typedef struct tsr_slot {
 
 _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table promises");
 
-/** In `done`: the fault is not this rank's own; every rank returns the status,
- * with the words of the lowest rank that has it. */
+/** In `done`: the fault is not this rank's own; every rank returns the status, with the words of the lowest rank that has it. */
 #define TSR_DONE_SHARED 0x100
 
 /** Bytes of this thread's last sentence: see tsr_status_set(). */
@@ -67,10 +60,8 @@ typedef struct tsr_group_record {
     uint64_t hash, fingerprint;
     int64_t rounds;
     int32_t count;            /**< of the set */
-    int32_t missing, growing; /**< this rank does not hold the group, or holds too
-                                 little scratch */
-    int32_t odd;              /**< the lowest rank of this rank's set that brought another one;
-                                 -1: none */
+    int32_t missing, growing; /**< this rank does not hold the group, or holds too little scratch */
+    int32_t odd;              /**< the lowest rank of this rank's set that brought another one; -1: none */
 } tsr_group_record;
 
 typedef struct tsr_group_entry {
@@ -85,29 +76,23 @@ struct tsr_comm {
     void *self;
     tsr_context *context;
     int rank, size;
-    const int *names; /**< of a group: its ranks as the communicator that users
-                         hold numbers them; NULL: as they are */
+    const int *names; /**< of a group: its ranks as the communicator that users hold numbers them; NULL: as they are */
     int turn;         /**< which `call` the call in flight uses */
     int buffer_turn;  /**< which `buffer` was handed out last */
     int phase;        /**< which `done` the call in flight uses next */
-    bool broken;      /**< a meeting failed: nothing is written to the slot from then
-                         on */
-    bool started;     /**< a call is in flight, whose second half is all that may be
-                         called */
+    bool broken;      /**< a meeting failed: nothing is written to the slot from then on */
+    bool started;     /**< a call is in flight, whose second half is all that may be called */
     bool exchanging;  /**< it is `exchange` */
-    tsr_order *order; /**< of the call in flight, between its begin and end: where
-                         its memory is; NULL: on the host */
+    tsr_order *order; /**< of the call in flight, between its begin and end: where its memory is; NULL: on the host */
     tsr_stream stream;
     tsr_meeting meeting; /**< which it came to last */
     tsr_order *orders;   /**< one for each device that calls have had memory on */
     tsr_exchange exchange;
-    char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has
-                                          started a call */
+    char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has started a call */
 
     tsr_slot **slots; /**< one a rank; NULL for message engines */
 
-    /* For one call in flight, one a rank, so that collectives allocate nothing.
-     */
+    /* For one call in flight, one a rank, so that collectives allocate nothing. */
     const void **sources;
     void **destinations;
     int64_t (*strides)[TSR_MAX_DIMS]; /**< all 1: contiguous, one dim */
@@ -124,14 +109,12 @@ struct tsr_comm {
 /** Frees the groups and what they hold. */
 void tsr_groups_destroy(tsr_comm *comm);
 
-/** Words a fault of the call in flight that concerns all ranks, in place of
- * tsr_call_end(): every rank returns `status` with the sentence of the lowest
- * rank that called this. Direct engines; `status` has its sentence in this
- * thread. */
+/** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
+ * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
 
-/** For a handle that goes, perhaps with a call started: peers that join it
- * later find that this rank is gone, those that are inside are waited for. */
+/** For a handle that goes, perhaps with a call started: peers that join it later find that this rank is gone, those that are inside are
+ * waited for. */
 void tsr_call_abandon(tsr_comm *comm);
 
 /** What sentences call a rank. */
@@ -143,15 +126,13 @@ static inline int tsr_comm_name(const tsr_comm *comm, int rank)
 /** TSR_ERROR_STATE while a call is started. */
 tsr_status tsr_comm_check_idle(const tsr_comm *comm);
 
-/** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as
- * TSR_ERROR_ARGUMENT. */
+/** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
 tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
 
 /** Likewise "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
-/** tsr_comm_agree() and tsr_native_agree() of a message engine; `able` NULL:
- * that is not asked. */
+/** tsr_comm_agree() and tsr_native_agree() of a message engine; `able` NULL: that is not asked. */
 tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
                              const void *arg);
 

@@ -114,12 +114,11 @@ static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
     if (reached)
         return TSR_OK;
     char own[64], theirs[64];
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "%s, where rank %d has its memory, does not reach %s, where rank %d has "
-                          "its: use devices that reach each other, or an "
-                          "engine of messages",
-                          tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs),
-                          tsr_comm_name(comm, rank));
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices that reach each other, or an "
+        "engine of messages",
+        tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
 }
 
 tsr_status tsr_order_reach_peers(const tsr_comm *comm)
@@ -155,8 +154,7 @@ void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order
     tsr_status_set(TSR_ERROR_PEER, "%s", sentence);
 }
 
-/* Without a record peers have nothing to wait for, so this rank waits for its
- * stream itself. */
+/* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */
 static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
