@@ -374,7 +374,7 @@ const tool_command bench_linear_command = {
     .name = "bench linear",
     .summary = "a tensor-parallel MLP next to its GEMMs called directly",
     .details =
-        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias; forward, "
+        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, planned; forward, "
         "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
         "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
         "dim of the mesh is tensor-parallel, the others cut the tokens.",

@@ -317,7 +317,10 @@ const tool_command bench_redistribute_command = {
         "the "
         "median time; the peak that it is compared with is the best plain copy (memcpy or non-temporal stores, by its median) of as many "
         "bytes, by as many threads as ranks but at most the cores, in turns with the moves. After the last move every element is compared "
-        "with what its global index says that it must be: #wrong.\n\n"
+        "with what its global index says that it must be: #wrong. The limit is the rate of a move that reads every term of the source once "
+        "and writes every result once, as fast as the copy moves bytes.\n\n"
+        "On GPUs the copy is the device's own, from device to device; streams are idle before either barrier, and what the call costs the "
+        "host, which only enqueues, is reported beside.\n\n"
         "The columns are those of nccl-tests. size is the largest shard of any rank, before or after: what nccl-tests calls size for the "
         "all-gather, reduce-scatter, all-reduce and all-to-all that S(0) to R, P to S(0), P to R and S(0) to S(1) are. algbw is size over "
         "time; busbw is the most bytes that any rank receives from others over time, hence algbw times (n-1)/n or 2(n-1)/n for them.",

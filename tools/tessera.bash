@@ -4,7 +4,7 @@ _tessera_values() {
     case "$1" in
     --dtype) echo f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u64 u32 u16 u8 bool c64 c128 ;;
     --mode) echo direct message ;;
-    --engine) echo threads mpi ;;
+    --engine) echo threads mpi nccl ;;
     --device) echo host cuda ;;
     --objective) echo bytes time ;;
     --placements | --from | --to) echo R P 'S\(0\)' 'S\(1\)' ;;
