@@ -107,10 +107,10 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
  * rank's. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit, or src and dst overlap where tsr_plan_in_place() is 0.
  *
  * By messages, ranks first compare what they call and tell each other whether all can. They do not where an engine of messages has
- * TSR_COMM_UNCHECKED (sys/comm.h), nor with tensors on a device with streams, so that the call only enqueues. Then what differs between ranks
- * is the caller's fault, tensors without gaps must be so on all ranks or on none, and a rank that brings no tensor goes by `stream`, which
- * it gives as the others do, or by what it did last. A rank that fails by itself while others wait for its bytes gets its own status at once
- * and aborts `comm`, which its later calls say; its peers end with the engine's timeout.
+ * TSR_COMM_UNCHECKED (sys/comm.h), nor with tensors on a device with streams, so that the call only enqueues. Then what differs between
+ * ranks is the caller's fault, tensors without gaps must be so on all ranks or on none, and a rank that brings no tensor goes by `stream`,
+ * which it gives as the others do, or by what it did last. A rank that fails by itself while others wait for its bytes gets its own status
+ * at once and aborts `comm`, which its later calls say; its peers end with the engine's timeout.
  */
 TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                                     size_t bytes, tsr_stream stream);

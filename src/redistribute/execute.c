@@ -159,8 +159,7 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
         return TSR_OK;
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
-    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK)
-                    : say_unprepared(plan, group, src, dst, stream);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
 }
 
 tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,

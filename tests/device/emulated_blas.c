@@ -245,14 +245,11 @@ static double scalar(const uint64_t *product, const void *value)
     return wide;
 }
 
-/* What lay in it is lost, as it would be. */
-static void use_workspace(const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes)
+static void check_workspace(const cublasLtMatmulAlgo_t *algorithm, const void *workspace, size_t bytes)
 {
     const uint64_t needed = algorithm->data[NEEDED];
     if (needed > 0 && (!workspace || bytes < needed || (uintptr_t)workspace % WORKSPACE_ALIGNMENT))
         misuse("cublasLtMatmul: less workspace than the algorithm takes, or not aligned");
-    if (needed > 0)
-        memset(workspace, 0xa5, needed);
 }
 
 static double factor(const uint64_t *product, double value)
@@ -260,23 +257,41 @@ static double factor(const uint64_t *product, double value)
     return product[COMPUTE] == CUBLAS_COMPUTE_32F_FAST_TF32 ? shortened(value) : value;
 }
 
-/* d = times * a b + keep * d + bias, where element `row` of the bias is for all of a row. Rounded once. */
-static void compute(const uint64_t *product, const uint64_t *la, const void *a, const uint64_t *lb, const void *b, const uint64_t *lc,
-                    void *d, double times, double keep)
+/* A product as a stream keeps it: descriptions and scalars are the caller's only until the call returns. */
+typedef struct enqueued_product {
+    uint64_t product[DESCRIBED + 1], a_layout[4], b_layout[4], c_layout[4];
+    const void *a, *b;
+    void *c, *workspace;
+    size_t workspace_bytes;
+    double times, keep;
+} enqueued_product;
+
+/* c = times * a b + keep * c + bias, where element `row` of the bias is for all of a row. Rounded once. What lay in the workspace is lost,
+ * as it would be. */
+static void compute(const void *argument)
 {
+    const enqueued_product *const p = argument;
+    const uint64_t *const lc = p->c_layout, depth = depth_of(p->product, p->a_layout);
     const tsr_dtype dtype = dtype_of(lc[TYPE]);
-    const uint64_t depth = depth_of(product, la), bytes = tsr_dtype_bytes(dtype);
-    const char *const bias = (const char *)(uintptr_t)(product[EPILOGUE] ? product[BIAS] : 0);
+    const size_t bytes = tsr_dtype_bytes(dtype);
+    const char *const bias = (const char *)(uintptr_t)(p->product[EPILOGUE] ? p->product[BIAS] : 0);
+    if (p->workspace_bytes > 0)
+        memset(p->workspace, 0xa5, p->workspace_bytes);
     for (uint64_t column = 0; column < lc[COLUMNS]; column++)
         for (uint64_t row = 0; row < lc[ROWS]; row++) {
             double sum = 0;
             for (uint64_t k = 0; k < depth; k++)
-                sum += factor(product, element(la, a, product[TRANS_A], row, k)) *
-                       factor(product, element(lb, b, product[TRANS_B], k, column));
-            sum = times * sum + (keep == 0 ? 0 : keep * element(lc, d, 0, row, column));
+                sum += factor(p->product, element(p->a_layout, p->a, p->product[TRANS_A], row, k)) *
+                       factor(p->product, element(p->b_layout, p->b, p->product[TRANS_B], k, column));
+            sum = p->times * sum + (p->keep == 0 ? 0 : p->keep * element(lc, p->c, 0, row, column));
             sum += bias ? reference_load(dtype, bias + row * bytes) : 0;
-            reference_store(dtype, sum, (char *)d + (row + column * lc[LD]) * bytes);
+            reference_store(dtype, sum, (char *)p->c + (row + column * lc[LD]) * bytes);
         }
+}
+
+static void copy_words(uint64_t *to, const uint64_t *from, size_t count)
+{
+    memcpy(to, from, count * sizeof *to);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void *alpha, const void *a,
@@ -285,13 +300,21 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes, cudaStream_t stream)
 {
     TURN();
-    const uint64_t *const la = a_layout->data, *const lb = b_layout->data, *const lc = c_layout->data;
-    const double times = scalar(product->data, alpha), keep = scalar(product->data, beta);
-    (void)stream, (void)d_layout;
+    enqueued_product p = {.a = a,
+                          .b = b,
+                          .c = d,
+                          .workspace = workspace,
+                          .workspace_bytes = algorithm->data[NEEDED],
+                          .times = scalar(product->data, alpha),
+                          .keep = scalar(product->data, beta)};
+    (void)d_layout;
     if (!handle || c != d)
         misuse("cublasLtMatmul: not in place");
-    use_workspace(algorithm, workspace, bytes);
-    check_use(algorithm, product->data, la, lb, lc, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c);
-    compute(product->data, la, a, lb, b, lc, d, times, keep);
-    return CUBLAS_STATUS_SUCCESS;
+    copy_words(p.product, product->data, DESCRIBED + 1);
+    copy_words(p.a_layout, a_layout->data, 4);
+    copy_words(p.b_layout, b_layout->data, 4);
+    copy_words(p.c_layout, c_layout->data, 4);
+    check_workspace(algorithm, workspace, bytes);
+    check_use(algorithm, p.product, p.a_layout, p.b_layout, p.c_layout, (uintptr_t)a, (uintptr_t)b, (uintptr_t)c);
+    return emulated_enqueue(stream, compute, &p, sizeof p) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }

@@ -1,7 +1,8 @@
 /**
  * Two GPUs that are none: the calls of the CUDA runtime and of cuBLASLt that the library makes, over host memory. Kernels are the library's
- * own bodies, run thread by thread. What the runtime's rules forbid fails the test: memory of a foreign pool, streams of another device,
- * objects that are destroyed twice. Any call can be made to fail.
+ * own bodies, run thread by thread. Streams do their work when somebody waits for it, in an order that nobody could rely on, and may be
+ * captured into graphs. What the runtime's rules forbid fails the test, or is refused as the runtime refuses it: memory of a foreign pool,
+ * streams of another device, objects that are destroyed twice, waits and allocations in a capture. Any call can be made to fail.
  */
 #ifndef TESTS_DEVICE_EMULATED_GPU_H
 #define TESTS_DEVICE_EMULATED_GPU_H
@@ -42,8 +43,8 @@ int emulated_launches(void);
 /** How often algorithms have been looked for so far. */
 int emulated_searches(void);
 
-/** Makes `stream` count as being captured, or none. */
-void emulated_capture(void *stream);
+/** Puts something into a stream, with a copy of its argument; 1 if a capture that was spoilt refuses it. */
+int emulated_enqueue(void *stream, void (*run)(const void *argument), const void *argument, size_t bytes);
 
 /** How often streams were made to wait for events, peers' memory was opened, and the host waited for a device, so far. */
 int emulated_waits(void);
@@ -56,6 +57,9 @@ void emulated_count(int handles);
 
 /** Runs a kernel on a grid; 0 if there is none of that name. */
 int emulated_kernel(const char *name, unsigned blocks, void **arguments);
+
+/** Bytes of a kernel's argument; 0 if it has none of that number (0 or 1). */
+size_t emulated_argument_bytes(const char *name, int number);
 
 /** 1 if the kernels divide `index` by `value` exactly. */
 int emulated_division_is_exact(unsigned value, unsigned index);

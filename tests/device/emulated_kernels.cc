@@ -44,17 +44,20 @@ template <typename source> void convert(unsigned blocks, void **arguments)
 struct row {
     const char *name;
     void (*run)(unsigned blocks, void **arguments);
+    size_t bytes[2]; /* of the arguments */
 };
 
-#define CONVERT(source) {"tsr_cuda_convert_" #source, convert<tsr_cuda_##source>},
+#define CONVERT(source) {"tsr_cuda_convert_" #source, convert<tsr_cuda_##source>, {sizeof(tsr_cuda_convert), 0}},
 #define REDUCE(number)                                                                                                                     \
-    {"tsr_cuda_reduce_" #number "_wide", reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>},                          \
-        {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>},
+    {"tsr_cuda_reduce_" #number "_wide",                                                                                                   \
+     reduce<tsr_cuda_##number, tsr_cuda_per_quad<tsr_cuda_##number>::count>,                                                               \
+     {sizeof(tsr_cuda_reduce), 0}},                                                                                                        \
+        {"tsr_cuda_reduce_" #number "_single", reduce<tsr_cuda_##number, 1>, {sizeof(tsr_cuda_reduce), 0}},
 
-const row rows[] = {{"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>},
-                    {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>},
-                    {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>},
-                    {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>},
+const row rows[] = {{"tsr_cuda_copy_small", copy<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), 0}},
+                    {"tsr_cuda_copy_large", copy<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), 0}},
+                    {"tsr_cuda_fill_small", fill<tsr_cuda_small_batch>, {sizeof(tsr_cuda_small_batch), sizeof(tsr_cuda_pattern)}},
+                    {"tsr_cuda_fill_large", fill<tsr_cuda_large_batch>, {sizeof(tsr_cuda_large_batch), sizeof(tsr_cuda_pattern)}},
                     TSR_CUDA_FLOAT_NUMBERS(CONVERT) TSR_CUDA_FLOAT_NUMBERS(REDUCE) TSR_CUDA_OTHER_NUMBERS(REDUCE)};
 } // namespace
 
@@ -66,6 +69,14 @@ int emulated_kernel(const char *name, unsigned blocks, void **arguments)
                 r.run(blocks, arguments);
             return 1;
         }
+    return 0;
+}
+
+size_t emulated_argument_bytes(const char *name, int number)
+{
+    for (const row &r : rows)
+        if (strcmp(r.name, name) == 0)
+            return r.bytes[number];
     return 0;
 }
 

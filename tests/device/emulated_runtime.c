@@ -1,7 +1,4 @@
-#include "device/cuda/runtime.h"
-#include "emulated_gpu.h"
-#include <pthread.h>
-#include <stdint.h>
+#include "emulated_machine.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +18,6 @@ struct CUmemPoolHandle_st {
     int device;
 };
 
-struct CUstream_st {
-    int device;
-};
-
-struct CUevent_st {
-    int device;
-};
-
 struct CUlib_st {
     int unused;
 };
@@ -37,21 +26,19 @@ static struct {
     pthread_mutex_t mutex;
     block *blocks;
     size_t total, used[EMULATED_GPUS], kept[EMULATED_GPUS];
-    int gpus, peers, calls, fail_at, error, lost, alive, launches, waits, openings, host_waits;
+    int gpus, peers, calls, fail_at, error, lost, alive, openings;
     const char *failed_call;
-    const void *captured;
 } gpu = {.mutex = PTHREAD_MUTEX_INITIALIZER, .total = (size_t)1 << 30, .gpus = EMULATED_GPUS, .peers = 1, .fail_at = -1};
 
-static _Thread_local int current;
+_Thread_local int emulated_device;
 
-/* A misuse that the real runtime might let pass. */
-static void misuse(const char *what)
+void emulated_misuse(const char *what)
 {
     fprintf(stderr, "emulated GPU: %s\n", what);
     abort();
 }
 
-static cudaError_t turn(const char *name)
+cudaError_t emulated_turn(const char *name)
 {
     pthread_mutex_lock(&gpu.mutex);
     const int at = gpu.calls++;
@@ -66,16 +53,9 @@ static cudaError_t turn(const char *name)
     return (cudaError_t)error;
 }
 
-#define TURN()                                                                                                                             \
-    do {                                                                                                                                   \
-        const cudaError_t error_ = turn(__func__);                                                                                         \
-        if (error_ != cudaSuccess)                                                                                                         \
-            return error_;                                                                                                                 \
-    } while (0)
-
 int emulated_blas_call(const char *name)
 {
-    return turn(name) != cudaSuccess;
+    return emulated_turn(name) != cudaSuccess;
 }
 
 static void count(int *counter, int by)
@@ -127,12 +107,12 @@ int emulated_alive(void)
 
 int emulated_launches(void)
 {
-    return gpu.launches;
+    return emulated_launch_count;
 }
 
 int emulated_waits(void)
 {
-    return gpu.waits;
+    return emulated_wait_count;
 }
 
 int emulated_openings(void)
@@ -142,12 +122,7 @@ int emulated_openings(void)
 
 int emulated_host_waits(void)
 {
-    return gpu.host_waits;
-}
-
-void emulated_capture(void *stream)
-{
-    gpu.captured = stream;
+    return emulated_host_wait_count;
 }
 
 cudaError_t cudaGetLastError(void)
@@ -157,10 +132,11 @@ cudaError_t cudaGetLastError(void)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation     ? "cudaErrorMemoryAllocation"
-           : error == cudaErrorInsufficientDriver ? "cudaErrorInsufficientDriver"
-           : error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
-                                                  : "cudaErrorInvalidValue";
+    return error == cudaErrorMemoryAllocation                                                         ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorInsufficientDriver                                                     ? "cudaErrorInsufficientDriver"
+           : error == cudaErrorIllegalAddress                                                         ? "cudaErrorIllegalAddress"
+           : error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread ? "cudaErrorStreamCapture.."
+                                                                                                      : "cudaErrorInvalidValue";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
@@ -170,21 +146,21 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    TURN();
+    EMULATED_TURN();
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    TURN();
+    EMULATED_TURN();
     *version = gpu.gpus > 0 ? CUDART_VERSION : 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceCount(int *devices)
 {
-    TURN();
+    EMULATED_TURN();
     if (gpu.gpus == 0)
         return cudaErrorInsufficientDriver;
     *devices = gpu.gpus;
@@ -193,24 +169,24 @@ cudaError_t cudaGetDeviceCount(int *devices)
 
 cudaError_t cudaGetDevice(int *device)
 {
-    TURN();
-    *device = current;
+    EMULATED_TURN();
+    *device = emulated_device;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    TURN();
+    EMULATED_TURN();
     if (device < 0 || device >= gpu.gpus)
-        misuse("cudaSetDevice: there is no such device");
-    current = device;
+        emulated_misuse("cudaSetDevice: there is no such device");
+    emulated_device = device;
     return cudaSuccess;
 }
 
 /* A macro of the toolkit's headers may stand for a versioned name. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
-    TURN();
+    EMULATED_TURN();
     memset(properties, 0, sizeof *properties);
     snprintf(properties->name, sizeof properties->name, "emulated %d", device);
     properties->major = 9;
@@ -221,9 +197,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    TURN();
+    EMULATED_TURN();
     if (device == peer)
-        misuse("cudaDeviceCanAccessPeer: a device is no peer of its own");
+        emulated_misuse("cudaDeviceCanAccessPeer: a device is no peer of its own");
     *can = gpu.peers;
     return cudaSuccess;
 }
@@ -231,35 +207,28 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
 /* Somebody else in the process has opened device 0 to device 1 before. */
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
-    TURN();
-    if (peer == current || flags != 0 || !gpu.peers)
-        misuse("cudaDeviceEnablePeerAccess: not a peer that can be reached");
+    EMULATED_TURN();
+    if (peer == emulated_device || flags != 0 || !gpu.peers)
+        emulated_misuse("cudaDeviceEnablePeerAccess: not a peer that can be reached");
     count(&gpu.openings, 1);
     return peer == 0 ? cudaErrorPeerAccessAlreadyEnabled : cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize(void)
-{
-    TURN();
-    count(&gpu.host_waits, 1);
-    return cudaSuccess;
-}
-
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
 {
-    TURN();
-    *unused = gpu.total - gpu.used[current];
+    EMULATED_TURN();
+    *unused = gpu.total - gpu.used[emulated_device];
     *total = gpu.total;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
-    TURN();
-    if (properties->location.id != current || properties->location.type != cudaMemLocationTypeDevice)
-        misuse("cudaMemPoolCreate: a pool of another device");
+    EMULATED_TURN();
+    if (properties->location.id != emulated_device || properties->location.type != cudaMemLocationTypeDevice)
+        emulated_misuse("cudaMemPoolCreate: a pool of another device");
     cudaMemPool_t made = malloc(sizeof *made);
-    made->device = current;
+    made->device = emulated_device;
     count(&gpu.alive, 1);
     *pool = made;
     return cudaSuccess;
@@ -269,41 +238,51 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
 {
     count(&gpu.alive, -1);
     free(pool);
-    return turn(__func__);
+    return emulated_turn(__func__);
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value)
 {
-    TURN();
+    EMULATED_TURN();
     return pool && value && attribute != cudaMemPoolAttrReservedMemCurrent ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t descriptions)
 {
-    TURN();
+    EMULATED_TURN();
     if (descriptions != 1 || access->location.id == pool->device || access->flags != cudaMemAccessFlagsProtReadWrite)
-        misuse("cudaMemPoolSetAccess: not a peer's access");
+        emulated_misuse("cudaMemPoolSetAccess: not a peer's access");
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
 {
-    TURN();
+    EMULATED_TURN();
     if (gpu.kept[pool->device] > bytes)
         gpu.kept[pool->device] = bytes;
     return cudaSuccess;
 }
 
-static int device_of(cudaStream_t stream)
+/* What a capture of the stream records is no allocation of the library's: it makes them beforehand. */
+static cudaError_t check_pool_stream(cudaStream_t stream, int device, const char *what)
 {
-    return stream ? stream->device : current;
+    pthread_mutex_lock(&emulated_lock);
+    const cudaStream_t in = emulated_stream(stream);
+    if (in->device != device)
+        emulated_misuse(what);
+    const cudaError_t error = emulated_spoil(in);
+    pthread_mutex_unlock(&emulated_lock);
+    return error;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
-    TURN();
-    if (device_of(stream) != pool->device || bytes == 0)
-        misuse("cudaMallocFromPoolAsync: no bytes, or the stream of another device");
+    EMULATED_TURN();
+    if (bytes == 0)
+        emulated_misuse("cudaMallocFromPoolAsync: no bytes");
+    const cudaError_t error = check_pool_stream(stream, pool->device, "cudaMallocFromPoolAsync: the stream of another device");
+    if (error != cudaSuccess)
+        return error;
     pthread_mutex_lock(&gpu.mutex);
     const int fits = bytes <= gpu.total && gpu.used[pool->device] + gpu.kept[pool->device] <= gpu.total - bytes;
     block *const made = fits ? malloc(sizeof *made) : NULL;
@@ -320,129 +299,51 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool
     return made ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* Frees the memory even where the call is told to fail: nobody could free it later. */
-cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
+static block *take_block(const void *memory)
 {
     pthread_mutex_lock(&gpu.mutex);
     block **at = &gpu.blocks;
     while (*at && (*at)->memory != memory)
         at = &(*at)->next;
     block *const found = *at;
-    if (!found || device_of(stream) != found->pool->device)
-        misuse("cudaFreeAsync: memory that nobody allocated, or on the stream of another device");
+    if (!found)
+        emulated_misuse("cudaFreeAsync: memory that nobody allocated");
     *at = found->next;
     gpu.used[found->pool->device] -= found->bytes;
     gpu.kept[found->pool->device] += found->bytes;
     gpu.alive--;
     pthread_mutex_unlock(&gpu.mutex);
-    free(found->memory);
+    return found;
+}
+
+static void do_nothing(const void *argument)
+{
+    (void)argument;
+}
+
+/* In stream order; the call frees even where it is told to fail, for nobody could free the memory later. */
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
+{
+    block *const found = take_block(memory);
+    const cudaError_t refused = check_pool_stream(stream, found->pool->device, "cudaFreeAsync: the stream of another device");
+    if (refused == cudaSuccess) {
+        pthread_mutex_lock(&emulated_lock);
+        emulated_add(emulated_stream(stream), do_nothing, free, found->memory);
+        pthread_mutex_unlock(&emulated_lock);
+    } else {
+        free(found->memory);
+    }
     free(found);
-    return turn(__func__);
-}
-
-cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-    TURN();
-    if (bytes == 0 || device_of(stream) != current || kind == cudaMemcpyHostToHost)
-        misuse("cudaMemcpyAsync: nothing to copy, or on the stream of another device");
-    memcpy(dst, src, bytes);
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
-{
-    TURN();
-    if (flags != cudaStreamNonBlocking)
-        misuse("cudaStreamCreateWithFlags: a stream that the NULL stream waits for");
-    cudaStream_t made = malloc(sizeof *made);
-    made->device = current;
-    count(&gpu.alive, 1);
-    *out = made;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    count(&gpu.alive, -1);
-    free(stream);
-    return turn(__func__);
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    TURN();
-    count(&gpu.host_waits, 1);
-    return device_of(stream) == current ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
-    TURN();
-    *status = stream && stream == gpu.captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-}
-
-#if CUDART_VERSION >= 13000
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *number,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges, size_t *count)
-#else
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *number,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count)
-#endif
-{
-    TURN();
-    if (graph || nodes || count)
-        misuse("cudaStreamGetCaptureInfo: asked for what is not known here");
-#if CUDART_VERSION >= 13000
-    (void)edges;
-#endif
-    *status = stream && stream == gpu.captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    *number = *status == cudaStreamCaptureStatusActive ? 1 : 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
-{
-    TURN();
-    if (device_of(stream) != current || !event || flags != 0)
-        misuse("cudaStreamWaitEvent: the stream of another device");
-    count(&gpu.waits, 1);
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
-{
-    TURN();
-    if (flags != cudaEventDisableTiming)
-        misuse("cudaEventCreateWithFlags: an event that takes the time");
-    cudaEvent_t made = malloc(sizeof *made);
-    made->device = current;
-    count(&gpu.alive, 1);
-    *out = made;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    count(&gpu.alive, -1);
-    free(event);
-    return turn(__func__);
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    TURN();
-    if (event->device != device_of(stream))
-        misuse("cudaEventRecord: an event and a stream of two devices");
-    return cudaSuccess;
+    const cudaError_t error = emulated_turn(__func__);
+    return refused == cudaSuccess ? error : refused;
 }
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values, unsigned jit_count,
                                 enum cudaLibraryOption *options, void **values, unsigned option_count)
 {
-    TURN();
+    EMULATED_TURN();
     if (!code || jit || jit_values || jit_count || options || values || option_count)
-        misuse("cudaLibraryLoadData: arguments that are not known here");
+        emulated_misuse("cudaLibraryLoadData: arguments that are not known here");
     *library = malloc(sizeof **library);
     count(&gpu.alive, 1);
     return cudaSuccess;
@@ -452,27 +353,15 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
     count(&gpu.alive, -1);
     free(library);
-    return turn(__func__);
+    return emulated_turn(__func__);
 }
 
 /* A kernel is its name. */
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
-    TURN();
+    EMULATED_TURN();
     if (!library || !emulated_kernel(name, 0, NULL))
-        misuse("cudaLibraryGetKernel: no such kernel");
+        emulated_misuse("cudaLibraryGetKernel: no such kernel");
     memcpy(kernel, &name, sizeof name);
-    return cudaSuccess;
-}
-
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 threads, void **arguments, size_t shared, cudaStream_t stream)
-{
-    TURN();
-    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || threads.x != 256 || threads.y != 1 || threads.z != 1 || shared != 0)
-        misuse("cudaLaunchKernel: a grid that no kernel here wants");
-    if (device_of(stream) != current)
-        misuse("cudaLaunchKernel: the stream of another device");
-    count(&gpu.launches, 1);
-    emulated_kernel(function, grid.x, arguments);
     return cudaSuccess;
 }

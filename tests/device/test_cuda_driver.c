@@ -2,6 +2,7 @@
 #include "emulated_driver.h"
 #include "reference.h"
 #include "variants.h"
+#include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <tessera/cuda.h>
 
@@ -85,7 +86,8 @@ static tsr_status compute(const machine *m, work *w)
     const tsr_box_fill fill = {.dst = w->a, .element_bytes = 4, .ndim = 1, .shape = {16}, .dst_strides = {1}};
     const tsr_box_copy box = {
         .dst = w->b, .src = w->a, .element_bytes = 4, .ndim = 1, .shape = {16}, .dst_strides = {1}, .src_strides = {1}};
-    float host[16];
+    static float host[16];
+    uint64_t id;
     TSR_TRY(t->fill(m->self, 0, &fill, w->stream));
     TSR_TRY(t->copy_boxes(m->self, 0, &box, 1, w->stream));
     TSR_TRY(t->convert(m->self, 0, w->c, TSR_F16, w->a, TSR_F32, 16, w->stream));
@@ -93,6 +95,7 @@ static tsr_status compute(const machine *m, work *w)
     TSR_TRY(multiply(m, w));
     TSR_TRY(t->event_record(m->self, 0, w->event, w->stream));
     TSR_TRY(t->event_wait(m->self, 0, w->event, w->stream));
+    TSR_TRY(t->capture(m->self, 0, w->stream, &id));
     TSR_TRY(t->copy(m->self, 0, host, w->c, sizeof host, TSR_COPY_TO_HOST, w->stream));
     return t->stream_synchronize(m->self, 0, w->stream);
 }
@@ -126,16 +129,17 @@ static tsr_status everything(void)
 {
     machine m;
     work w = {0};
-    void *there;
+    void *there = NULL;
+    int reaches;
     TSR_TRY(tsr_cuda_driver_create(NULL, NULL, &m.driver));
     m.table = tsr_device_driver_table(m.driver, &m.self);
     tsr_status status = acquire(&m, &w);
-    if (status == TSR_OK) {
+    if (status == TSR_OK)
         status = m.table->alloc(m.self, 1, 64, NULL, &there);
-        if (status == TSR_OK)
-            m.table->free(m.self, 1, there, 64, NULL);
-    }
+    if (status == TSR_OK)
+        status = m.table->reaches(m.self, 0, 1, &reaches);
     emulated_heal(GIB);
+    m.table->free(m.self, 1, there, 64, NULL);
     release(&m, &w);
     tsr_device_driver_destroy(m.driver);
     return status;
@@ -164,6 +168,54 @@ static void every_call_that_fails_is_named_and_leaves_nothing_behind(void **stat
         emulated_heal(GIB);
     }
     assert_int_equal(calls_of_everything(), calls);
+}
+
+/* Without a device there is no context to lose, and cuBLASLt keeps to itself why it fails. */
+static bool tells_of_contexts(const char *sentence)
+{
+    return !strstr(sentence, "cudaGetDeviceCount") && !strstr(sentence, "cublas");
+}
+
+/* Calls whose failure nobody is told of, as when a device is given back, do no harm. */
+static void whatever_call_finds_the_context_lost_says_so(void **state)
+{
+    const int calls = calls_of_everything();
+    (void)state;
+    for (int k = 0; k < calls; k++) {
+        emulated_fail(k, EMULATED_ILLEGAL_ADDRESS);
+        const tsr_status status = everything();
+        const bool told = status == TSR_ERROR_DEVICE && strstr(tsr_status_message(), "the CUDA context is lost");
+        if (status != TSR_OK && !told && tells_of_contexts(tsr_status_message()))
+            fail_msg("call %d, %s, lost the context and this was said: %s", k, emulated_failed_call(), tsr_status_message());
+        if (emulated_alive() != 0)
+            fail_msg("after call %d, %s, lost the context, %d objects are left", k, emulated_failed_call(), emulated_alive());
+    }
+}
+
+static void memory_that_runs_out_in_any_call_leaves_all_usable(void **state)
+{
+    (void)state;
+    const machine m = start();
+    work w = {0};
+    assert_int_equal(acquire(&m, &w), TSR_OK);
+    release(&m, &w);
+    const int alive = emulated_alive(), before = emulated_calls();
+    assert_int_equal(acquire(&m, &w), TSR_OK);
+    const int calls = emulated_calls() - before;
+    release(&m, &w);
+    for (int k = 0; k < calls; k++) {
+        w = (work){0};
+        emulated_fail(k, EMULATED_NO_MEMORY);
+        const tsr_status status = acquire(&m, &w);
+        if (status != TSR_OK && status != TSR_ERROR_MEMORY && !strstr(emulated_failed_call(), "cublas"))
+            fail_msg("call %d, %s, had no memory and this was said: %s", k, emulated_failed_call(), tsr_status_message());
+        emulated_heal(GIB);
+        release(&m, &w);
+        w = (work){0};
+        if (acquire(&m, &w) != TSR_OK || (release(&m, &w), emulated_alive() != alive))
+            fail_msg("after call %d had no memory: %s", k, tsr_status_message());
+    }
+    stop(&m);
 }
 
 static void an_error_that_loses_the_context_is_told_apart(void **state)
@@ -242,12 +294,30 @@ static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
         assert_int_equal(emulated_openings(), before + 2 * peers);
         assert_int_equal(tsr_cuda_reaches(m.driver, 0, 1, &reaches), TSR_OK);
         assert_int_equal(reaches, peers);
+        assert_int_equal(m.table->reaches(m.self, 0, 1, &reaches), TSR_OK);
+        assert_int_equal(reaches, peers);
         assert_int_equal(tsr_cuda_reaches(m.driver, 1, 1, &reaches), TSR_OK);
         assert_int_equal(reaches, 1);
         m.table->free(m.self, 0, here, 64, NULL);
         m.table->free(m.self, 1, there, 64, NULL);
         stop(&m);
     }
+}
+
+static void asking_who_reaches_whom_opens_both(void **state)
+{
+    int reaches;
+    (void)state;
+    const int before = emulated_openings();
+    const machine m = start();
+    assert_int_equal(m.table->reaches(m.self, 1, 1, &reaches), TSR_OK);
+    assert_int_equal(reaches, 1);
+    assert_int_equal(emulated_openings(), before);
+    assert_int_equal(m.table->reaches(m.self, 0, 1, &reaches), TSR_OK);
+    assert_int_equal(reaches, 1);
+    assert_int_equal(emulated_openings(), before + 2);
+    assert_int_equal(m.table->reaches(m.self, 0, 2, &reaches), TSR_ERROR_UNAVAILABLE);
+    stop(&m);
 }
 
 typedef struct user {
@@ -318,6 +388,7 @@ static void a_batch_of_boxes_is_one_launch_until_it_is_full(void **state)
         memset(dst, 0, sizeof dst);
         assert_int_equal(m.table->copy_boxes(m.self, 0, boxes, (size_t)counts[c], NULL), TSR_OK);
         assert_int_equal(emulated_launches() - before, launches[c]);
+        await(&m, NULL);
         for (int i = 0; i < counts[c]; i++)
             for (int e = 0; e < 2 * 3 * SIDE; e++)
                 assert_int_equal(dst[i][e / 15 * 32 + e % 15 / SIDE * 8 + e % SIDE], src[i][e / 15 * 25 + e % 15]);
@@ -354,6 +425,7 @@ static void reductions_of_more_operands_than_a_launch_takes_are_refused_with_the
                              .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])strides};
     const machine m = start();
     assert_int_equal(m.table->reduce(m.self, 0, &reduce, NULL), TSR_OK);
+    await(&m, NULL);
     assert_int_equal(sum[0], (uint8_t)(MOST * (MOST - 1) / 2));
     reduce.shape[0] = 2;
     assert_int_equal(m.table->reduce(m.self, 0, &reduce, NULL), TSR_ERROR_UNSUPPORTED);
@@ -392,6 +464,19 @@ static void a_product_nobody_can_compute_is_refused(void **state)
     stop(&m);
 }
 
+/* The capture of a stream, which ends without a graph to keep. */
+static void begin_capture(tsr_stream stream)
+{
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+}
+
+static void end_capture(tsr_stream stream)
+{
+    cudaGraph_t graph;
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+}
+
 static void a_product_is_captured_once_the_device_has_been_asked_for_its_workspace(void **state)
 {
     const tsr_gemm some = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
@@ -400,17 +485,17 @@ static void a_product_is_captured_once_the_device_has_been_asked_for_its_workspa
     (void)state;
     const machine m = start();
     assert_int_equal(acquire_memory(&m, &w), TSR_OK);
-    emulated_capture(w.stream);
+    begin_capture(w.stream);
     assert_int_equal(multiply(&m, &w), TSR_ERROR_STATE);
     says("before the capture begins");
-    emulated_capture(NULL);
+    end_capture(w.stream);
     assert_int_equal(m.table->gemm_workspace(m.self, 0, &some, &bytes), TSR_OK);
-    emulated_capture(w.stream);
+    begin_capture(w.stream);
     const int waits = emulated_host_waits(), alive = emulated_alive();
     assert_int_equal(multiply(&m, &w), TSR_OK);
     assert_int_equal(emulated_host_waits(), waits);
     assert_int_equal(emulated_alive(), alive);
-    emulated_capture(NULL);
+    end_capture(w.stream);
     release(&m, &w);
     stop(&m);
 }
@@ -470,10 +555,13 @@ int main(void)
         TEST(devices_beyond_the_last_are_refused),
         TEST(a_driver_that_was_never_used_opens_nothing),
         TEST(every_call_that_fails_is_named_and_leaves_nothing_behind),
+        TEST(whatever_call_finds_the_context_lost_says_so),
+        TEST(memory_that_runs_out_in_any_call_leaves_all_usable),
         TEST(an_error_that_loses_the_context_is_told_apart),
         TEST(a_device_without_memory_says_how_much_there_is_and_stays_usable),
         TEST(memory_without_a_stream_waits_and_with_one_does_not),
         TEST(devices_open_their_memory_to_each_other_when_they_meet),
+        TEST(asking_who_reaches_whom_opens_both),
         TEST(threads_may_open_and_use_the_devices_at_once),
         TEST(a_batch_of_boxes_is_one_launch_until_it_is_full),
         TEST(reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number),

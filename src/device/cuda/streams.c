@@ -74,8 +74,8 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
     return status;
 }
 
-/* The number is CUDA's own, which is the same for all streams of a capture and never 0. One that was spoilt records nothing any more, but it
- * is for whoever ends it to say so. */
+/* The number is CUDA's own, which is the same for all streams of a capture and never 0. One that was spoilt records nothing any more, but
+ * it is for whoever ends it to say so. */
 tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
