@@ -373,11 +373,11 @@ static int run_linear(const tool_arguments *given)
 const tool_command bench_linear_command = {
     .name = "bench linear",
     .summary = "a tensor-parallel MLP next to its GEMMs called directly",
-    .details =
-        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, planned; forward, "
-        "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
-        "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
-        "dim of the mesh is tensor-parallel, the others cut the tokens.",
+    .details = "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, "
+               "planned; forward, "
+               "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
+               "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
+               "dim of the mesh is tensor-parallel, the others cut the tokens.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
                 "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
     .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(ENGINE) |
