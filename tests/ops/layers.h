@@ -7,6 +7,7 @@
 #ifndef TESTS_OPS_LAYERS_H
 #define TESTS_OPS_LAYERS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <tessera/tessera.h>
 
@@ -89,6 +90,17 @@ tsr_status layer_check(tsr_comm *comm, const layer *l);
 
 /** "mesh 2 x f32 5x13 S(1) w 7x13 S(1) b R" */
 const char *layer_print(const layer *l, char *text);
+
+/** TSR_OK if `given` is what was wanted, and the sentence has the words. */
+tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wanted, const char *words);
+
+/** Collective: calls `execute` once, and then many times more, which must allocate nothing; for a main of layers_run_counting(), whose
+ * `count` is the main's argument. */
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_int *count, tsr_status (*execute)(const void *fixture, int rank),
+                                      const void *fixture);
+
+/** layers_run() whose argument is an atomic_int that counts the allocations of all ranks. */
+void layers_run_counting(int nranks, tsr_rank_main *main);
 
 /** Runs `main` on rank threads, and fails the test if any rank does not return TSR_OK. */
 void layers_run(int nranks, tsr_rank_main *main, void *arg);

@@ -78,6 +78,24 @@ static tsr_status plan(const layer_tensors *t, const tsr_dtensor *dy)
     return status;
 }
 
+static tsr_status plan_backward(const layer_tensors *t, const tsr_dtensor *dy)
+{
+    tsr_layout *scattered;
+    tsr_linear_backward_plan *made = NULL;
+    const tsr_placement rows = tsr_shard(0);
+    const tsr_layout *x = tsr_dtensor_layout(t->x), *w = tsr_dtensor_layout(t->w), *b = tsr_dtensor_layout(t->b);
+    const int armed = allocations_left;
+    allocations_left = 0;
+    TSR_TRY(tsr_layout_with(tsr_dtensor_layout(dy), &rows, &scattered));
+    allocations_left = armed;
+    const tsr_status status = tsr_linear_backward_plan_create(x, w, b, scattered, x, w, b, tsr_device_host(), &made);
+    tsr_layout_destroy(scattered);
+    if (status != TSR_OK && made)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "out was written by a call that failed");
+    tsr_linear_backward_plan_destroy(made);
+    return status;
+}
+
 static const layer row_parallel = {"3", 2, {5, 13}, 7, "S(1)", "S(1)", "R", TSR_F32};
 
 enum { RANKS = 3, FAILING = 1, MOST = 400 };
@@ -165,12 +183,19 @@ static void planning_survives_every_failing_allocation(void **state)
     drill_of(plan);
 }
 
+static void planning_the_backward_survives_every_failing_allocation(void **state)
+{
+    (void)state;
+    drill_of(plan_backward);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_survives_every_failing_allocation),
         cmocka_unit_test(backward_survives_every_failing_allocation),
         cmocka_unit_test(planning_survives_every_failing_allocation),
+        cmocka_unit_test(planning_the_backward_survives_every_failing_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

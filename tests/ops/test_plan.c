@@ -4,7 +4,6 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +13,6 @@
 #include <tessera/sys/status.h>
 
 #include <cmocka.h>
-
-/* Memory of a context that counts what is asked for, on any thread. */
-static void *count_allocation(void *user, size_t bytes, size_t alignment)
-{
-    atomic_fetch_add((atomic_int *)user, 1);
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
 
 /* A layer of layouts on a mesh, and its plan. */
 typedef struct planned {
@@ -212,45 +197,24 @@ static void a_rank_that_brings_wrong_tensors_fails_and_its_peers_are_told(void *
     layers_run(2, check_faults, NULL);
 }
 
+static tsr_status execute_well(const void *p, int rank)
+{
+    return execute_row_parallel(p, rank, -1);
+}
+
 static tsr_status check_no_allocation(tsr_comm *comm, void *arg)
 {
-    atomic_int *count = arg;
     planned p;
     TSR_TRY(planned_create(comm, &row_parallel, "R", &p));
-    TSR_TRY(execute_row_parallel(&p, tsr_comm_rank(comm), -1));
-    TSR_TRY(tsr_comm_barrier(comm));
-    const int before = atomic_load(count);
-    TSR_TRY(tsr_comm_barrier(comm));
-    for (int i = 0; i < 20; i++)
-        TSR_TRY(execute_row_parallel(&p, tsr_comm_rank(comm), -1));
-    TSR_TRY(tsr_comm_barrier(comm));
-    const int after = atomic_load(count);
-    TSR_TRY(tsr_comm_barrier(comm));
+    const tsr_status status = layer_expect_no_allocation(comm, arg, execute_well, &p);
     planned_destroy(&p);
-    return before == after ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%d allocations", after - before);
+    return status;
 }
 
 static void execution_allocates_nothing(void **state)
 {
     (void)state;
-    atomic_int count = 0;
-    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    options.allocator = (tsr_allocator){count_allocation, release, &count};
-    tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
-    assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
-    const tsr_status status = tsr_threads_run(2, check_no_allocation, &count, &threads);
-    if (status != TSR_OK)
-        fail_msg("%s", tsr_status_message());
-    assert_true(count > 0);
-    tsr_context_destroy(threads.context);
-}
-
-static tsr_status expect_status(const char *what, tsr_status given, tsr_status wanted, const char *words)
-{
-    if (given == wanted && strstr(tsr_status_message(), words))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: %s, \"%.300s\" without \"%s\"", what, tsr_status_name(given), tsr_status_message(),
-                          words);
+    layers_run_counting(2, check_no_allocation);
 }
 
 static tsr_status check_refusals(tsr_comm *comm, void *arg)
@@ -261,12 +225,13 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     const layer far = {"2@[1,0]", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F32}, half = {"2", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F16};
     TSR_TRY(planned_create(comm, &row_parallel, NULL, &p));
     TSR_TRY(planned_create(comm, &far, "R", &other));
-    TSR_TRY(expect_status("NULL x", tsr_linear_plan_create(NULL, p.w, p.b, NULL, &plan), TSR_ERROR_ARGUMENT, "x is NULL"));
-    TSR_TRY(expect_status("y elsewhere", tsr_linear_plan_create(p.x, p.w, p.b, other.y, &plan), TSR_ERROR_ARGUMENT, "y on mesh 2@[1,0]"));
-    TSR_TRY(expect_status("y of x", tsr_linear_plan_create(p.x, p.w, p.b, p.x, &plan), TSR_ERROR_ARGUMENT, "shape"));
-    TSR_TRY(expect_status("b for w", tsr_linear_plan_create(p.x, p.b, NULL, NULL, &plan), TSR_ERROR_ARGUMENT, "w has 1 dim"));
-    TSR_TRY(expect_status("NULL plan", tsr_linear_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL), TSR_ERROR_ARGUMENT,
-                          "plan is NULL"));
+    TSR_TRY(layer_expect_status("NULL x", tsr_linear_plan_create(NULL, p.w, p.b, NULL, &plan), TSR_ERROR_ARGUMENT, "x is NULL"));
+    TSR_TRY(
+        layer_expect_status("y elsewhere", tsr_linear_plan_create(p.x, p.w, p.b, other.y, &plan), TSR_ERROR_ARGUMENT, "y on mesh 2@[1,0]"));
+    TSR_TRY(layer_expect_status("y of x", tsr_linear_plan_create(p.x, p.w, p.b, p.x, &plan), TSR_ERROR_ARGUMENT, "shape"));
+    TSR_TRY(layer_expect_status("b for w", tsr_linear_plan_create(p.x, p.b, NULL, NULL, &plan), TSR_ERROR_ARGUMENT, "w has 1 dim"));
+    TSR_TRY(layer_expect_status("NULL plan", tsr_linear_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL), TSR_ERROR_ARGUMENT,
+                                "plan is NULL"));
     char text[32];
     tsr_layout_print(tsr_linear_plan_result(p.plan), text, sizeof(text));
     if (plan || strcmp(text, "P") != 0)
@@ -282,11 +247,11 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
     TSR_TRY(tsr_distribute_tensor(&gx, mesh, &replicate, NULL, &x));
     TSR_TRY(tsr_distribute_tensor(&gw, mesh, &replicate, NULL, &w));
-    TSR_TRY(expect_status("f16", tsr_linear(x, w, NULL, NULL, &y), TSR_ERROR_UNSUPPORTED, "f16"));
-    TSR_TRY(expect_status("NULL w", tsr_linear(x, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT, "w is NULL"));
-    TSR_TRY(expect_status("db without b", tsr_linear_backward(x, w, NULL, x, NULL, NULL, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT,
-                          "b is NULL"));
-    TSR_TRY(expect_status("dy of x", tsr_linear_backward(x, w, NULL, x, NULL, NULL, NULL, &y, NULL, NULL), TSR_ERROR_ARGUMENT, "dy"));
+    TSR_TRY(layer_expect_status("f16", tsr_linear(x, w, NULL, NULL, &y), TSR_ERROR_UNSUPPORTED, "f16"));
+    TSR_TRY(layer_expect_status("NULL w", tsr_linear(x, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT, "w is NULL"));
+    TSR_TRY(layer_expect_status("db without b", tsr_linear_backward(x, w, NULL, x, NULL, NULL, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT,
+                                "b is NULL"));
+    TSR_TRY(layer_expect_status("dy of x", tsr_linear_backward(x, w, NULL, x, NULL, NULL, NULL, &y, NULL, NULL), TSR_ERROR_ARGUMENT, "dy"));
     tsr_dtensor_destroy(w);
     tsr_dtensor_destroy(x);
     tsr_mesh_destroy(mesh);
@@ -397,18 +362,18 @@ static tsr_status check_device(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_linear_plan_create_on(host.x, host.w, host.b, NULL, device, &plan));
     tsr_status status = execute_on(device, plan);
     if (status == TSR_OK)
-        status = expect_status("a host's plan", execute_on(device, host.plan), TSR_ERROR_ARGUMENT,
-                               "on device plain:0, but the plan is for host:0");
+        status = layer_expect_status("a host's plan", execute_on(device, host.plan), TSR_ERROR_ARGUMENT,
+                                     "on device plain:0, but the plan is for host:0");
     if (status == TSR_OK)
-        status = expect_status("another index", execute_on(next, plan), TSR_ERROR_ARGUMENT, "on device plain:1");
+        status = layer_expect_status("another index", execute_on(next, plan), TSR_ERROR_ARGUMENT, "on device plain:1");
     if (status == TSR_OK)
-        status = expect_status("another driver", execute_on(other, plan), TSR_ERROR_ARGUMENT, "of another driver");
+        status = layer_expect_status("another driver", execute_on(other, plan), TSR_ERROR_ARGUMENT, "of another driver");
     if (status == TSR_OK)
-        status = expect_status("no gemm", tsr_linear_plan_create_on(host.x, host.w, host.b, NULL, other, &none), TSR_ERROR_UNSUPPORTED,
-                               "\"plain\" has no gemm");
+        status = layer_expect_status("no gemm", tsr_linear_plan_create_on(host.x, host.w, host.b, NULL, other, &none),
+                                     TSR_ERROR_UNSUPPORTED, "\"plain\" has no gemm");
     if (status == TSR_OK)
-        status = expect_status("f32", tsr_linear_plan_create_on(f32.x, f32.w, f32.b, NULL, device, &none), TSR_ERROR_UNSUPPORTED,
-                               "multiplies f64, not f32");
+        status = layer_expect_status("f32", tsr_linear_plan_create_on(f32.x, f32.w, f32.b, NULL, device, &none), TSR_ERROR_UNSUPPORTED,
+                                     "multiplies f64, not f32");
     tsr_linear_plan_destroy(plan);
     tsr_device_driver_destroy(with);
     tsr_device_driver_destroy(without);
