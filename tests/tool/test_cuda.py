@@ -32,6 +32,15 @@ def device():
     return wrong + harness.different("the runtime's version is known where it is built", bool(re.fullmatch(r"\d+\.\d", cuda["runtime"] or "")), built)
 
 
+def refused(reason, tool, **options):
+    """Without a GPU every command that wants one gives the reason that info gives, before it does anything."""
+    move = ["--mesh", "2", "--shape", "4", "--from", "R", "--to", "S(0)"]
+    for command in (["bench", "redistribute", *move], ["bench", "dispatch", *move],
+                    ["redistribute", *move[:2], *move[4:], "--input", tool.folder / "none.npy", "--output", tool.folder / "out"]):
+        tool.refuses(1, [*command, "--device", "cuda"], ["--device cuda", reason], **options)
+        tool.refuses(1, [*command, "--engine", "nccl"], ["--engine nccl", reason], **options)
+
+
 def without_library():
     """The tool among the other libraries only, as where libtessera-cuda was not installed."""
     place = tool.folder / "bin"
@@ -43,7 +52,9 @@ def without_library():
     alone = harness.Tool(str(place / "tessera"))
     found = alone.json("info", env={**os.environ, "LD_LIBRARY_PATH": str(place)})
     cuda = {row["name"]: row for row in found["devices"]}["cuda"]
-    wrong = harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
+    refused(cuda["reason"], alone, env={**os.environ, "LD_LIBRARY_PATH": str(place)})
+    wrong = harness.different("the commands refuse", alone.report.failed, 0)
+    wrong += harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
     return wrong + harness.different("versions", (cuda["count"], cuda["runtime"], cuda["driver"]), (0, None, None))
 
 
@@ -52,6 +63,9 @@ def words():
     return harness.different("cuda has a line", bool(re.search(r"^  cuda     \S", done.stdout, re.M)), True)
 
 
+here = rows()[0]
+if here["count"] == 0:
+    refused(here["reason"], tool)
 tool.case("info says how many GPUs there are, or why none", device)
 tool.case("info says that the library is missing", without_library)
 tool.case("people read of CUDA too", words)
