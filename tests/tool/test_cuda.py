@@ -50,11 +50,11 @@ def without_library():
             os.symlink(path, place / path.name)
     shutil.copy(tool.path, place / "tessera")
     alone = harness.Tool(str(place / "tessera"))
+    alone.report = tool.report
     found = alone.json("info", env={**os.environ, "LD_LIBRARY_PATH": str(place)})
     cuda = {row["name"]: row for row in found["devices"]}["cuda"]
     refused(cuda["reason"], alone, env={**os.environ, "LD_LIBRARY_PATH": str(place)})
-    wrong = harness.different("the commands refuse", alone.report.failed, 0)
-    wrong += harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
+    wrong = harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
     return wrong + harness.different("versions", (cuda["count"], cuda["runtime"], cuda["driver"]), (0, None, None))
 
 
