@@ -147,7 +147,7 @@ tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
 {
     if (!e->group)
         return local;
-    e->call = (tsr_call){.fingerprint = e->plan->hash + e->eager, .reaches = !e->eager, .placeless = e->placeless};
+    e->call = (tsr_call){.fingerprint = e->plan->hash, .reaches = !e->eager, .placeless = e->placeless};
     if (local == TSR_OK && e->plan->count == 1)
         local = show(e);
     else if (local == TSR_OK)
