@@ -258,7 +258,6 @@ leaves_nothing("another dtype", MOVE + ["--dtype", "f64", "--output", tool.folde
 leaves_nothing("another shape", MOVE + ["--shape", "6x4", "--output", tool.folder / "out"], ["6x4", "4x6"])
 leaves_nothing("a layout that is refused", move((2,), ["R"], ["S(2)"], "--input", good, "--output", tool.folder / "out"), ["--to"])
 leaves_nothing("another engine", MOVE + ["--engine", "mpi", "--output", tool.folder / "out"], ["mpi"])
-leaves_nothing("another device", MOVE + ["--device", "tpu", "--output", tool.folder / "out"], ["tpu"])
 leaves_nothing("the output is a file", MOVE + ["--output", good], ["good.npy"])
 leaves_nothing("the output is below a file", MOVE + ["--output", good / "out"])
 leaves_nothing("the output has no name", MOVE + ["--output", ""])
