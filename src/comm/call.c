@@ -225,10 +225,10 @@ static tsr_status reach_first(tsr_comm *comm, const tsr_call *mine)
 {
     if (mine->order)
         __atomic_store_n(&own_slot(comm)->order, mine->order, __ATOMIC_RELEASE);
-    TSR_TRY(reach(comm));
     comm->meeting = TSR_MEETING_BEGIN;
     comm->order = mine->order;
     comm->stream = mine->stream;
+    TSR_TRY(reach(comm));
     tsr_order_meet_peers(comm);
     return TSR_OK;
 }

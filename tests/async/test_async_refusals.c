@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 #include "support.h"
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { COUNT = 24, BYTES = COUNT * 4 };
+enum { COUNT = 24, BYTES = COUNT * 4, HARD = 128 };
 
 /** This rank's two buffers. */
 typedef struct buffers {
@@ -335,6 +336,61 @@ static void a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory(void
     }
 }
 
+/** A product that takes the device a while. */
+static tsr_status work_hard(const fixture *f, int rank, void *memory)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(f->driver, &self);
+    const tsr_gemm product = {
+        .dtype = TSR_F32, .m = HARD, .n = HARD, .k = HARD, .a = memory, .b = memory, .c = memory, .lda = HARD, .ldb = HARD, .ldc = HARD};
+    return table->gemm(self, fixture_device(f, rank).index, &product, f->device.streams[rank]);
+}
+
+static int64_t count_copies(const fixture *f)
+{
+    return async_count(f->machine, ASYNC_COPY) + async_count(f->machine, ASYNC_COPY_BOXES);
+}
+
+/** Rank 2 has much to do before it reads rank 1's memory. Rank 1 aborts when the others have come to the end, and itself begins when rank
+ * 0, which had nothing to wait for, is gone already. */
+static tsr_status come_late(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    tsr_comm *part = NULL;
+    buffers b = {0};
+    void *matrix = NULL;
+    TSR_TRY(take(comm, f, &b));
+    TSR_TRY(fixture_alloc(f, b.rank, HARD * HARD * 4, &matrix));
+    TSR_TRY(tsr_comm_split(comm, 0, b.rank, &part));
+    const tsr_message send = {(b.rank + 1) % 3, b.send, BYTES}, receive = {(b.rank + 2) % 3, b.receive, BYTES};
+    TSR_TRY(tsr_comm_exchange_start(part, &send, 1, &receive, 1, b.device, b.stream));
+    if (b.rank == 2)
+        TSR_TRY(work_hard(f, b.rank, matrix));
+    const int64_t copies = count_copies(f);
+    TSR_TRY(tsr_comm_barrier(comm));
+    while (b.rank == 1 && count_copies(f) < copies + 2)
+        sched_yield();
+    if (b.rank == 1) {
+        usleep(1000);
+        tsr_comm_abort(part);
+        usleep(4000);
+    }
+    CHECK_ERROR(tsr_comm_exchange_finish(part), TSR_ERROR_PEER, NULL);
+    TSR_TRY(fixture_put(f, b.rank, b.send, &b, sizeof b));
+    TSR_TRY(fixture_wait(f, b.rank));
+    tsr_comm_destroy(part);
+    TSR_TRY(tsr_comm_barrier(comm));
+    fixture_free(f, b.rank, matrix, HARD * HARD * 4);
+    give_back(f, &b);
+    return TSR_OK;
+}
+
+static void a_rank_that_finds_another_gone_is_left_alone_by_the_rest(void **state)
+{
+    (void)state;
+    fixture_run(3, (async_options){.devices = 2, .lazy = true}, come_late, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +403,7 @@ int main(void)
         cmocka_unit_test(whatever_fails_once_is_told_and_passes),
         cmocka_unit_test(a_driver_may_go_before_the_communicators_that_have_served_it),
         cmocka_unit_test(a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory),
+        cmocka_unit_test(a_rank_that_finds_another_gone_is_left_alone_by_the_rest),
     };
     test_watchdog(60);
     return cmocka_run_group_tests(tests, NULL, NULL);
