@@ -58,6 +58,10 @@ TSR_API int tsr_comm_size(const tsr_comm *comm);
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */
 TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
 
+/** n where ranks 0 to n-1 share a node, the next n another, ..; 0: all share one, or the engine does not know. Meshes over the communicator
+ * know the same, until tsr_mesh_with_nodes() says something else. */
+TSR_API int64_t tsr_comm_ranks_per_node(const tsr_comm *comm);
+
 /** Collective: ranks of equal `color` form a communicator, ordered by `key`, then by rank; a negative color takes part and gets NULL. The
  * caller owns `*out`, which must not outlive `comm`. */
 TSR_API tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out);

@@ -1,11 +1,15 @@
 #include "comm/call.h"
 
 #include "base/log.h"
+#include "comm/clock.h"
 #include "comm/object.h"
 #include "device/driver.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+
+/* No copy takes a process so long that lives. */
+#define DEATH_MS 10000
 
 /* What a fingerprint holds of where memory is: nothing on the host. */
 static uint64_t place_of(const tsr_call *call)
@@ -18,6 +22,9 @@ tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, 
     /* Refused, or over, before peers see it. */
     if (comm->started || comm->broken)
         return TSR_OK;
+    if (!tsr_comm_shares_all(comm))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "ranks of engine \"%s\" share host memory alone, and this is on another device",
+                              comm->table.name);
     tsr_order *order;
     TSR_TRY(tsr_order_find(comm, device, &order));
     if (order->ops.table->capture)
@@ -61,14 +68,15 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
 }
 
 /* When this returns, peers leave this rank's memory alone. On a device (`order` is that of the call) it has waited for its own stream
- * before it is gone, and then lets it wait for those who are not. */
+ * before it is gone, and then lets it wait for those who are not. A peer that is a process may have died inside. */
 static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
+    const tsr_deadline deadline = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : DEATH_MS);
     tsr_order_drain(order, stream);
     leave(comm);
     __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
     for (int r = 0; r < comm->size; r++)
-        while (__atomic_load_n(&comm->slots[r]->inside, __ATOMIC_SEQ_CST))
+        while (__atomic_load_n(&comm->slots[r]->inside, __ATOMIC_SEQ_CST) && !tsr_deadline_passed(deadline))
             sched_yield();
     if (order)
         await_peers(comm, order, stream);
@@ -383,6 +391,16 @@ tsr_status tsr_call_follow(tsr_comm *comm)
 bool tsr_comm_is_direct(const tsr_comm *comm)
 {
     return comm->slots != NULL;
+}
+
+bool tsr_comm_shares_all(const tsr_comm *comm)
+{
+    return tsr_comm_is_direct(comm) && !comm->table.shares;
+}
+
+bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
+{
+    return !comm->table.shares || comm->table.shares(comm->self, memory, bytes);
 }
 
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)

@@ -97,8 +97,14 @@ tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
  * end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 
-/** True if peers' memory can be read in place. */
+/** True if peers' memory can be read in place: what the engine shares. */
 bool tsr_comm_is_direct(const tsr_comm *comm);
+
+/** True if that is all memory, whoever it is from. */
+bool tsr_comm_shares_all(const tsr_comm *comm);
+
+/** True if peers reach these bytes; direct communicators only. */
+bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes);
 
 /** The same agreement over a message engine: 64 bits a rank are exchanged. Used by checks and prepare, not by hot paths. */
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);

@@ -1,4 +1,4 @@
-/** How waits for NCCL and for streams are paced and end. */
+/** How waits that look again and again are paced and end. */
 #ifndef TSR_COMM_CLOCK_H
 #define TSR_COMM_CLOCK_H
 
@@ -13,7 +13,7 @@ tsr_deadline tsr_deadline_in(int64_t timeout_ms);
 
 bool tsr_deadline_passed(tsr_deadline deadline);
 
-/** Before look number `look` (from 0) at what has not come: yields at first, for NCCL's own threads need a core too, then sleeps. */
+/** Before look number `look` (from 0) at what has not come: yields at first, for whoever is waited for may need the core, then sleeps. */
 void tsr_pause(int look);
 
 #endif

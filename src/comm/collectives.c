@@ -56,7 +56,7 @@ static tsr_status run(tsr_comm *comm, tsr_collective *call)
 {
     tsr_status local;
     TSR_TRY(tsr_collective_check(comm, call, &local));
-    return tsr_comm_is_direct(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
+    return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
 }
 
 /* What all collectives are given. */

@@ -25,14 +25,14 @@ static const char *missing_entry(const tsr_comm_table *table)
         {"rank", table->rank != NULL},
         {"ranks", table->ranks != NULL},
         {"split", table->split != NULL},
-        {"exchange", direct || table->exchange != NULL},
+        {"exchange", (direct && !table->shares) || table->exchange != NULL},
         {"barrier", direct || table->barrier != NULL},
         {"abort", table->abort != NULL},
         {"destroy", table->destroy != NULL},
         {"slot", !direct || table->slot != NULL},
         {"meet", !direct || table->meet != NULL},
-        {"alloc", !table->free || table->alloc != NULL},
-        {"free", !table->alloc || table->free != NULL},
+        {"alloc", (!table->free && !table->shares) || table->alloc != NULL},
+        {"free", (!table->alloc && !table->shares) || table->free != NULL},
         {"exchange_start", !table->exchange_finish || table->exchange_start != NULL},
         {"exchange_finish", !table->exchange_start || table->exchange_finish != NULL},
         {"arrive", !table->await || table->arrive != NULL},
@@ -160,6 +160,11 @@ int tsr_comm_size(const tsr_comm *comm)
 const char *tsr_comm_engine(const tsr_comm *comm)
 {
     return comm->table.name;
+}
+
+int64_t tsr_comm_ranks_per_node(const tsr_comm *comm)
+{
+    return comm->table.ranks_per_node ? comm->table.ranks_per_node(comm->self) : 0;
 }
 
 tsr_context *tsr_comm_context(const tsr_comm *comm)

@@ -97,7 +97,7 @@ static void word_call(tsr_comm *comm, tsr_exchange *mine)
     mine->call = (tsr_call){
         .fingerprint = tsr_hash_text(TSR_HASH_SEED, "exchange"),
         .status = local,
-        .reaches = true,
+        .reaches = tsr_comm_shares_all(comm),
         .placeless = mine->send_count == 0 && mine->receive_count == 0,
         .src_strides = {(int64_t)mine->send_count},
         .extra = mine->sends,
@@ -106,16 +106,18 @@ static void word_call(tsr_comm *comm, tsr_exchange *mine)
         mine->call.status = tsr_call_place(comm, &mine->call, mine->device, mine->stream, local);
 }
 
-/* After all have met. */
-static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
-{
-    const tsr_status matched = match(comm, mine);
-    return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
-}
-
 static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange *mine)
 {
     return comm->table.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device, mine->stream);
+}
+
+/* After all have met. What lies in memory that peers do not reach goes by messages. */
+static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
+{
+    if (!tsr_comm_shares_all(comm))
+        return exchange_by_messages(comm, mine);
+    const tsr_status matched = match(comm, mine);
+    return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
 }
 
 tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,

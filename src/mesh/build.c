@@ -24,6 +24,7 @@ tsr_status tsr_mesh_describe(const char *call, tsr_context *context, tsr_comm *c
     if (!shape)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: shape is NULL, but ndim is %d", call, ndim);
     *out = (tsr_mesh_description){.call = call, .context = context, .comm = comm, .numbered = true, .ranks = ranks, .named = names};
+    out->ranks_per_node = comm ? tsr_comm_ranks_per_node(comm) : 0;
     out->grid.ndim = ndim;
     memcpy(out->grid.shape, shape, (size_t)ndim * sizeof *shape);
     for (int d = 0; names && d < ndim; d++)

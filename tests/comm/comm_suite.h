@@ -19,6 +19,7 @@ typedef struct comm_engine {
     tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
     bool direct;  /**< tsr_comm_exchange() too compares what ranks call */
     bool watches; /**< a rank that returns, aborts or is late is named to its peers, and so is a message that does not fit */
+    bool apart;   /**< ranks are processes: what a test's ranks write is their own, and a message that does not fit is told to its receiver */
 } comm_engine;
 
 /** Those that the program knows, the last of them without a name. */
@@ -35,6 +36,13 @@ void suite_start(int count, char **arguments);
     do {                                                                                                                                   \
         if (!suite_engine->watches)                                                                                                        \
             suite_skip("ranks over this engine do not see what becomes of their peers");                                                   \
+    } while (0)
+
+/** Skips the running test where ranks are processes. */
+#define NEEDS_ONE_PROCESS()                                                                                                                \
+    do {                                                                                                                                   \
+        if (suite_engine->apart)                                                                                                           \
+            suite_skip("ranks over this engine are processes");                                                                            \
     } while (0)
 
 void suite_skip(const char *reason);

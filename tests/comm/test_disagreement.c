@@ -141,7 +141,10 @@ typedef struct trial {
 /* Every rank notes its sentence; afterwards all are the same. */
 static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
 {
-    snprintf(t->sentences[tsr_comm_rank(comm)], SENTENCE, "%s", tsr_status_message());
+    char *const own = t->sentences[tsr_comm_rank(comm)];
+    snprintf(own, SENTENCE, "%s", tsr_status_message());
+    if (suite_engine->apart)
+        TSR_TRY(tsr_comm_all_gather(comm, own, t->sentences, SENTENCE, NULL, TSR_U8, tsr_device_host(), NULL));
     TSR_TRY(suite_check_usable(comm));
     for (int r = 0; r < tsr_comm_size(comm); r++)
         if (strcmp(t->sentences[r], t->sentences[0]) != 0)
@@ -260,6 +263,7 @@ static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **sta
 {
     (void)state;
     NEEDS_WATCHING();
+    NEEDS_ONE_PROCESS();
     for (size_t i = 0; i < sizeof message_faults / sizeof *message_faults; i++)
         for (int n = 2; n <= 4; n++)
             for (int way = 0; way < EXCHANGES; way++) {
@@ -284,6 +288,7 @@ static void counts_of_an_all_to_all_that_do_not_fit_are_named_on_all(void **stat
 {
     (void)state;
     NEEDS_WATCHING();
+    NEEDS_ONE_PROCESS();
     trial t = {0};
     suite_run(3, swap_wrongly, &t);
 }

@@ -97,6 +97,7 @@ static tsr_status start_last(tsr_comm *comm, void *arg)
 static void start_waits_for_nobody(void **state)
 {
     (void)state;
+    NEEDS_ONE_PROCESS();
     for (int n = 2; n <= MOST_RANKS; n++) {
         stage s = {.victim = -1};
         suite_run(n, start_last, &s);

@@ -1,0 +1,75 @@
+/**
+ * MPI: communicators over MPI_Comm, in libtessera-mpi-ompi and libtessera-mpi-mpich, one library an implementation. A rank is a process.
+ *
+ * Ranks of one node share memory: what tsr_comm_alloc() gives lies at the same address in all of them, and plans read it in place, as
+ * among rank threads. Tensors in other memory are copied there first, which each rank decides by itself at every execution. Over several
+ * nodes everything goes by messages. Device memory is refused: ranks with GPUs are NCCL's.
+ *
+ * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
+ * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken, and memory
+ * of the call that was under way may still be written by MPI until MPI_Finalize().
+ */
+#ifndef TESSERA_MPI_H
+#define TESSERA_MPI_H
+
+#include <tessera/comm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tsr_mpi_options {
+    size_t size;          /**< sizeof(tsr_mpi_options) */
+    tsr_context *context; /**< retained; NULL: defaults */
+    int64_t timeout_ms;   /**< how long a call waits while nothing comes from its peers; 0: for ever. TSR_TIMEOUT_MS overrides */
+    int no_split;         /**< 1: it is lent and may not be split, so that plans make do without groups */
+    int unchecked;        /**< 1: executions by messages compare nothing (TSR_COMM_UNCHECKED in tessera/sys/comm.h) */
+    int no_sharing;       /**< 1: messages within a node too */
+    int64_t chunk_bytes;  /**< longer messages travel in pieces of so many bytes; 0: 2^30, more is not possible */
+} tsr_mpi_options;
+
+/** Ten minutes. */
+#define TSR_MPI_OPTIONS_INIT                                                                                                               \
+    {                                                                                                                                      \
+        sizeof(tsr_mpi_options), 0, 600000, 0, 0, 0, 0                                                                                     \
+    }
+
+#ifdef MPI_VERSION
+/**
+ * Declared where <mpi.h> was included before. Collective: duplicates `comm`, an intra-communicator, which is not used afterwards and keeps
+ * its error handler; `*out` is destroyed before MPI_Finalize(). MPI is never initialized nor finalized here. `options` may be NULL.
+ * TSR_ERROR_STATE: MPI is not initialized, or is finalized, or this is not the thread that may call it. TSR_ERROR_ARGUMENT, on this rank
+ * alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
+ */
+TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
+#endif
+
+/** For programs that have nothing of MPI but a launcher (`mpirun -n 4 program`). */
+typedef struct tsr_mpi_job tsr_mpi_job;
+
+/** Initializes MPI with MPI_THREAD_FUNNELED, unless that was done; a program that no launcher started is a job of one rank. The caller
+ * frees `*out` with tsr_mpi_job_destroy(). Errors as for tsr_comm_from_mpi(). */
+TSR_API tsr_status tsr_mpi_job_create(tsr_mpi_job **out);
+
+/** Finalizes MPI if the job had initialized it, but not where a peer was lost, for whom that would wait: then the launcher ends the job
+ * when the process ends. NULL is fine. */
+TSR_API void tsr_mpi_job_destroy(tsr_mpi_job *job);
+
+TSR_API int tsr_mpi_job_rank(const tsr_mpi_job *job); /**< this process */
+TSR_API int tsr_mpi_job_size(const tsr_mpi_job *job); /**< how many were launched */
+
+/** What the MPI in use calls itself ("Open MPI v4.1.4, .."); borrowed. */
+TSR_API const char *tsr_mpi_job_library(const tsr_mpi_job *job);
+
+/**
+ * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
+ * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its sentence and rank. A rank that
+ * does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be NULL.
+ */
+TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

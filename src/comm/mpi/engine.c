@@ -1,0 +1,295 @@
+#include "comm/mpi/engine.h"
+
+#include "comm/mpi/error.h"
+#include "comm/mpi/exchange.h"
+#include "comm/mpi/split.h"
+#include <tessera/sys/memory.h>
+#include <tessera/sys/options.h>
+
+/* Bytes of a piece at most: what an int counts, and a round number. */
+#define MOST_CHUNK ((int64_t)1 << 30)
+
+static int rank_of(void *self)
+{
+    return ((const tsr_mpi_handle *)self)->rank;
+}
+
+static int count_ranks(void *self)
+{
+    return ((const tsr_mpi_handle *)self)->ranks;
+}
+
+static int64_t count_ranks_per_node(void *self)
+{
+    const tsr_mpi_handle *handle = self;
+    return handle->ranks == handle->world->ranks ? handle->world->ranks_per_node : 0;
+}
+
+static void abort_all(void *self)
+{
+    tsr_mpi_world *world = ((tsr_mpi_handle *)self)->world;
+    if (world->node)
+        tsr_mpi_node_abort(world->node);
+    else
+        atomic_store(&world->aborted, true);
+}
+
+static void destroy(void *self)
+{
+    tsr_mpi_handle_destroy(self);
+}
+
+static void *slot_of(void *self, int rank)
+{
+    return tsr_mpi_gate_slot(&((const tsr_mpi_handle *)self)->gate, rank);
+}
+
+static tsr_status meet(void *self)
+{
+    return tsr_mpi_gate_meet(&((tsr_mpi_handle *)self)->gate);
+}
+
+static tsr_status arrive(void *self)
+{
+    tsr_mpi_gate_arrive(&((tsr_mpi_handle *)self)->gate);
+    return TSR_OK;
+}
+
+static tsr_status await(void *self)
+{
+    return tsr_mpi_gate_await(&((tsr_mpi_handle *)self)->gate);
+}
+
+static tsr_status alloc(void *self, size_t bytes, void **out)
+{
+    return tsr_mpi_node_alloc(((tsr_mpi_handle *)self)->world->node, bytes, out);
+}
+
+static void release(void *self, void *memory, size_t bytes)
+{
+    (void)bytes;
+    tsr_mpi_node_free(((tsr_mpi_handle *)self)->world->node, memory);
+}
+
+static int shares(void *self, const void *memory, size_t bytes)
+{
+    return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->world->node, memory, bytes);
+}
+
+/* Ranks of several nodes. */
+static const tsr_comm_table message_table = {
+    .size = sizeof(tsr_comm_table),
+    .name = "mpi",
+    .rank = rank_of,
+    .ranks = count_ranks,
+    .split = tsr_mpi_split,
+    .exchange = tsr_mpi_exchange_all,
+    .barrier = tsr_mpi_barrier,
+    .abort = abort_all,
+    .destroy = destroy,
+    .exchange_start = tsr_mpi_exchange_start,
+    .exchange_finish = tsr_mpi_exchange_finish,
+    .ranks_per_node = count_ranks_per_node,
+};
+
+/* Ranks of one node, which share what they allocate. */
+static const tsr_comm_table node_table = {
+    .size = sizeof(tsr_comm_table),
+    .name = "mpi",
+    .capabilities = TSR_COMM_DIRECT,
+    .rank = rank_of,
+    .ranks = count_ranks,
+    .split = tsr_mpi_split,
+    .exchange = tsr_mpi_exchange_all,
+    .abort = abort_all,
+    .destroy = destroy,
+    .slot = slot_of,
+    .meet = meet,
+    .arrive = arrive,
+    .await = await,
+    .alloc = alloc,
+    .free = release,
+    .shares = shares,
+};
+
+static tsr_status check_mpi(const char *call)
+{
+    int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE, is_main = 1;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (!initialized || finalized)
+        return tsr_status_set(TSR_ERROR_STATE, "%s: MPI is %s", call,
+                              finalized ? "finalized" : "not initialized: call MPI_Init_thread() first, or tsr_mpi_job_create()");
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_SERIALIZED)
+        MPI_Is_thread_main(&is_main);
+    if (!is_main)
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
+                              "MPI_THREAD_SERIALIZED or more",
+                              call);
+    return TSR_OK;
+}
+
+static tsr_status check_comm(const char *call, MPI_Comm comm)
+{
+    int inter = 0;
+    if (comm == MPI_COMM_NULL)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is MPI_COMM_NULL", call);
+    TSR_TRY(tsr_mpi_check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter"));
+    if (inter)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is an inter-communicator; merge it with MPI_Intercomm_merge() first", call);
+    return TSR_OK;
+}
+
+static tsr_status read_options(const char *call, const tsr_mpi_options *given, tsr_mpi_options *options)
+{
+    TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
+    if (options->timeout_ms < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+    if (options->chunk_bytes < 0 || options->chunk_bytes > MOST_CHUNK)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it is 1 to %lld, or 0 for that", call,
+                              (long long)options->chunk_bytes, (long long)MOST_CHUNK);
+    if (options->chunk_bytes == 0)
+        options->chunk_bytes = MOST_CHUNK;
+    return TSR_OK;
+}
+
+/* What all ranks are to have alike. */
+static tsr_status agree(MPI_Comm comm, int mine, int *least)
+{
+    return tsr_mpi_check(MPI_Allreduce(&mine, least, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+}
+
+/* n if ranks 0 to n-1 share the first node, the next n the second, .., else 0. `first` is the lowest rank of each rank's node. */
+static int64_t regular_nodes(const int *first, int ranks)
+{
+    int n = 0;
+    while (n < ranks && first[n] == 0)
+        n++;
+    for (int r = 0; r < ranks; r++)
+        if (first[r] != r / n * n)
+            return 0;
+    return n < ranks ? n : 0;
+}
+
+static tsr_status list_nodes(MPI_Comm comm, MPI_Comm node, int rank, int *first)
+{
+    int mine = rank;
+    TSR_TRY(tsr_mpi_check(MPI_Bcast(&mine, 1, MPI_INT, 0, node), "MPI_Bcast"));
+    TSR_TRY(tsr_mpi_check(MPI_Allgather(&mine, 1, MPI_INT, first, 1, MPI_INT, comm), "MPI_Allgather"));
+    return TSR_OK;
+}
+
+/* How ranks lie on nodes. `*one`: all on this one. */
+static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, int64_t *ranks_per_node, bool *one)
+{
+    MPI_Comm node;
+    int rank, ranks, mates = 0, able, all = 0;
+    void *first = NULL;
+    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size"));
+    able = tsr_allocate(context, (size_t)ranks * sizeof(int), &first) == TSR_OK;
+    tsr_status status = agree(comm, able, &all);
+    if (status == TSR_OK && !all)
+        status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_from_mpi: a rank has no memory for a list of %d ranks", ranks);
+    if (status == TSR_OK)
+        status = tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
+    if (status == TSR_OK) {
+        status = tsr_mpi_check(MPI_Comm_size(node, &mates), "MPI_Comm_size");
+        if (status == TSR_OK)
+            status = list_nodes(comm, node, rank, first);
+        MPI_Comm_free(&node);
+    }
+    if (status == TSR_OK) {
+        *one = mates == ranks;
+        *ranks_per_node = regular_nodes(first, ranks);
+    }
+    tsr_release(context, first);
+    return status;
+}
+
+/* The world's first handle is of all its ranks. */
+static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
+{
+    tsr_mpi_handle *handle = NULL;
+    tsr_status status = tsr_mpi_handle_create(world, world->ranks, &handle);
+    int able = status == TSR_OK, all = 0;
+    const tsr_status agreed = agree(world->comm, able, &all);
+    if (able && agreed != TSR_OK)
+        status = agreed;
+    if (able && agreed == TSR_OK && !all)
+        status = tsr_status_set(TSR_ERROR_PEER, "tsr_comm_from_mpi: another rank has no memory for a communicator");
+    if (status == TSR_OK)
+        status = tsr_mpi_seat_all(handle);
+    if (status == TSR_OK)
+        *out = handle;
+    else if (handle)
+        tsr_mpi_handle_destroy(handle);
+    else
+        tsr_mpi_world_destroy(world);
+    return status;
+}
+
+/* Takes over `comm`. What a rank's own memory does not hold is told to all at the end. */
+static tsr_status make_world(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
+{
+    tsr_mpi_node *node = NULL;
+    char reason[256];
+    int64_t ranks_per_node = 0;
+    int sharing = 0;
+    bool one = false;
+    tsr_status status = tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    if (status == TSR_OK)
+        status = find_nodes(context, comm, &ranks_per_node, &one);
+    if (status == TSR_OK)
+        status = agree(comm, !options->no_sharing && one, &sharing);
+    if (status == TSR_OK && sharing)
+        status = tsr_mpi_node_create(context, comm, &node, reason);
+    if (status != TSR_OK) {
+        MPI_Comm_free(&comm);
+        return status;
+    }
+    status = tsr_mpi_world_create(context, comm, options, node, out);
+    if (status == TSR_OK)
+        (*out)->ranks_per_node = ranks_per_node;
+    if (node)
+        tsr_mpi_node_release(node);
+    return status;
+}
+
+static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+{
+    tsr_mpi_world *world = NULL;
+    tsr_mpi_handle *handle = NULL;
+    TSR_TRY(make_world(context, comm, options, &world));
+    TSR_TRY(make_handle(world, &handle));
+    tsr_comm_table table = world->node ? node_table : message_table;
+    table.capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
+    const tsr_status status = tsr_comm_create_from_table(context, &table, handle, out);
+    if (status != TSR_OK)
+        tsr_mpi_handle_destroy(handle);
+    return status;
+}
+
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_comm **out)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    MPI_Comm own;
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
+    TSR_TRY(read_options(call, given, &options));
+    TSR_TRY(check_mpi(call));
+    TSR_TRY(check_comm(call, comm));
+    tsr_context *context = options.context;
+    if (context)
+        tsr_context_retain(context);
+    else
+        TSR_TRY(tsr_context_create(NULL, &context));
+    options.timeout_ms = tsr_context_timeout_ms(context, options.timeout_ms);
+    tsr_status status = tsr_mpi_check(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
+    if (status == TSR_OK)
+        status = make(context, own, &options, out);
+    tsr_context_destroy(context);
+    return status;
+}

@@ -1,0 +1,10 @@
+/** The engine over MPI: its tables, and how a communicator is borrowed. */
+#ifndef TSR_COMM_MPI_ENGINE_H
+#define TSR_COMM_MPI_ENGINE_H
+
+#include "comm/mpi/handle.h"
+
+/** tsr_comm_from_mpi(), for sentences that begin with `call`. */
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
+
+#endif

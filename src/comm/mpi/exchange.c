@@ -1,0 +1,356 @@
+#include "comm/mpi/exchange.h"
+
+#include "comm/mpi/error.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/memory.h>
+
+/* Peers that a sentence has room for. */
+#define LATE_NAMED 4
+
+/* After this, what a rank that has left had sent would have come. */
+#define LAST_WORDS_MS 500
+
+/* Lays the arrays into `block` (NULL: only counts) and returns their bytes; what needs most alignment comes first. */
+static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
+{
+    size_t used = 0;
+    e->transits = (tsr_mpi_transit *)block;
+    used += capacity * sizeof *e->transits;
+    e->requests = block ? (MPI_Request *)(block + used) : NULL;
+    used += (capacity * sizeof *e->requests + 15) & ~(size_t)15;
+    e->outcomes = block ? (MPI_Status *)(block + used) : NULL;
+    used += (capacity * sizeof *e->outcomes + 15) & ~(size_t)15;
+    e->rows = block ? (tsr_message *)(block + used) : NULL;
+    used += (size_t)ranks * sizeof *e->rows;
+    e->indices = block ? (int *)(block + used) : NULL;
+    used += capacity * sizeof *e->indices;
+    e->turns = block ? (int *)(block + used) : NULL;
+    return used + (size_t)ranks * sizeof *e->turns;
+}
+
+tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
+{
+    tsr_mpi_exchange *e = &handle->exchange, measured;
+    if (count <= e->capacity)
+        return TSR_OK;
+    if (count > INT32_MAX)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: an exchange of %zu messages on one rank; MPI counts to 2^31 - 1", count);
+    void *memory;
+    TSR_TRY(tsr_allocate(handle->world->context, place(&measured, NULL, count, handle->ranks), &memory));
+    tsr_release(handle->world->context, e->memory);
+    place(e, memory, count, handle->ranks);
+    e->memory = memory;
+    e->capacity = count;
+    return TSR_OK;
+}
+
+void tsr_mpi_exchange_free(tsr_mpi_handle *handle)
+{
+    tsr_release(handle->world->context, handle->exchange.memory);
+}
+
+static size_t piece_of(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    const size_t left = transit->message->bytes - transit->done, most = (size_t)handle->world->options.chunk_bytes;
+    return left < most ? left : most;
+}
+
+/* The next piece of a message. */
+static tsr_status post(tsr_mpi_handle *handle, size_t at)
+{
+    const tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    const tsr_message *message = transit->message;
+    MPI_Request *request = &handle->exchange.requests[at];
+    char *data = message->data ? (char *)message->data + transit->done : NULL;
+    const int bytes = (int)piece_of(handle, transit), peer = handle->names[message->peer];
+    const MPI_Comm comm = handle->world->comm;
+    if (transit->receives)
+        return tsr_mpi_check(MPI_Irecv(data, bytes, MPI_BYTE, peer, transit->tag, comm, request), "MPI_Irecv");
+    return tsr_mpi_check(MPI_Isend(data, bytes, MPI_BYTE, peer, transit->tag, comm, request), "MPI_Isend");
+}
+
+static tsr_status list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    const int first_tag = handle->group % handle->world->groups * TSR_MPI_TAGS;
+    for (size_t i = 0; i < count; i++)
+        e->turns[messages[i].peer] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int turn = e->turns[messages[i].peer]++;
+        if (turn >= TSR_MPI_TAGS)
+            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: more than %d messages between ranks %d and %d in one exchange", TSR_MPI_TAGS,
+                                  handle->rank, messages[i].peer);
+        e->transits[e->count] = (tsr_mpi_transit){.message = &messages[i], .tag = first_tag + turn, .receives = receives};
+        e->requests[e->count++] = MPI_REQUEST_NULL;
+    }
+    return TSR_OK;
+}
+
+/* The first message to a rank above this one: lists are sorted by peer where order matters for speed, so that ranks begin with different
+ * peers. */
+static size_t first_of(const tsr_mpi_handle *handle, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        if (handle->exchange.transits[i].message->peer > handle->rank)
+            return i;
+    return begin;
+}
+
+static tsr_status post_range(tsr_mpi_handle *handle, size_t begin, size_t end)
+{
+    const size_t count = end - begin, first = count ? first_of(handle, begin, end) : begin;
+    for (size_t i = 0; i < count; i++) {
+        const size_t from_first = first + i;
+        TSR_TRY(post(handle, from_first < end ? from_first : from_first - count));
+        handle->exchange.under_way++;
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_device(tsr_device device)
+{
+    if (!device.driver)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
+}
+
+static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                        size_t receive_count, tsr_device device)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    TSR_TRY(check_device(device));
+    TSR_TRY(tsr_mpi_check_whole(handle));
+    TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
+    e->count = e->under_way = 0;
+    e->mismatch = TSR_OK;
+    TSR_TRY(list(handle, receives, receive_count, true));
+    TSR_TRY(list(handle, sends, send_count, false));
+    tsr_status status = post_range(handle, 0, receive_count);
+    if (status == TSR_OK)
+        status = post_range(handle, receive_count, e->count);
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_mpi_exchange_drop(handle);
+    return tsr_mpi_break(handle, status);
+}
+
+void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    for (size_t i = 0; i < e->count; i++) {
+        if (e->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        if (e->transits[i].receives)
+            MPI_Cancel(&e->requests[i]);
+        MPI_Request_free(&e->requests[i]);
+    }
+    e->count = e->under_way = 0;
+    e->started = false;
+}
+
+/* The first fault of what arrived; the others go on, so that the ranks stay together. */
+static void note_mismatch(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const char *sent)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    if (e->mismatch != TSR_OK)
+        return;
+    e->mismatch = TSR_ERROR_ARGUMENT;
+    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: rank %d sends %s bytes to rank %d, which expects %zu", transit->message->peer,
+             sent, handle->rank, transit->message->bytes);
+}
+
+/* True if the piece is as long as it should be. */
+static bool fits(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const MPI_Status *outcome, size_t wanted)
+{
+    int bytes = 0;
+    char sent[32];
+    if (MPI_Get_count(outcome, MPI_BYTE, &bytes) == MPI_SUCCESS && (size_t)bytes == wanted)
+        return true;
+    snprintf(sent, sizeof sent, "%zu", transit->done + (size_t)bytes);
+    note_mismatch(handle, transit, sent);
+    return false;
+}
+
+/* One piece is through, or not: `result` is its own. */
+static tsr_status take(tsr_mpi_handle *handle, size_t at, int result, const MPI_Status *outcome)
+{
+    tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    const size_t piece = piece_of(handle, transit);
+    int class = MPI_SUCCESS;
+    bool over = false;
+    if (result != MPI_SUCCESS) {
+        MPI_Error_class(result, &class);
+        if (class != MPI_ERR_TRUNCATE || !transit->receives)
+            return tsr_mpi_check(result, transit->receives ? "MPI_Irecv" : "MPI_Isend");
+        note_mismatch(handle, transit, "more");
+        over = true;
+    } else if (transit->receives) {
+        over = !fits(handle, transit, outcome, piece);
+    }
+    transit->done += piece;
+    if (!over && transit->done < transit->message->bytes)
+        return post(handle, at);
+    handle->exchange.under_way--;
+    return TSR_OK;
+}
+
+/* What has come by now; `*some`: anything has. */
+static tsr_status look(tsr_mpi_handle *handle, bool *some)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    int count = 0;
+    const int result = MPI_Testsome((int)e->count, e->requests, &count, e->indices, e->outcomes);
+    int class = MPI_SUCCESS;
+    if (result != MPI_SUCCESS)
+        MPI_Error_class(result, &class);
+    if (result != MPI_SUCCESS && class != MPI_ERR_IN_STATUS)
+        return tsr_mpi_check(result, "MPI_Testsome");
+    *some = count != MPI_UNDEFINED && count > 0;
+    for (int i = 0; *some && i < count; i++)
+        TSR_TRY(take(handle, (size_t)e->indices[i], result == MPI_SUCCESS ? MPI_SUCCESS : e->outcomes[i].MPI_ERROR, &e->outcomes[i]));
+    return TSR_OK;
+}
+
+/* A peer of which something is still missing, from `*at` on; -1: none. Each is named once, in the order of the lists. */
+static int next_late(const tsr_mpi_exchange *e, size_t *at)
+{
+    for (; *at < e->count; ++*at) {
+        const int peer = e->transits[*at].message->peer;
+        bool named = e->requests[*at] == MPI_REQUEST_NULL;
+        for (size_t i = 0; i < *at && !named; i++)
+            named = e->requests[i] != MPI_REQUEST_NULL && e->transits[i].message->peer == peer;
+        if (!named) {
+            ++*at;
+            return peer;
+        }
+    }
+    return -1;
+}
+
+static tsr_status say_late(const tsr_mpi_handle *handle)
+{
+    char words[TSR_MPI_WORDS] = "";
+    size_t at = 0, used = 0;
+    int late = 0;
+    for (int peer = next_late(&handle->exchange, &at); peer >= 0; peer = next_late(&handle->exchange, &at), late++)
+        if (late < LATE_NAMED)
+            used += (size_t)snprintf(words + used, sizeof words - used, "%srank %d", late ? ", " : "", peer);
+    if (late > LATE_NAMED)
+        snprintf(words + used, sizeof words - used, " and %d more", late - LATE_NAMED);
+    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", late > 0 ? words : "a rank",
+                          (long long)handle->world->options.timeout_ms);
+}
+
+/* How long a wait has gone on without anything that came. */
+typedef struct patience {
+    tsr_deadline deadline, last_words;
+    int looks;
+} patience;
+
+static patience begin_waiting(const tsr_mpi_handle *handle)
+{
+    return (patience){tsr_deadline_in(handle->world->options.timeout_ms), 0, 0};
+}
+
+/* Between two looks. What a node's rank sent before it left is on its way yet when its peers learn that it is gone. */
+static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
+{
+    TSR_TRY(tsr_mpi_check_whole(handle));
+    if (tsr_deadline_passed(p->deadline))
+        return say_late(handle);
+    if (handle->world->node && tsr_mpi_gate_is_broken(&handle->gate)) {
+        if (p->last_words == 0)
+            p->last_words = tsr_deadline_in(LAST_WORDS_MS);
+        else if (tsr_deadline_passed(p->last_words))
+            return tsr_mpi_gate_say_broken(&handle->gate);
+    }
+    tsr_pause(p->looks++);
+    return TSR_OK;
+}
+
+static tsr_status wait_for_all(tsr_mpi_handle *handle)
+{
+    patience p = begin_waiting(handle);
+    while (handle->exchange.under_way > 0) {
+        bool some;
+        TSR_TRY(look(handle, &some));
+        if (some)
+            p = begin_waiting(handle);
+        else
+            TSR_TRY(be_patient(handle, &p));
+    }
+    return TSR_OK;
+}
+
+static tsr_status finish(tsr_mpi_handle *handle)
+{
+    const tsr_status status = wait_for_all(handle);
+    if (status != TSR_OK) {
+        tsr_mpi_exchange_drop(handle);
+        return tsr_mpi_break(handle, status);
+    }
+    const tsr_mpi_exchange *e = &handle->exchange;
+    return e->mismatch == TSR_OK ? TSR_OK : tsr_status_set(e->mismatch, "%s", e->words);
+}
+
+tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                                tsr_device device, tsr_stream stream)
+{
+    (void)stream;
+    TSR_TRY(start(self, sends, send_count, receives, receive_count, device));
+    return finish(self);
+}
+
+tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                  size_t receive_count, tsr_device device, tsr_stream stream)
+{
+    tsr_mpi_handle *handle = self;
+    (void)stream;
+    TSR_TRY(start(handle, sends, send_count, receives, receive_count, device));
+    handle->exchange.started = true;
+    return TSR_OK;
+}
+
+tsr_status tsr_mpi_exchange_finish(void *self)
+{
+    tsr_mpi_handle *handle = self;
+    handle->exchange.started = false;
+    return finish(handle);
+}
+
+/* `bytes` of every rank to rank 0, in the rows of `rows`. */
+static tsr_status gather_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
+{
+    tsr_message *messages = handle->exchange.rows;
+    if (handle->rank > 0) {
+        messages[0] = (tsr_message){0, rows + (size_t)handle->rank * bytes, bytes};
+        return tsr_mpi_exchange_all(handle, messages, 1, NULL, 0, tsr_device_host(), NULL);
+    }
+    for (int r = 1; r < handle->ranks; r++)
+        messages[r - 1] = (tsr_message){r, rows + (size_t)r * bytes, bytes};
+    return tsr_mpi_exchange_all(handle, NULL, 0, messages, (size_t)handle->ranks - 1, tsr_device_host(), NULL);
+}
+
+static tsr_status spread_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
+{
+    tsr_message *messages = handle->exchange.rows;
+    for (int r = 1; r < handle->ranks; r++)
+        messages[r - 1] = (tsr_message){handle->rank == 0 ? r : 0, rows, bytes};
+    if (handle->rank > 0)
+        return tsr_mpi_exchange_all(handle, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return tsr_mpi_exchange_all(handle, messages, (size_t)handle->ranks - 1, NULL, 0, tsr_device_host(), NULL);
+}
+
+tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t row_bytes)
+{
+    TSR_TRY(gather_rows(handle, rows, row_bytes));
+    return spread_rows(handle, rows, (size_t)handle->ranks * row_bytes);
+}
+
+/* Nobody is told that all came before all did. */
+tsr_status tsr_mpi_barrier(void *self)
+{
+    char nothing = 0;
+    return tsr_mpi_gather_and_spread(self, &nothing, 0);
+}

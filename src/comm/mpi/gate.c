@@ -1,0 +1,330 @@
+#include "comm/mpi/gate.h"
+
+#include "comm/clock.h"
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <tessera/sys/comm.h>
+#include <tessera/sys/memory.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Looks before a member sleeps, as for rank threads. */
+#define LOOKS_ALONE          20000
+#define LOOKS_CROWDED        20
+#define LOOKS_BETWEEN_YIELDS 256
+
+/* Members look up from their sleep so often: somebody may have aborted, or died before it could wake them. */
+#define NAP_NS 50000000
+
+#define REASON       256
+#define BROKEN_WORDS ", so this communicator is broken"
+#define LATE_NAMED   4
+
+typedef enum gate_state { WHOLE, BREAKING, BROKEN } gate_state;
+
+struct tsr_mpi_seat {
+    _Atomic(uint64_t) arrivals;
+    char own_line[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
+    _Atomic(int32_t) left;                 /* members that look at this seat no more */
+    int32_t node_rank;                     /* whose it is, as the node counts */
+    /* Of member 0's seat, for all: */
+    _Atomic(int32_t) sleepers;
+    _Atomic(uint32_t) bell;
+    _Atomic(int32_t) state; /* gate_state */
+    uint64_t completed;     /* once BROKEN: arrivals up to this one count as complete */
+    int32_t lost;           /* likewise: not because a member left */
+    char reason[REASON];
+    _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
+};
+
+_Static_assert(offsetof(struct tsr_mpi_seat, slot) % 64 == 0, "slots are aligned as the table promises");
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+static tsr_mpi_seat *root_of(const tsr_mpi_gate *gate)
+{
+    return gate->seats[0];
+}
+
+/* From member `*from` on; `*from` stops at the first who has not come. */
+static bool all_came(const tsr_mpi_gate *gate, uint64_t arrival, int *from)
+{
+    for (; *from < gate->count; ++*from)
+        if (atomic_load(&gate->seats[*from]->arrivals) < arrival)
+            return false;
+    return true;
+}
+
+static bool is_complete(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    int from = 0;
+    return all_came(gate, arrival, &from);
+}
+
+static void ring(const tsr_mpi_gate *gate)
+{
+    tsr_mpi_seat *root = root_of(gate);
+    atomic_fetch_add(&root->bell, 1);
+    syscall(SYS_futex, &root->bell, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Decides which arrival is the last that counts as complete, as rendezvous.c does, whose argument holds here too: a member that saw all
+ * come and the state still whole did so before the exchange below, so the counts read after it include that arrival. Who finds somebody
+ * else deciding waits for that; the decider has no reason to stop but its own death.
+ */
+static void break_gate(const tsr_mpi_gate *gate, const char *reason, bool lost)
+{
+    tsr_mpi_seat *root = root_of(gate);
+    int32_t whole = WHOLE;
+    if (!atomic_compare_exchange_strong(&root->state, &whole, BREAKING))
+        return;
+    uint64_t completed = UINT64_MAX;
+    for (int m = 0; m < gate->count; m++) {
+        const uint64_t arrivals = atomic_load(&gate->seats[m]->arrivals);
+        completed = arrivals < completed ? arrivals : completed;
+    }
+    root->completed = completed;
+    root->lost = lost;
+    snprintf(root->reason, sizeof root->reason, "%s", reason);
+    atomic_store(&root->state, BROKEN);
+    ring(gate);
+}
+
+/* True if somebody on the node has aborted; then the gate is broken. */
+static bool heed_abort(const tsr_mpi_gate *gate)
+{
+    const int aborter = tsr_mpi_node_aborter(gate->node);
+    char reason[REASON];
+    if (aborter < 0)
+        return false;
+    snprintf(reason, sizeof reason, "rank %d of all has aborted", aborter);
+    break_gate(gate, reason, true);
+    return true;
+}
+
+static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    tsr_mpi_seat *root = root_of(gate);
+    if (atomic_load(&root->state) == WHOLE)
+        return TSR_OK;
+    const tsr_deadline deadline = tsr_deadline_in(1000);
+    while (atomic_load(&root->state) == BREAKING && !tsr_deadline_passed(deadline))
+        sched_yield();
+    if (atomic_load(&root->state) == BREAKING)
+        return tsr_status_set(TSR_ERROR_PEER, "a rank died while it left, so this communicator is broken");
+    if (arrival <= root->completed)
+        return TSR_OK;
+    const bool said = strstr(root->reason, BROKEN_WORDS);
+    return tsr_status_set(TSR_ERROR_PEER, "%s%s", root->reason, said ? "" : BROKEN_WORDS);
+}
+
+static bool is_over(const tsr_mpi_gate *gate, uint64_t arrival, int *from)
+{
+    return all_came(gate, arrival, from) || atomic_load_explicit(&root_of(gate)->state, memory_order_relaxed) != WHOLE;
+}
+
+/* True once there is no need to sleep. */
+static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    const int64_t between = gate->crowded ? 1 : LOOKS_BETWEEN_YIELDS;
+    int from = 0;
+    for (int64_t looks = 1; looks <= gate->looks; looks++) {
+        if (is_over(gate, arrival, &from))
+            return true;
+        if (looks % between == 0)
+            sched_yield();
+        else
+            relax();
+    }
+    return false;
+}
+
+/* "rank 1", or "rank 1 (rank 3 of all)". */
+static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
+{
+    const int all = gate->seats[member]->node_rank;
+    return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
+}
+
+static void say_late(const tsr_mpi_gate *gate, uint64_t arrival, char *reason)
+{
+    size_t used = 0;
+    int late = 0;
+    for (int m = 0; m < gate->count; m++) {
+        if (atomic_load(&gate->seats[m]->arrivals) >= arrival)
+            continue;
+        if (late++ >= LATE_NAMED)
+            continue;
+        if (used)
+            used += (size_t)snprintf(reason + used, REASON - used, ", ");
+        used += (size_t)print_name(gate, m, reason + used, REASON - used);
+    }
+    if (late > LATE_NAMED)
+        used += (size_t)snprintf(reason + used, REASON - used, " and %d more", late - LATE_NAMED);
+    snprintf(reason + used, REASON - used, " did not come within %lld ms", (long long)gate->timeout_ms);
+}
+
+static void nap(tsr_mpi_seat *root, uint32_t bell)
+{
+    const struct timespec time = {0, NAP_NS};
+    syscall(SYS_futex, &root->bell, FUTEX_WAIT, bell, &time, NULL, 0);
+}
+
+/* Whoever stores its count last sees that there are sleepers, or they see its count: both are sequentially consistent. */
+static void sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    tsr_mpi_seat *root = root_of(gate);
+    const tsr_deadline deadline = tsr_deadline_in(gate->timeout_ms);
+    int from = 0;
+    atomic_fetch_add(&root->sleepers, 1);
+    for (;;) {
+        const uint32_t bell = atomic_load(&root->bell);
+        if (is_over(gate, arrival, &from) || heed_abort(gate))
+            break;
+        if (tsr_deadline_passed(deadline)) {
+            char reason[REASON];
+            say_late(gate, arrival, reason);
+            break_gate(gate, reason, true);
+            break;
+        }
+        nap(root, bell);
+    }
+    atomic_fetch_sub(&root->sleepers, 1);
+}
+
+/* An abort comes before an arrival that is not counted yet. True if all have come with this one. */
+static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
+{
+    tsr_mpi_seat *mine = gate->seats[gate->member];
+    heed_abort(gate);
+    *arrival = atomic_load_explicit(&mine->arrivals, memory_order_relaxed) + 1;
+    atomic_store(&mine->arrivals, *arrival);
+    if (!is_complete(gate, *arrival))
+        return false;
+    if (atomic_load(&root_of(gate)->sleepers) > 0)
+        ring(gate);
+    return true;
+}
+
+static tsr_status wait_for_all(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    if (!look(gate, arrival))
+        sleep_until_met(gate, arrival);
+    return settle(gate, arrival);
+}
+
+tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate)
+{
+    uint64_t arrival;
+    const bool last = arrive(gate, &arrival);
+    return last ? settle(gate, arrival) : wait_for_all(gate, arrival);
+}
+
+void tsr_mpi_gate_arrive(tsr_mpi_gate *gate)
+{
+    uint64_t arrival;
+    arrive(gate, &arrival);
+}
+
+tsr_status tsr_mpi_gate_await(tsr_mpi_gate *gate)
+{
+    return wait_for_all(gate, atomic_load_explicit(&gate->seats[gate->member]->arrivals, memory_order_relaxed));
+}
+
+void *tsr_mpi_gate_slot(const tsr_mpi_gate *gate, int member)
+{
+    return gate->seats[member]->slot;
+}
+
+bool tsr_mpi_gate_is_broken(const tsr_mpi_gate *gate)
+{
+    return atomic_load(&root_of(gate)->state) != WHOLE || tsr_mpi_node_aborter(gate->node) >= 0;
+}
+
+bool tsr_mpi_gate_is_lost(const tsr_mpi_gate *gate)
+{
+    const tsr_mpi_seat *root = root_of(gate);
+    return (atomic_load(&root->state) == BROKEN && root->lost) || tsr_mpi_node_aborter(gate->node) >= 0;
+}
+
+void tsr_mpi_gate_lose(tsr_mpi_gate *gate, const char *reason)
+{
+    break_gate(gate, reason, true);
+}
+
+tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate)
+{
+    heed_abort(gate);
+    return settle(gate, UINT64_MAX);
+}
+
+static bool is_crowded(const tsr_mpi_node *node)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 && tsr_mpi_node_ranks(node) > cores;
+}
+
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int64_t timeout_ms)
+{
+    void *seats;
+    *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};
+    gate->looks = gate->crowded ? LOOKS_CROWDED : LOOKS_ALONE;
+    TSR_TRY(tsr_allocate(context, (size_t)count * sizeof *gate->seats, &seats));
+    const tsr_status status = tsr_mpi_node_alloc(node, sizeof *gate->own, (void **)&gate->own);
+    if (status != TSR_OK) {
+        tsr_release(context, seats);
+        return status;
+    }
+    memset(gate->own, 0, sizeof *gate->own);
+    gate->own->node_rank = tsr_mpi_node_rank(node);
+    gate->seats = seats;
+    return TSR_OK;
+}
+
+tsr_mpi_seat *tsr_mpi_gate_seat(const tsr_mpi_gate *gate)
+{
+    return gate->own;
+}
+
+void tsr_mpi_gate_open(tsr_mpi_gate *gate, int count, int member)
+{
+    gate->count = count;
+    gate->member = member;
+}
+
+void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat)
+{
+    gate->seats[member] = seat;
+}
+
+static void depart(tsr_mpi_gate *gate)
+{
+    char name[64], reason[REASON];
+    print_name(gate, gate->member, name, sizeof name);
+    snprintf(reason, sizeof reason, "%s has returned", name);
+    break_gate(gate, reason, false);
+    tsr_mpi_node_free_later(gate->node, gate->own, (const int32_t *)&gate->own->left, gate->count);
+    for (int m = 0; m < gate->count; m++)
+        atomic_fetch_add(&gate->seats[m]->left, 1);
+}
+
+void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
+{
+    if (gate->count > 0)
+        depart(gate);
+    else
+        tsr_mpi_node_free(gate->node, gate->own);
+    tsr_release(gate->context, gate->seats);
+}

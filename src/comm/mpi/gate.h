@@ -1,0 +1,57 @@
+/**
+ * Where processes of a node wait for one another: a barrier that can be broken, like that of rank threads (comm/threads/rendezvous.h),
+ * in memory that all of them have. A process that dies leaves no lock behind, for there is none: waiters sleep on a futex, and look up now
+ * and then.
+ */
+#ifndef TSR_COMM_MPI_GATE_H
+#define TSR_COMM_MPI_GATE_H
+
+#include "comm/mpi/node.h"
+
+typedef struct tsr_mpi_seat tsr_mpi_seat;
+
+typedef struct tsr_mpi_gate {
+    tsr_mpi_node *node; /**< borrowed */
+    tsr_context *context;
+    int member, count; /**< count 0: not open yet */
+    int64_t looks, timeout_ms;
+    bool crowded;
+    tsr_mpi_seat *own, **seats; /**< one a member, in its own memory */
+} tsr_mpi_gate;
+
+/** This member's own seat, and room for `count`. `node` and `context` are borrowed. tsr_mpi_gate_leave() undoes it. */
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int64_t timeout_ms);
+
+/** That seat, as all members know it. */
+tsr_mpi_seat *tsr_mpi_gate_seat(const tsr_mpi_gate *gate);
+
+/** The members, `count` of them, this one at `member`: their seats are set one by one. */
+void tsr_mpi_gate_open(tsr_mpi_gate *gate, int count, int member);
+void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat);
+
+/** Breaks it on behalf of this member if it is open, and gives the seat back once nobody looks at it. */
+void tsr_mpi_gate_leave(tsr_mpi_gate *gate);
+
+/** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. */
+tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate);
+
+/** The two halves of that. */
+void tsr_mpi_gate_arrive(tsr_mpi_gate *gate);
+tsr_status tsr_mpi_gate_await(tsr_mpi_gate *gate);
+
+/** TSR_COMM_SLOT_BYTES of a member. */
+void *tsr_mpi_gate_slot(const tsr_mpi_gate *gate, int member);
+
+/** Breaks it for `reason` ("rank 1 did not come"): a rank is lost, in what does not go through the gate. The first reason stays. */
+void tsr_mpi_gate_lose(tsr_mpi_gate *gate, const char *reason);
+
+/** True once it is broken, or somebody on the node has aborted. */
+bool tsr_mpi_gate_is_broken(const tsr_mpi_gate *gate);
+
+/** The same for other reasons than that a rank has left, who has done its part of everything before. */
+bool tsr_mpi_gate_is_lost(const tsr_mpi_gate *gate);
+
+/** Why, as TSR_ERROR_PEER. */
+tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate);
+
+#endif

@@ -1,0 +1,138 @@
+#include "comm/mpi/handle.h"
+
+#include "comm/mpi/error.h"
+#include "comm/mpi/exchange.h"
+#include <stdio.h>
+#include <tessera/sys/memory.h>
+
+/* How long a rank that leaves waits for the others to leave too. */
+#define FAREWELL_MS 100
+
+tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
+{
+    if (handle->broken)
+        return status;
+    handle->broken = true;
+    handle->world->broken = true;
+    snprintf(handle->words, sizeof handle->words, "%s", tsr_status_message());
+    if (handle->world->node)
+        tsr_mpi_gate_lose(&handle->gate, handle->words);
+    return status;
+}
+
+tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
+{
+    if (handle->broken)
+        return tsr_status_set(TSR_ERROR_PEER, "%s", handle->words);
+    if (handle->world->node && tsr_mpi_gate_is_lost(&handle->gate))
+        return tsr_mpi_break(handle, tsr_mpi_gate_say_broken(&handle->gate));
+    if (atomic_load(&handle->world->aborted))
+        return tsr_mpi_break(
+            handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", handle->world->rank));
+    return TSR_OK;
+}
+
+/* True if all ranks leave in peace: then nothing is under way. */
+static bool say_farewell(const tsr_mpi_world *world)
+{
+    const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
+    MPI_Request request;
+    int done = 0;
+    if (world->broken || atomic_load(&world->aborted) || MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
+        return false;
+    for (int look = 0; !done && !tsr_deadline_passed(deadline); look++) {
+        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (!done)
+            tsr_pause(look);
+    }
+    return done;
+}
+
+/* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. */
+void tsr_mpi_world_destroy(tsr_mpi_world *world)
+{
+    tsr_context *context = world->context;
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized && say_farewell(world))
+        MPI_Comm_free(&world->comm);
+    if (world->node)
+        tsr_mpi_node_release(world->node);
+    tsr_release(context, world);
+    tsr_context_destroy(context);
+}
+
+static tsr_status set_up(tsr_mpi_world *world)
+{
+    int *bound = NULL, found = 0;
+    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(world->comm, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
+    world->groups = ((found ? *bound : 32767) - TSR_MPI_TAGS + 1) / TSR_MPI_TAGS;
+    return TSR_OK;
+}
+
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+                                tsr_mpi_world **out)
+{
+    tsr_mpi_world *world = NULL;
+    tsr_status status = tsr_allocate(context, sizeof *world, (void **)&world);
+    if (status == TSR_OK) {
+        *world = (tsr_mpi_world){.comm = comm, .options = *options};
+        status = set_up(world);
+    }
+    if (status != TSR_OK) {
+        tsr_release(context, world);
+        MPI_Comm_free(&comm);
+        return status;
+    }
+    world->context = tsr_context_retain(context);
+    world->node = node ? tsr_mpi_node_retain(node) : NULL;
+    *out = world;
+    return TSR_OK;
+}
+
+void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
+{
+    tsr_mpi_world *world = handle->world;
+    if (handle->exchange.started) {
+        world->broken = true;
+        tsr_mpi_exchange_drop(handle);
+    }
+    if (world->node)
+        tsr_mpi_gate_leave(&handle->gate);
+    tsr_mpi_exchange_free(handle);
+    tsr_release(world->context, handle->names);
+    tsr_release(world->context, handle->posts);
+    tsr_release(world->context, handle);
+    if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
+        tsr_mpi_world_destroy(world);
+}
+
+static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
+{
+    tsr_mpi_world *world = handle->world;
+    TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->posts, (void **)&handle->posts));
+    TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->names, (void **)&handle->names));
+    TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
+    return world->node ? tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->options.timeout_ms) : TSR_OK;
+}
+
+tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)
+{
+    tsr_mpi_handle *handle;
+    TSR_TRY(tsr_allocate(world->context, sizeof *handle, (void **)&handle));
+    *handle = (tsr_mpi_handle){.world = world, .ranks = ranks};
+    const tsr_status status = furnish(handle, ranks);
+    if (status != TSR_OK) {
+        tsr_mpi_exchange_free(handle);
+        tsr_release(world->context, handle->names);
+        tsr_release(world->context, handle->posts);
+        tsr_release(world->context, handle);
+        return status;
+    }
+    __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);
+    *out = handle;
+    return TSR_OK;
+}

@@ -1,0 +1,97 @@
+/** One rank's end of a communicator over MPI. */
+#ifndef TSR_COMM_MPI_HANDLE_H
+#define TSR_COMM_MPI_HANDLE_H
+
+#include "comm/clock.h"
+#include <mpi.h>
+#include <stdatomic.h>
+#include <tessera/mpi.h>
+#include <tessera/sys/comm.h>
+
+#include "comm/mpi/gate.h"
+
+/** Room for why a communicator is broken. */
+#define TSR_MPI_WORDS 256
+
+/** A message on its way, of which one piece is under way at a time. */
+typedef struct tsr_mpi_transit {
+    const tsr_message *message;
+    size_t done; /**< bytes that have arrived or left */
+    int tag;     /**< which of the messages to (from) this peer it is: pieces of two never meet */
+    bool receives;
+} tsr_mpi_transit;
+
+/** The arrays of an exchange. `requests` and `transits` have `capacity` elements, sends after receives; `outcomes` and `indices` too. */
+typedef struct tsr_mpi_exchange {
+    size_t capacity, count, under_way;
+    tsr_mpi_transit *transits;
+    MPI_Request *requests;
+    MPI_Status *outcomes;
+    int *indices;
+    int *turns;        /**< one a rank: messages to or from it so far */
+    tsr_message *rows; /**< one a rank, for tsr_mpi_gather_and_spread() */
+    void *memory;
+    tsr_status mismatch; /**< of a message that did not fit; its words are `words` */
+    char words[TSR_MPI_WORDS];
+    bool started;
+} tsr_mpi_exchange;
+
+/**
+ * What tsr_comm_from_mpi() makes: one MPI communicator, for that and all that is split off it, which differ in the tags of their messages.
+ * So what a lost rank has sent never meets a later communicator, and MPI's numbers for communicators do not run out.
+ */
+typedef struct tsr_mpi_world {
+    MPI_Comm comm; /**< our own; errors return */
+    tsr_context *context;
+    tsr_mpi_options options; /**< `context` apart, and with nothing left to defaults */
+    int rank, ranks;
+    int64_t ranks_per_node; /**< 0: one node, or not ranks in order */
+    tsr_mpi_node *node;     /**< NULL: everything goes by messages */
+    int next_group;         /**< no group of this rank has this number or a higher one */
+    int groups;             /**< so many have tags of their own */
+    int handles;            /**< that are left; atomic */
+    atomic_bool aborted;
+    bool broken; /**< messages may be under way that nobody waits for */
+} tsr_mpi_world;
+
+/** What a rank shows to the others while a communicator is split. */
+typedef struct tsr_mpi_post {
+    int32_t color, key, next_group, able;
+    tsr_mpi_seat *seat; /**< of its new handle; NULL without a node */
+} tsr_mpi_post;
+
+typedef struct tsr_mpi_handle {
+    tsr_mpi_world *world;
+    int group;           /**< its number, the same on all its ranks */
+    int *names;          /**< its ranks in the world */
+    tsr_mpi_post *posts; /**< one a rank */
+    int rank, ranks;
+    tsr_mpi_exchange exchange;
+    bool broken;
+    char words[TSR_MPI_WORDS]; /**< why */
+    tsr_mpi_gate gate;         /**< where the ranks of a node meet */
+} tsr_mpi_handle;
+
+/** Messages from one rank to another, in one exchange, that have tags of their own. */
+#define TSR_MPI_TAGS 1024
+
+/** Takes over `comm`; also after an error it is freed. `node` is retained. Not collective. */
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+                                tsr_mpi_world **out);
+
+/** Of a world without handles; collective in what it takes to end a communicator of MPI's, but it does not wait long for others. */
+void tsr_mpi_world_destroy(tsr_mpi_world *world);
+
+/** A handle without peers yet: its own seat, and room for `ranks` names. tsr_mpi_handle_destroy() undoes it. */
+tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out);
+
+/** The last one takes the world along. */
+void tsr_mpi_handle_destroy(tsr_mpi_handle *handle);
+
+/** The communicator's first loss: keeps this thread's sentence for later calls. Returns `status`. */
+tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status);
+
+/** TSR_ERROR_PEER if it is broken or aborted. */
+tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle);
+
+#endif

@@ -1,0 +1,33 @@
+/** Blocks of one range of memory: whole pages, the first that is large enough. Not thread-safe. */
+#ifndef TSR_COMM_MPI_HEAP_H
+#define TSR_COMM_MPI_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tessera/context.h>
+
+typedef struct tsr_mpi_block tsr_mpi_block;
+
+typedef struct tsr_mpi_heap {
+    tsr_context *context; /**< for what is known of blocks, which lies outside the range */
+    char *base;
+    size_t bytes;
+    tsr_mpi_block *blocks; /**< those in use, ascending */
+} tsr_mpi_heap;
+
+/** `context` is borrowed. */
+void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes);
+
+/** Forgets all blocks; of a zeroed heap too. */
+void tsr_mpi_heap_finish(tsr_mpi_heap *heap);
+
+/** TSR_ERROR_MEMORY says how much was wanted. */
+tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out);
+
+/** The pages of large blocks go back to the system. */
+void tsr_mpi_heap_free(tsr_mpi_heap *heap, void *memory);
+
+/** Free at the first need after `*left`, which others write, has become `count`. */
+void tsr_mpi_heap_retire(tsr_mpi_heap *heap, void *memory, const int32_t *left, int32_t count);
+
+#endif

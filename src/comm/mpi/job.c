@@ -1,0 +1,179 @@
+#include "comm/mpi/engine.h"
+#include "comm/mpi/error.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/memory.h>
+
+#define SENTENCE 1024
+
+struct tsr_mpi_job {
+    tsr_context *context;
+    int rank, size;
+    bool ours; /* MPI, to finalize */
+    bool lost; /* a peer is, for whom MPI_Finalize() would wait */
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+};
+
+/* How a rank's program ended. */
+typedef struct ending {
+    int32_t status;
+    char sentence[SENTENCE];
+} ending;
+
+static tsr_status initialize(bool *ours)
+{
+    int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
+    if (initialized)
+        return TSR_OK;
+    TSR_TRY(tsr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread"));
+    if (level >= MPI_THREAD_FUNNELED) {
+        *ours = true;
+        return TSR_OK;
+    }
+    MPI_Finalize();
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "
+                                                 "MPI_THREAD_FUNNELED");
+}
+
+static void read_library(tsr_mpi_job *job)
+{
+    int length = 0;
+    if (MPI_Get_library_version(job->library, &length) != MPI_SUCCESS)
+        job->library[0] = '\0';
+    job->library[strcspn(job->library, "\n\t")] = '\0';
+}
+
+static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
+{
+    tsr_mpi_job *job;
+    bool ours = false;
+    TSR_TRY(tsr_allocate(context, sizeof *job, (void **)&job));
+    tsr_status status = initialize(&ours);
+    if (status == TSR_OK) {
+        *job = (tsr_mpi_job){.context = context, .ours = ours};
+        status = tsr_mpi_check(MPI_Comm_rank(MPI_COMM_WORLD, &job->rank), "MPI_Comm_rank");
+    }
+    if (status == TSR_OK)
+        status = tsr_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &job->size), "MPI_Comm_size");
+    if (status != TSR_OK) {
+        if (ours)
+            MPI_Finalize();
+        tsr_release(context, job);
+        return status;
+    }
+    read_library(job);
+    *out = job;
+    return TSR_OK;
+}
+
+tsr_status tsr_mpi_job_create(tsr_mpi_job **out)
+{
+    tsr_context *context;
+    if (!out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_create: out is NULL");
+    TSR_TRY(tsr_context_create(NULL, &context));
+    const tsr_status status = make_job(context, out);
+    if (status != TSR_OK)
+        tsr_context_destroy(context);
+    return status;
+}
+
+void tsr_mpi_job_destroy(tsr_mpi_job *job)
+{
+    int finalized = 0;
+    if (!job)
+        return;
+    tsr_context *context = job->context;
+    MPI_Finalized(&finalized);
+    if (job->ours && !job->lost && !finalized)
+        MPI_Finalize();
+    tsr_release(context, job);
+    tsr_context_destroy(context);
+}
+
+int tsr_mpi_job_rank(const tsr_mpi_job *job)
+{
+    return job->rank;
+}
+
+int tsr_mpi_job_size(const tsr_mpi_job *job)
+{
+    return job->size;
+}
+
+const char *tsr_mpi_job_library(const tsr_mpi_job *job)
+{
+    return job->library;
+}
+
+static ending ending_of(tsr_status status)
+{
+    ending mine = {.status = (int32_t)status};
+    if (status != TSR_OK)
+        snprintf(mine.sentence, sizeof mine.sentence, "%s", tsr_status_message());
+    return mine;
+}
+
+/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none did. */
+static int find_cause(const ending *endings, int ranks)
+{
+    int cause = -1;
+    for (int r = ranks - 1; r >= 0; r--)
+        if (endings[r].status != TSR_OK && endings[r].status != TSR_ERROR_PEER)
+            cause = r;
+    for (int r = 0; r < ranks && cause < 0; r++)
+        if (endings[r].status != TSR_OK)
+            cause = r;
+    return cause;
+}
+
+static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
+{
+    tsr_comm *comm;
+    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, &comm));
+    const tsr_status status = main(comm, arg);
+    tsr_comm_destroy(comm);
+    return status;
+}
+
+/* All ranks come here, whatever became of their programs. */
+static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mine, ending *endings)
+{
+    const tsr_status status = tsr_comm_all_gather(witness, mine, endings, sizeof *mine, NULL, TSR_U8, tsr_device_host(), NULL);
+    if (status != TSR_OK) {
+        job->lost = true;
+        return mine->status == TSR_OK ? status : tsr_status_set((tsr_status)mine->status, "%s", mine->sentence);
+    }
+    const int cause = find_cause(endings, job->size);
+    return cause < 0 ? TSR_OK : tsr_status_set((tsr_status)endings[cause].status, "rank %d: %s", cause, endings[cause].sentence);
+}
+
+/* Over a communicator of its own, which nothing that the program does can break. */
+static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options, ending *endings)
+{
+    tsr_mpi_options apart = TSR_MPI_OPTIONS_INIT;
+    tsr_comm *witness;
+    if (options && options->size >= sizeof apart)
+        apart = *options;
+    apart.no_sharing = 1;
+    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &witness));
+    const ending mine = ending_of(run_main(main, arg, options));
+    const tsr_status status = conclude(job, witness, &mine, endings);
+    tsr_comm_destroy(witness);
+    return status;
+}
+
+tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
+{
+    void *endings;
+    if (!job || !main)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_run: %s is NULL", job ? "main" : "job");
+    TSR_TRY(tsr_allocate(job->context, (size_t)job->size * sizeof(ending), &endings));
+    const tsr_status status = run_witnessed(job, main, arg, options, endings);
+    tsr_release(job->context, endings);
+    return status;
+}

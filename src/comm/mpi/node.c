@@ -1,0 +1,314 @@
+#include "comm/mpi/node.h"
+
+#include "comm/mpi/error.h"
+#include "comm/mpi/heap.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <tessera/sys/memory.h>
+#include <unistd.h>
+
+#define REASON 256
+
+/* All files together, and the most of one. */
+#define SPAN     ((size_t)1 << 44)
+#define MOST     ((size_t)1 << 38)
+#define HEADER   4096
+#define ATTEMPTS 16
+
+/* Far from where kernels put libraries, stacks and heaps, on all processors with 47 or more bits of address. */
+#define FIRST_ADDRESS ((uintptr_t)1 << 45)
+
+/* Where processors have fewer bits, so much less is asked for, wherever the kernel has it. */
+#define LESS 256
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* Begins every rank's file. */
+typedef struct header {
+    uint64_t token;       /* by which its openers know that it is the one that was meant */
+    _Atomic(int) aborter; /* of rank 0's: one more than the rank; 0: nobody */
+} header;
+
+/* How a rank's file is found by the others. */
+typedef struct address_card {
+    uint64_t token;
+    int32_t process, descriptor; /* below 0: it could not make one */
+} address_card;
+
+struct tsr_mpi_node {
+    tsr_context *context;
+    int rank, ranks, references;
+    char *base;
+    size_t room; /* bytes of each rank */
+    pthread_mutex_t lock;
+    tsr_mpi_heap heap;
+};
+
+static header *header_of(const tsr_mpi_node *node, int rank)
+{
+    return (header *)(node->base + (size_t)rank * node->room);
+}
+
+static size_t span_of(const tsr_mpi_node *node)
+{
+    return (size_t)node->ranks * node->room;
+}
+
+static void fail(char *reason, const char *what)
+{
+    if (reason[0] == '\0')
+        snprintf(reason, REASON, "%s: %s", what, strerror(errno));
+}
+
+/* Every rank's answer must be yes. */
+static tsr_status agree(MPI_Comm comm, bool *yes)
+{
+    int mine = *yes, all = 0;
+    TSR_TRY(tsr_mpi_check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce"));
+    *yes = all != 0;
+    return TSR_OK;
+}
+
+static bool reserve(tsr_mpi_node *node, uintptr_t at)
+{
+    void *const wanted = (void *)at;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
+    void *const got = mmap(wanted, span_of(node), PROT_NONE, flags, -1, 0);
+    node->base = got == MAP_FAILED ? NULL : got;
+    /* Kernels before 4.17 take the address as a hint. */
+    if (!node->base || !at || got == wanted)
+        return node->base != NULL;
+    munmap(got, span_of(node));
+    node->base = NULL;
+    return false;
+}
+
+/* One attempt at a place that is free in all processes: at a fixed address at first, then where rank 0's kernel has one. */
+static tsr_status try_to_reserve(tsr_mpi_node *node, MPI_Comm comm, int attempt, bool *done)
+{
+    const size_t most = SPAN / (size_t)node->ranks;
+    node->room = (most < MOST ? most : MOST) & ~(size_t)0xffff;
+    const bool fixed = attempt < ATTEMPTS / 2;
+    if (!fixed)
+        node->room = node->room / LESS & ~(size_t)0xffff;
+    uint64_t at = fixed ? FIRST_ADDRESS + (uintptr_t)attempt * SPAN : 0;
+    bool mine = false;
+    if (!fixed && node->rank == 0) {
+        mine = reserve(node, 0);
+        at = (uintptr_t)node->base;
+    }
+    if (!fixed)
+        TSR_TRY(tsr_mpi_check(MPI_Bcast(&at, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast"));
+    if (fixed || (node->rank > 0 && at))
+        mine = reserve(node, (uintptr_t)at);
+    *done = mine;
+    TSR_TRY(agree(comm, done));
+    if (mine && !*done) {
+        munmap(node->base, span_of(node));
+        node->base = NULL;
+    }
+    return TSR_OK;
+}
+
+/* This rank's file, mapped for its card; -1 if there is none. */
+static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
+{
+    const int file = memfd_create("tessera", MFD_CLOEXEC);
+    card->descriptor = -1;
+    card->process = (int32_t)getpid();
+    if (file < 0) {
+        fail(reason, "memfd_create");
+        return -1;
+    }
+    if (getrandom(&card->token, sizeof card->token, 0) != sizeof card->token || ftruncate(file, (off_t)node->room) != 0 ||
+        pwrite(file, &card->token, sizeof card->token, 0) != sizeof card->token) {
+        fail(reason, "a file in memory cannot be made as large as it may become");
+        close(file);
+        return -1;
+    }
+    card->descriptor = file;
+    return file;
+}
+
+static bool map_file(const tsr_mpi_node *node, int rank, const address_card *card, char *reason)
+{
+    char path[64];
+    if (card->descriptor < 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)card->process, (int)card->descriptor);
+    const int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        fail(reason, path);
+        return false;
+    }
+    void *const mapped = mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0);
+    close(file);
+    if (mapped == MAP_FAILED) {
+        fail(reason, "mmap");
+        return false;
+    }
+    if (header_of(node, rank)->token == card->token)
+        return true;
+    snprintf(reason, REASON, "processes of one node do not see each other under /proc");
+    return false;
+}
+
+/* Descriptors stay open until all have opened them. */
+static tsr_status map_files(tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
+{
+    address_card mine = {0};
+    const int file = make_file(node, &mine, reason);
+    tsr_status status = tsr_mpi_check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards, sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
+    *done = status == TSR_OK;
+    for (int r = 0; r < node->ranks && *done; r++)
+        *done = map_file(node, r, &cards[r], reason);
+    if (status == TSR_OK)
+        status = agree(comm, done);
+    if (file >= 0)
+        close(file);
+    return status;
+}
+
+static void free_node(tsr_mpi_node *node)
+{
+    tsr_context *context = node->context;
+    if (node->base)
+        munmap(node->base, span_of(node));
+    tsr_mpi_heap_finish(&node->heap);
+    pthread_mutex_destroy(&node->lock);
+    tsr_release(context, node);
+    tsr_context_destroy(context);
+}
+
+/* What needs no peer. NULL: no memory. */
+static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
+{
+    tsr_mpi_node *node;
+    if (tsr_allocate(context, sizeof *node, (void **)&node) != TSR_OK)
+        return NULL;
+    *node = (tsr_mpi_node){.rank = rank, .ranks = ranks, .references = 1};
+    if (pthread_mutex_init(&node->lock, NULL) != 0) {
+        tsr_release(context, node);
+        return NULL;
+    }
+    node->context = tsr_context_retain(context);
+    return node;
+}
+
+static tsr_status share(tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
+{
+    *done = false;
+    for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++)
+        TSR_TRY(try_to_reserve(node, comm, attempt, done));
+    if (!*done) {
+        snprintf(reason, REASON, "there is no room for shared memory at the same address in all processes");
+        return TSR_OK;
+    }
+    TSR_TRY(map_files(node, comm, cards, reason, done));
+    if (*done)
+        tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
+    return TSR_OK;
+}
+
+tsr_status tsr_mpi_node_create(tsr_context *context, MPI_Comm comm, tsr_mpi_node **out, char *reason)
+{
+    int rank, ranks;
+    void *cards = NULL;
+    reason[0] = '\0';
+    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size"));
+    tsr_mpi_node *node = make_node(context, rank, ranks);
+    bool done = node && tsr_allocate(context, (size_t)ranks * sizeof(address_card), &cards) == TSR_OK;
+    if (!done)
+        snprintf(reason, REASON, "no memory");
+    tsr_status status = agree(comm, &done);
+    if (status == TSR_OK && done)
+        status = share(node, comm, cards, reason, &done);
+    tsr_release(context, cards);
+    if (status == TSR_OK && done) {
+        *out = node;
+        return TSR_OK;
+    }
+    if (node)
+        free_node(node);
+    if (reason[0] == '\0')
+        snprintf(reason, REASON, "another rank of the node has none");
+    *out = NULL;
+    return status;
+}
+
+tsr_mpi_node *tsr_mpi_node_retain(tsr_mpi_node *node)
+{
+    pthread_mutex_lock(&node->lock);
+    node->references++;
+    pthread_mutex_unlock(&node->lock);
+    return node;
+}
+
+void tsr_mpi_node_release(tsr_mpi_node *node)
+{
+    pthread_mutex_lock(&node->lock);
+    const bool last = --node->references == 0;
+    pthread_mutex_unlock(&node->lock);
+    if (last)
+        free_node(node);
+}
+
+tsr_status tsr_mpi_node_alloc(tsr_mpi_node *node, size_t bytes, void **out)
+{
+    pthread_mutex_lock(&node->lock);
+    const tsr_status status = tsr_mpi_heap_alloc(&node->heap, bytes, out);
+    pthread_mutex_unlock(&node->lock);
+    return status;
+}
+
+void tsr_mpi_node_free(tsr_mpi_node *node, void *memory)
+{
+    if (!memory)
+        return;
+    pthread_mutex_lock(&node->lock);
+    tsr_mpi_heap_free(&node->heap, memory);
+    pthread_mutex_unlock(&node->lock);
+}
+
+void tsr_mpi_node_free_later(tsr_mpi_node *node, void *memory, const int32_t *left, int32_t count)
+{
+    pthread_mutex_lock(&node->lock);
+    tsr_mpi_heap_retire(&node->heap, memory, left, count);
+    pthread_mutex_unlock(&node->lock);
+}
+
+bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t bytes)
+{
+    const uintptr_t begin = (uintptr_t)node->base, at = (uintptr_t)memory;
+    return at >= begin && at - begin < span_of(node) && bytes <= span_of(node) - (at - begin);
+}
+
+int tsr_mpi_node_rank(const tsr_mpi_node *node)
+{
+    return node->rank;
+}
+
+int tsr_mpi_node_ranks(const tsr_mpi_node *node)
+{
+    return node->ranks;
+}
+
+void tsr_mpi_node_abort(tsr_mpi_node *node)
+{
+    int nobody = 0;
+    atomic_compare_exchange_strong(&header_of(node, 0)->aborter, &nobody, node->rank + 1);
+}
+
+int tsr_mpi_node_aborter(const tsr_mpi_node *node)
+{
+    return atomic_load(&header_of(node, 0)->aborter) - 1;
+}

@@ -1,0 +1,110 @@
+#include "comm/mpi/split.h"
+
+#include "comm/mpi/error.h"
+#include "comm/mpi/exchange.h"
+
+/* True if `a` has its place in their new group before `b`: of equal color, by key, then by rank. */
+static bool comes_before(const tsr_mpi_post *posts, int a, int b)
+{
+    return posts[a].color == posts[b].color && (posts[a].key < posts[b].key || (posts[a].key == posts[b].key && a < b));
+}
+
+static int place_of(const tsr_mpi_post *posts, int ranks, int rank)
+{
+    int place = 0;
+    for (int r = 0; r < ranks; r++)
+        place += comes_before(posts, r, rank);
+    return place;
+}
+
+/* The highest number that any rank of the parent has not used yet; groups of other colors have other ranks, and may share it. */
+static int next_group(const tsr_mpi_post *posts, int ranks)
+{
+    int next = 0;
+    for (int r = 0; r < ranks; r++)
+        next = posts[r].next_group > next ? posts[r].next_group : next;
+    return next;
+}
+
+/* The lowest rank of that color that could not make its handle, or -1. */
+static int find_unable(const tsr_mpi_post *posts, int ranks, int color)
+{
+    for (int r = 0; r < ranks; r++)
+        if (posts[r].color == color && !posts[r].able)
+            return r;
+    return -1;
+}
+
+/* The peers of `made`, which are those of `parent` with its color. */
+static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int group)
+{
+    const tsr_mpi_post *posts = parent->posts;
+    const int color = posts[parent->rank].color;
+    made->group = group;
+    made->rank = place_of(posts, parent->ranks, parent->rank);
+    made->ranks = 0;
+    for (int r = 0; r < parent->ranks; r++)
+        made->ranks += posts[r].color == color;
+    if (made->world->node)
+        tsr_mpi_gate_open(&made->gate, made->ranks, made->rank);
+    for (int r = 0; r < parent->ranks; r++) {
+        if (posts[r].color != color)
+            continue;
+        const int place = place_of(posts, parent->ranks, r);
+        made->names[place] = parent->names[r];
+        if (made->world->node)
+            tsr_mpi_gate_set(&made->gate, place, posts[r].seat);
+    }
+}
+
+static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, tsr_status local)
+{
+    const tsr_mpi_post *posts = parent->posts;
+    const int group = next_group(posts, parent->ranks), color = posts[parent->rank].color;
+    parent->world->next_group = group + 1;
+    if (local != TSR_OK || color < 0)
+        return local;
+    const int unable = find_unable(posts, parent->ranks, color);
+    if (unable >= 0)
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color", unable);
+    meet_peers(made, parent, group);
+    return TSR_OK;
+}
+
+/* A rank that could not make its handle tells the others so, and keeps its sentence. */
+tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
+{
+    tsr_mpi_handle *parent = self, *made = NULL;
+    const tsr_status local = color >= 0 ? tsr_mpi_handle_create(parent->world, parent->ranks, &made) : TSR_OK;
+    parent->posts[parent->rank] = (tsr_mpi_post){.color = color < 0 ? -1 : color,
+                                                 .key = key,
+                                                 .next_group = parent->world->next_group,
+                                                 .able = local == TSR_OK,
+                                                 .seat = made && made->world->node ? tsr_mpi_gate_seat(&made->gate) : NULL};
+    tsr_status status = tsr_mpi_gather_and_spread(parent, parent->posts, sizeof *parent->posts);
+    if (status == TSR_OK)
+        status = join(parent, made, local);
+    if (status == TSR_OK)
+        *out = made;
+    else if (made)
+        tsr_mpi_handle_destroy(made);
+    return status;
+}
+
+tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
+{
+    tsr_mpi_world *world = handle->world;
+    tsr_mpi_post *mine = &handle->posts[world->rank];
+    *mine = (tsr_mpi_post){.seat = world->node ? tsr_mpi_gate_seat(&handle->gate) : NULL};
+    TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
+    handle->rank = world->rank;
+    world->next_group = 1;
+    if (world->node)
+        tsr_mpi_gate_open(&handle->gate, world->ranks, world->rank);
+    for (int r = 0; r < world->ranks; r++) {
+        handle->names[r] = r;
+        if (world->node)
+            tsr_mpi_gate_set(&handle->gate, r, handle->posts[r].seat);
+    }
+    return TSR_OK;
+}

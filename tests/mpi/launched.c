@@ -1,0 +1,124 @@
+#include "launched.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+#include <time.h>
+
+enum { SENTENCE = 1024 };
+
+/* How a rank's body ended; those that are not in the run come with TSR_OK. */
+typedef struct ending {
+    int status;
+    char sentence[SENTENCE];
+} ending;
+
+static int rank, ranks;
+
+static void finalize(void)
+{
+    MPI_Finalize();
+}
+
+/* Only the first process speaks, for all would say the same. */
+static void initialize(void)
+{
+    int level;
+    if (ranks > 0)
+        return;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    atexit(finalize);
+    if (rank == 0)
+        return;
+    /* The descriptors stay, for what sanitizers have to say. */
+    FILE *const nowhere = fopen("/dev/null", "w");
+    stdout = nowhere ? nowhere : stdout;
+    stderr = nowhere ? nowhere : stderr;
+}
+
+int launched_ranks(void)
+{
+    initialize();
+    return ranks;
+}
+
+int launched_rank(void)
+{
+    initialize();
+    return rank;
+}
+
+/* MPI's own waits spin, and ranks may be more than cores. */
+static void wait_for(MPI_Request *request)
+{
+    const struct timespec time = {0, 200000};
+    for (int done = 0; !done; MPI_Test(request, &done, MPI_STATUS_IGNORE))
+        nanosleep(&time, NULL);
+}
+
+static tsr_status run_inside(MPI_Comm inside, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
+{
+    tsr_comm *comm;
+    TSR_TRY(tsr_comm_from_mpi(inside, options, &comm));
+    const tsr_status status = body(comm, arg);
+    tsr_comm_destroy(comm);
+    return status;
+}
+
+/* The lowest rank that failed for a reason of its own, else the lowest that failed. */
+static tsr_status conclude(const ending *endings, int count)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < count; r++)
+            if (endings[r].status != TSR_OK && (pass == 1 || endings[r].status != TSR_ERROR_PEER))
+                return tsr_status_set((tsr_status)endings[r].status, "rank %d: %s", r, endings[r].sentence);
+    return TSR_OK;
+}
+
+tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
+{
+    initialize();
+    if (nranks > ranks)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "the test wants %d ranks, but %d were launched", nranks, ranks);
+    MPI_Comm inside;
+    MPI_Request request;
+    ending mine = {0}, *const endings = calloc((size_t)ranks, sizeof *endings);
+    if (!endings)
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory");
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < nranks ? 0 : MPI_UNDEFINED, rank, &inside);
+    if (inside != MPI_COMM_NULL) {
+        mine.status = (int)run_inside(inside, body, arg, options);
+        if (mine.status != TSR_OK)
+            snprintf(mine.sentence, sizeof mine.sentence, "%s", tsr_status_message());
+        MPI_Comm_free(&inside);
+    }
+    MPI_Iallgather(&mine, (int)sizeof mine, MPI_BYTE, endings, (int)sizeof mine, MPI_BYTE, MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    const tsr_status status = conclude(endings, nranks);
+    free(endings);
+    return status;
+}
+
+static tsr_status run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *given, int no_sharing)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.no_sharing = no_sharing;
+    if (given)
+        options.timeout_ms = given->timeout_ms;
+    return launched_run_with(nranks, body, arg, &options);
+}
+
+tsr_status launched_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
+{
+    return run(nranks, body, arg, options, 0);
+}
+
+tsr_status launched_run_by_messages(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
+{
+    return run(nranks, body, arg, options, 1);
+}

@@ -1,0 +1,20 @@
+/** Tests whose ranks are the processes of one mpirun: every process runs the same tests, and a test's ranks are the first so many. */
+#ifndef TESTS_MPI_LAUNCHED_H
+#define TESTS_MPI_LAUNCHED_H
+
+#include <mpi.h>
+#include <tessera/mpi.h>
+
+/** As tsr_threads_run(), for comm_suite.h; `options` gives the timeout. Over memory that the ranks share, and by messages. The first call
+ * initializes MPI, and the end of the program finalizes it. */
+tsr_status launched_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
+tsr_status launched_run_by_messages(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
+
+/** The same with all options. */
+tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options);
+
+/** How many processes there are, and which this is. */
+int launched_ranks(void);
+int launched_rank(void);
+
+#endif

@@ -1,0 +1,8 @@
+#include "comm_suite.h"
+#include "launched.h"
+
+const comm_engine suite_engines[] = {
+    {"node", launched_run, true, true, true},
+    {"messages", launched_run_by_messages, false, false, true},
+    {0},
+};
