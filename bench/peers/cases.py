@@ -7,8 +7,8 @@ MLPS = [(8, 128, 512), (512, 1024, 4096), (1024, 2048, 8192)]  # tokens, hidden,
 QUICK_SIDES, QUICK_MLPS = [4, 32, 512], [(8, 128, 512)]
 
 
-def moves(quick):
-    for side in QUICK_SIDES if quick else SIDES:
+def moves(quick, sides=None):
+    for side in sides or (QUICK_SIDES if quick else SIDES):
         for source, target in MOVES:
             yield {"kind": "move", "from": source, "to": target, "shape": [side, side], "dtype": "f32", "bytes": 4 * side * side}
 

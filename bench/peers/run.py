@@ -20,7 +20,7 @@ ROUNDS, SAMPLES = {True: 1, False: 3}, 3  # by whether it is to be quick
 
 def all_cases(options):
     doubled = options.directory / "shakespeare-doubled"
-    chosen = [*cases.moves(options.quick), *cases.linears(options.quick),
+    chosen = [*cases.moves(options.quick, options.sides), *cases.linears(options.quick),
               *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled)]
     for case in chosen:
         if options.only in (None, case["kind"]):
@@ -55,6 +55,7 @@ def main():
     parser.add_argument("--mpirun", default="")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--only", choices=["move", "linear", "decode"])
+    parser.add_argument("--sides", type=lambda text: [int(side) for side in text.split(",")], help="of the tensors that are moved: 32,8192")
     parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")
     parser.add_argument("--output", type=pathlib.Path, required=True)

@@ -15,16 +15,30 @@ class Unreadable(Exception):
     """The file is not what scripts/bench-peers writes."""
 
 
+#: What tells one figure from another.
+KEY = ("kind", "implementation", "way", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads", "ranks")
+
+
+def read(path):
+    try:
+        with open(path) as text:
+            lines = [json.loads(line) for line in text if line.strip()]
+    except (OSError, ValueError) as error:
+        raise Unreadable(f"{path}: {error}") from error
+    if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("kind") != "machine":
+        raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
+    return lines
+
+
 class Figures:
-    def __init__(self, path):
-        try:
-            with open(path) as text:
-                self.lines = [json.loads(line) for line in text if line.strip()]
-        except (OSError, ValueError) as error:
-            raise Unreadable(f"{path}: {error}") from error
-        if not self.lines or not all(isinstance(line, dict) for line in self.lines) or self.lines[0].get("kind") != "machine":
-            raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
-        self.machine = self.lines.pop(0)
+    def __init__(self, *paths):
+        """Of runs on one machine; what a later file measured again replaces what an earlier one says."""
+        files = [read(path) for path in paths]
+        self.machine = files[0][0]
+        for path, lines in zip(paths, files):
+            if lines[0] != self.machine:
+                raise Unreadable(f"{path}: it is of another machine, day or version than {paths[0]}")
+        self.lines = list({tuple(line.get(key) for key in KEY): line for lines in files for line in lines[1:]}.values())
         self.measured = [line for line in self.lines if "seconds" in line]
         self.refused = [line for line in self.lines if "refused" in line]
 

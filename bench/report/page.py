@@ -19,7 +19,7 @@ ASKED = """## How each one is asked
 
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
-| Tessera | `tessera bench dispatch` up to 1 MiB, `bench redistribute` beyond, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
+| Tessera | `tessera bench dispatch` up to 64 MiB, `bench redistribute` beyond, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
 | MPI | `MPI_Alltoallw` with subarray types and pack + `MPI_Alltoall`, `MPI_Allgather`, `MPI_Reduce_scatter` and `_block`, `MPI_Allreduce` | processes on cores of their own |
 | PyTorch DTensor | `DTensor.redistribute`, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`, on gloo; each call makes its result | processes |
 | JAX | `jax.device_put` and `jax.jit` with `out_shardings`; `psum_scatter` and `psum` in `jax.shard_map` where the source is Partial; each call makes its result | CPU devices of one process |

@@ -106,6 +106,20 @@ def check_few(cases, folder):
                 + [word for word in ("share.svg", "ratio.svg", "## Decoding") if word in text])
 
 
+def check_several(cases, folder):
+    first = canned.write(folder / "first.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 1e-6), canned.move("tessera", "P", "R", 256, 1e-6)])
+    second = canned.write(folder / "second.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 2e-6)])
+    found = [figures.Figures(first, second).seconds("tessera", ("P", "R"), size) for size in (64, 256)]
+    cases.check("a later file replaces what it measured again, and nothing else", [] if found == [2e-6, 1e-6] else [found])
+    other = canned.write(folder / "other.json", [{**canned.MACHINE, "cores": 64}])
+    try:
+        figures.Figures(first, other)
+        said = "nothing"
+    except figures.Unreadable as error:
+        said = str(error)
+    cases.check("figures of two machines do not go into one report", [] if "another machine" in said else [said])
+
+
 def check_refusals(cases, folder):
     for name, text in (("text", "hello\n"), ("nothing", ""), ("another", '{"bench": "redistribute"}\n'), ("list", "[1]\n"), ("absent", None)):
         file = folder / name
@@ -128,6 +142,7 @@ def main():
             check_pictures(cases, folder / "docs")
         check_limit(cases, folder)
         check_few(cases, folder)
+        check_several(cases, folder)
         check_refusals(cases, folder)
     cases.finish()
 
