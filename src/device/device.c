@@ -23,6 +23,16 @@ const char *tsr_device_print(tsr_device device, char *text)
     return text;
 }
 
+tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status)
+{
+    if (!ops->table->stream_synchronize)
+        return status;
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    const tsr_status settled = ops->table->stream_synchronize(ops->self, ops->index, stream);
+    return status == TSR_OK ? settled : tsr_status_set(status, "%s", sentence);
+}
+
 /* The bits of one part of a number: what adds nothing, and one. */
 static const struct {
     uint64_t zero, one;

@@ -24,6 +24,10 @@ static inline bool tsr_device_same(tsr_device a, tsr_device b)
     return a.driver == b.driver && a.index == b.index;
 }
 
+/** Waits until a stream is done; where calls are done on return, it is. `status` is how things went so far: a failure keeps its sentence.
+ */
+tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status);
+
 /** The bytes of -0.0 (0 for integers and bool) for sum, or of 1 (1+0i) for prod: what ranks hold that add nothing to a Partial. `value` has
  * 16 bytes. */
 void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);

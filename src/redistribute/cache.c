@@ -1,11 +1,14 @@
 #include "redistribute/cache.h"
 
+#include <stdio.h>
+
 #include <tessera/sys/status.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "device/allocation.h"
+#include "device/driver.h"
 #include "mesh/geometry.h"
 
 typedef struct cache {
@@ -19,9 +22,13 @@ typedef struct cache {
 
 static void free_entry(cache *c, tsr_cached_plan *entry)
 {
+    const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
+    if (entry->event)
+        ops.table->event_destroy(ops.self, ops.index, entry->event);
     tsr_device_release(c->context, entry->device, entry->workspace, entry->workspace_bytes);
     tsr_release(c->context, entry->tensors);
     tsr_plan_destroy(entry->plan);
+    tsr_device_driver_release(entry->device.driver);
     *entry = (tsr_cached_plan){0};
 }
 
@@ -127,7 +134,9 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, const tsr_
         entry->tensors = memory;
     }
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
-    return tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace);
+    TSR_TRY(tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace));
+    const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
+    return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
 }
 
 static tsr_cached_plan *place_for(cache *c)
@@ -146,19 +155,42 @@ static tsr_cached_plan *place_for(cache *c)
 /* A rank that fails before prepare still takes part in it. */
 static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
 {
-    tsr_cached_plan entry = {.device = device};
+    tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
     if (status == TSR_OK)
         status = make_entry(c, pairs, comm, &entry);
     status = tsr_plan_prepare_with(entry.plan, comm, status, &entry.group);
     if (status != TSR_OK) {
         if (c)
             free_entry(c, &entry);
+        else
+            tsr_device_driver_release(device.driver);
         return status;
     }
     tsr_cached_plan *place = place_for(c);
     *place = entry;
     *out = place;
     return TSR_OK;
+}
+
+tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
+{
+    if (!entry->recorded || entry->stream == stream)
+        return TSR_OK;
+    const tsr_device_ops ops = tsr_device_resolve(NULL, entry->device);
+    return ops.table->event_wait(ops.self, ops.index, entry->event, stream);
+}
+
+tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status)
+{
+    if (!entry->event)
+        return status;
+    const tsr_device_ops ops = tsr_device_resolve(NULL, entry->device);
+    char sentence[1024];
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    const tsr_status recorded = ops.table->event_record(ops.self, ops.index, entry->event, stream);
+    entry->recorded = true;
+    entry->stream = stream;
+    return status == TSR_OK ? recorded : tsr_status_set(status, "%s", sentence);
 }
 
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)

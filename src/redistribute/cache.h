@@ -25,7 +25,10 @@ typedef struct tsr_cached_plan {
     tsr_tensor *tensors;    /**< of a plan that moves several: room for its sources, then its destinations, while it is executed */
     void *workspace;
     size_t workspace_bytes;
-    tsr_device device;
+    tsr_device device; /**< its driver is retained */
+    void *event;       /**< where work on the workspace ends, on a device with streams; NULL: it needs none */
+    tsr_stream stream; /**< where that was recorded last, if it was */
+    bool recorded;
     uint64_t used; /**< when last: the smallest goes first */
 } tsr_cached_plan;
 
@@ -35,6 +38,12 @@ typedef struct tsr_cached_plan {
  * live on the stack: they are copied. `*out` is borrowed until the next call.
  */
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out);
+
+/** Before the plan is executed on a stream: makes that follow what was last done in the workspace, perhaps on another one. */
+tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream);
+
+/** After it was: `status` is how that went, and a failure keeps its sentence. */
+tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status);
 
 /** The same for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);

@@ -111,6 +111,11 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
         status = scatter(tsr_mesh_comm(mesh), global, options.source_rank, layout, y, status);
     else if (status == TSR_OK)
         status = cut(global, y);
+    if (y) {
+        /* The caller has `global` again, on whatever stream. */
+        const tsr_device_ops ops = tsr_device_resolve(layout->context, global->device);
+        status = tsr_device_settle(&ops, NULL, status);
+    }
     tsr_layout_destroy(layout);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);

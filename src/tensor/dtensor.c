@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "device/allocation.h"
+#include "device/driver.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
 #include "redistribute/execute.h"
@@ -39,6 +40,7 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     dtensor->context = tsr_context_retain(layout->context);
     dtensor->layout = tsr_layout_retain((tsr_layout *)layout);
     dtensor->local = *local;
+    tsr_device_driver_retain(local->device.driver);
     *out = dtensor;
     return TSR_OK;
 }
@@ -153,6 +155,7 @@ void tsr_dtensor_destroy(tsr_dtensor *dtensor)
     tsr_context *context = dtensor->context;
     if (dtensor->owned_bytes > 0)
         tsr_device_release(context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
+    tsr_device_driver_release(dtensor->local.device.driver);
     tsr_layout_destroy(dtensor->layout);
     tsr_release(context, dtensor);
     tsr_context_destroy(context);

@@ -9,11 +9,14 @@
 #include "tensor/dtensor.h"
 
 /* Runs a cached plan between two local tensors. `local` is a failure with which this rank takes part. */
-static tsr_status run(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
     if (!entry->group)
         return local;
-    return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
+    if (local == TSR_OK)
+        local = tsr_cached_begin(entry, stream);
+    const tsr_status status = tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
+    return tsr_cached_end(entry, stream, status);
 }
 
 /* Passes a status on; the sentence names the call. */

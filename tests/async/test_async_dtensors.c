@@ -1,0 +1,175 @@
+/** DTensors on devices with streams: how they come about, are moved, and go. Calls that take no stream work on the device's default one. */
+#include "fixture.h"
+#include "oracle_random.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <tessera/dtensor.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 48, COLUMNS = 50, COUNT = ROWS * COLUMNS };
+
+static float value_of(int64_t i)
+{
+    return (float)(i * 3 + 1);
+}
+
+/** Through the default stream, and waited for. */
+static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
+{
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    int64_t count = 0;
+    TSR_TRY(tsr_tensor_count(&local, &count));
+    TSR_TRY(async_table()->copy(f->machine, local.device.index, out, local.data, (size_t)count * 4, TSR_COPY_TO_HOST, NULL));
+    return async_table()->stream_synchronize(f->machine, local.device.index, NULL);
+}
+
+/** True if a shard has what its layout says of value_of() times `factor`. */
+static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float factor)
+{
+    float got[COUNT];
+    int64_t begin[2] = {0}, shape[2];
+    const tsr_tensor local = tsr_dtensor_to_local(x);
+    const tsr_layout *layout = tsr_dtensor_layout(x);
+    int64_t coordinate[1] = {tsr_comm_rank(tsr_mesh_comm(tsr_layout_mesh(layout)))};
+    TSR_TRY(tsr_layout_local(layout, coordinate, shape, begin));
+    TSR_TRY(fetch(f, x, got));
+    for (int64_t i = 0; i < local.shape[0]; i++)
+        for (int64_t j = 0; j < local.shape[1]; j++)
+            CHECK(got[i * local.shape[1] + j] == factor * value_of((begin[0] + i) * COLUMNS + begin[1] + j));
+    return TSR_OK;
+}
+
+/** The global tensor on this rank's device, ready. */
+static tsr_status make_global(const fixture *f, int rank, tsr_tensor *out)
+{
+    float values[COUNT];
+    const int64_t shape[] = {ROWS, COLUMNS};
+    for (int64_t i = 0; i < COUNT; i++)
+        values[i] = value_of(i);
+    *out = tsr_tensor_contiguous(NULL, TSR_F32, 2, shape);
+    out->device = fixture_device(f, rank);
+    TSR_TRY(fixture_alloc(f, rank, sizeof values, &out->data));
+    TSR_TRY(fixture_put(f, rank, out->data, values, sizeof values));
+    return fixture_wait(f, rank);
+}
+
+static tsr_status create(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    const int rank = tsr_comm_rank(comm);
+    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1);
+    const float nothing[COUNT] = {0};
+    tsr_mesh *mesh = NULL;
+    tsr_tensor global;
+    TSR_TRY(mesh_over(comm, "4", &mesh));
+    for (int source = -1; source < 4; source++) {
+        tsr_distribute_options options = TSR_DISTRIBUTE_OPTIONS_INIT;
+        options.source_rank = source;
+        tsr_dtensor *x = NULL, *y = NULL, *whole = NULL;
+        TSR_TRY(make_global(f, rank, &global));
+        TSR_TRY(tsr_distribute_tensor(&global, mesh, &rows, &options, &x));
+        /* On another stream than what distributed it. */
+        TSR_TRY(fixture_put(f, rank, global.data, nothing, sizeof nothing));
+        TSR_TRY(check_shard(f, x, 1));
+        TSR_TRY(tsr_redistribute(x, &columns, &y));
+        TSR_TRY(check_shard(f, y, 1));
+        TSR_TRY(tsr_full_tensor(y, &whole));
+        TSR_TRY(check_shard(f, whole, 1));
+        tsr_dtensor_destroy(whole);
+        tsr_dtensor_destroy(y);
+        tsr_dtensor_destroy(x);
+        fixture_free(f, rank, global.data, sizeof nothing);
+    }
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void dtensors_are_distributed_moved_and_gathered(void **state)
+{
+    (void)state;
+    fixture_run(4, (async_options){.devices = 1}, create, NULL);
+    fixture_run(4, (async_options){.devices = 3, .lazy = true}, create, NULL);
+}
+
+/** One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's stream, another on the default one, by
+ * one plan that has one workspace. */
+static tsr_status take_turns(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    const int rank = tsr_comm_rank(comm), ranks = tsr_comm_size(comm);
+    const tsr_placement whole = tsr_replicate();
+    tsr_layout *partial = NULL;
+    tsr_dtensor *x[2] = {NULL};
+    TSR_TRY(layout_over(comm, "2", "48x50", "P", TSR_F32, &partial));
+    for (int round = 0; round < 5; round++) {
+        tsr_tensor local[2];
+        for (int i = 0; i < 2; i++) {
+            TSR_TRY(make_global(f, rank, &local[i]));
+            TSR_TRY(tsr_dtensor_from_local(&local[i], partial, NULL, &x[i]));
+        }
+        TSR_TRY(tsr_redistribute_in_place(x[0], &whole, f->device.streams[rank]));
+        TSR_TRY(tsr_redistribute_in_place(x[1], &whole, NULL));
+        TSR_TRY(fixture_wait(f, rank));
+        for (int i = 0; i < 2; i++) {
+            TSR_TRY(check_shard(f, x[i], (float)ranks));
+            tsr_dtensor_destroy(x[i]);
+            fixture_free(f, rank, local[i].data, COUNT * 4);
+        }
+    }
+    tsr_layout_destroy(partial);
+    return TSR_OK;
+}
+
+static void one_workspace_serves_streams_one_after_the_other(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++)
+        fixture_run(2, (async_options){.devices = 2, .seed = seed, .lazy = seed % 2 == 1}, take_turns, NULL);
+}
+
+static tsr_status outlive(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    const int rank = tsr_comm_rank(comm);
+    const tsr_placement rows = tsr_shard(0), whole = tsr_replicate();
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    tsr_tensor global;
+    TSR_TRY(mesh_over(comm, "3", &mesh));
+    TSR_TRY(make_global(f, rank, &global));
+    TSR_TRY(tsr_distribute_tensor(&global, mesh, &rows, NULL, &x));
+    fixture_free(f, rank, global.data, COUNT * 4);
+    TSR_TRY(tsr_redistribute(x, &whole, &y));
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (rank == 0)
+        tsr_device_driver_destroy(f->driver);
+    TSR_TRY(tsr_comm_barrier(comm));
+    tsr_dtensor_destroy(x);
+    tsr_dtensor_destroy(y);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void a_driver_lives_as_long_as_dtensors_and_meshes_that_use_it(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_start(&f, 3, (async_options){.devices = 1});
+    run_ranks(3, outlive, &f);
+    f.driver = NULL;
+    fixture_finish(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtensors_are_distributed_moved_and_gathered),
+        cmocka_unit_test(one_workspace_serves_streams_one_after_the_other),
+        cmocka_unit_test(a_driver_lives_as_long_as_dtensors_and_meshes_that_use_it),
+    };
+    test_watchdog(60);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
