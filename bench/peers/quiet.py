@@ -31,10 +31,11 @@ def own_seconds(pids):
 
 
 class Quiet:
-    """Asks again where others took part of the cores meanwhile, as long as its patience lasts: so many seconds in all."""
+    """Waits for others to pass, and asks again where they took part of the cores meanwhile, as long as its patience lasts: so many seconds
+    in all."""
 
     def __init__(self, patience, pids):
-        self.patience, self.pids = patience, pids
+        self.patience, self.pids, self.others = patience, pids, 0.0
 
     def watch(self, ask):
         """(what is answered, share of the cores that others used)"""
@@ -43,13 +44,21 @@ class Quiet:
         taken = busy_seconds() - busy - (own_seconds(self.pids) - own)
         return answer, max(0.0, taken - UNSURE) / (os.cpu_count() * (time.monotonic() - begin))
 
+    def wait(self):
+        """For half a second in which others do little."""
+        while self.others > DISTURBED and self.patience > 0:
+            _, self.others = self.watch(lambda: time.sleep(0.5))
+            self.patience -= 0.5
+
     def ask(self, ask):
         """The least disturbed answer."""
-        answer, others = self.watch(ask)
-        while others > DISTURBED and self.patience > 0:
+        best = None
+        while best is None or (self.others > DISTURBED and self.patience > 0):
+            self.wait()
             begin = time.monotonic()
-            time.sleep(0.2)
-            again = self.watch(ask)
-            answer, others = min((answer, others), again, key=lambda one: one[1])
-            self.patience -= time.monotonic() - begin
-        return {**answer, "others": others}
+            answer, self.others = self.watch(ask)
+            if best is None or self.others < best["others"]:
+                best = {**answer, "others": self.others}
+            if self.others > DISTURBED:
+                self.patience -= time.monotonic() - begin
+        return best
