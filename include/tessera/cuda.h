@@ -4,6 +4,9 @@
  * The library links the CUDA runtime and cuBLASLt, never libcuda: it loads on machines without a driver, and says there why it finds no
  * device. A tsr_stream is a cudaStream_t; NULL is the legacy default stream. Every call leaves the calling thread's current device as it
  * was.
+ *
+ * What only enqueues can be captured into CUDA graphs, once the device was used before. Ranks of one process that execute together over a
+ * direct communicator fork their streams from one capture and join them to it; captures apart are refused.
  */
 #ifndef TESSERA_CUDA_H
 #define TESSERA_CUDA_H
@@ -18,8 +21,8 @@ extern "C" {
 
 typedef struct tsr_cuda_options {
     size_t size; /**< sizeof(tsr_cuda_options) */
-    int tf32;    /**< 1: products of f32 matrices round their factors to TF32, 10 bits of mantissa, which tensor cores multiply, but not those
-                    of a single row or column; 0 */
+    int tf32; /**< 1: products of f32 matrices round their factors to TF32, 10 bits of mantissa, which tensor cores multiply, but not those
+                 of a single row or column; 0 */
 } tsr_cuda_options;
 
 #define TSR_CUDA_OPTIONS_INIT                                                                                                              \

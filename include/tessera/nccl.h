@@ -6,6 +6,11 @@
  * they talk. Host memory is sent by way of memory that the GPU reaches, and is there on return. Peers that are lost are not named, for NCCL
  * does not know them: whoever waits for them gets TSR_ERROR_PEER when its time is over. Messages between two ranks are not compared:
  * ranks whose sizes differ are undefined behaviour of NCCL's. All communicators of one rank may be used by one thread at a time.
+ *
+ * Executions of plans with tensors of the GPU compare nothing between ranks (see tsr_plan_execute()): they only enqueue, without
+ * allocating, and each rank may capture them into a CUDA graph of its own, once it has executed the plan as it is. All ranks launch their
+ * graphs as often; a launch is ordered with what else the rank does over NCCL by the caller, on one stream or by events. A rank that fails
+ * by itself in such an execution aborts, which here reaches no other rank: tsr_comm_wait() tells its peers, when its time is over.
  */
 #ifndef TESSERA_NCCL_H
 #define TESSERA_NCCL_H
