@@ -12,6 +12,13 @@ static void print_version(int version, char text[CUDA_VERSION_BYTES])
         snprintf(text, CUDA_VERSION_BYTES, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
+/* 22809 is 2.28.9; 0 is none. */
+static void print_long_version(int version, char text[CUDA_VERSION_BYTES])
+{
+    if (version > 0)
+        snprintf(text, CUDA_VERSION_BYTES, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
 static void gather_versions(cuda_facts *out)
 {
     tsr_cuda_versions versions = {.size = sizeof versions};
@@ -19,10 +26,10 @@ static void gather_versions(cuda_facts *out)
     if (out->library.versions_get(&versions) == TSR_OK) {
         print_version(versions.runtime, out->runtime);
         print_version(versions.driver, out->driver_version);
+        print_long_version(versions.cublaslt, out->cublaslt);
     }
-    /* 22809 is 2.28.9. */
-    if (out->library.nccl_version != NULL && out->library.nccl_version(&number) == 0 && number > 0)
-        snprintf(out->nccl, sizeof out->nccl, "%d.%d.%d", number / 10000, number / 100 % 100, number % 100);
+    if (out->library.nccl_version != NULL && out->library.nccl_version(&number) == 0)
+        print_long_version(number, out->nccl);
 }
 
 static tsr_status count_gpus(cuda_facts *out)

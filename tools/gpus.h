@@ -17,7 +17,8 @@ typedef struct cuda_facts {
     tsr_device_driver *driver;      /**< likewise */
     int count;                      /**< GPUs */
     char reason[CUDA_REASON_BYTES]; /**< why there is none; "" if there are some */
-    char runtime[CUDA_VERSION_BYTES], driver_version[CUDA_VERSION_BYTES], nccl[CUDA_VERSION_BYTES]; /**< "13.0"; "" where there is none */
+    /** "13.0"; "" where there is none */
+    char runtime[CUDA_VERSION_BYTES], driver_version[CUDA_VERSION_BYTES], cublaslt[CUDA_VERSION_BYTES], nccl[CUDA_VERSION_BYTES];
     cuda_gpu *gpus; /**< of cuda_describe_gpus(), else NULL */
 } cuda_facts;
 

@@ -83,8 +83,9 @@ static json_t *cuda_to_json(const cuda_facts *cuda)
     json_t *const gpus = json_array();
     for (int index = 0; index < cuda->count; index++)
         json_array_append_new(gpus, gpu_to_json(cuda, index));
-    return json_pack("{ss si ss? sn ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
-                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver_version), "gpus", gpus);
+    return json_pack("{ss si ss? sn ss? ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
+                     "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver_version), "cublaslt", or_null(cuda->cublaslt),
+                     "gpus", gpus);
 }
 
 static json_t *devices_to_json(const facts *f)
@@ -119,8 +120,8 @@ static void print_cuda(const cuda_facts *cuda)
         printf("\n");
     }
     if (cuda->runtime[0] != '\0')
-        printf("  %-8s CUDA runtime %s, driver for %s\n", "", cuda->runtime,
-               cuda->driver_version[0] != '\0' ? cuda->driver_version : "none");
+        printf("  %-8s CUDA runtime %s, cuBLASLt %s, driver for %s\n", "", cuda->runtime,
+               cuda->cublaslt[0] != '\0' ? cuda->cublaslt : "none", cuda->driver_version[0] != '\0' ? cuda->driver_version : "none");
 }
 
 static void print_engine(const engine *row, const cuda_facts *cuda)

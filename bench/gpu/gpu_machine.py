@@ -36,6 +36,7 @@ def describe(place):
         "gpus": cuda["gpus"], "reason": cuda["reason"],
         "driver": host.said("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"),
         "versions": {"tessera": info["version"], "cuda_runtime": cuda["runtime"], "cuda_driver": cuda["driver"], "nccl": nccl["version"],
+                     "cublaslt": cuda["cublaslt"],
                      "nvcc": (place.said_last("nvcc", "--version") or None), "cc": host.said("cc", "--version"), "python": platform.python_version()},
         "processor": host.field("/proc/cpuinfo", "model name"), "cores": len(os.sched_getaffinity(0)), "memory_gib": host.memory_gib(),
         "system": f"{platform.system()} {platform.release()}",

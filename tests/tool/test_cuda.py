@@ -29,6 +29,7 @@ def device():
         wrong += harness.different("fields", sorted(gpu), ["compute_capability", "memory_bytes", "multiprocessors", "name", "reaches"])
     if not built:
         wrong += harness.different("reason", cuda["reason"], "built without CUDA: there is no libtessera-cuda")
+    wrong += harness.different("so is cuBLASLt's", bool(re.fullmatch(r"\d+\.\d+\.\d+", cuda["cublaslt"] or "")), built)
     return wrong + harness.different("the runtime's version is known where it is built", bool(re.fullmatch(r"\d+\.\d", cuda["runtime"] or "")), built)
 
 
@@ -55,7 +56,7 @@ def without_library():
     cuda = {row["name"]: row for row in found["devices"]}["cuda"]
     refused(cuda["reason"], alone, env={**os.environ, "LD_LIBRARY_PATH": str(place)})
     wrong = harness.different("the library is named", "libtessera-cuda" in cuda["reason"], True)
-    return wrong + harness.different("versions", (cuda["count"], cuda["runtime"], cuda["driver"]), (0, None, None))
+    return wrong + harness.different("versions", (cuda["count"], cuda["runtime"], cuda["driver"], cuda["cublaslt"]), (0, None, None, None))
 
 
 def words():
