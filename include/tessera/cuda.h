@@ -4,6 +4,9 @@
  * The library links the CUDA runtime and cuBLASLt, never libcuda: it loads on machines without a driver, and says there why it finds no
  * device. A tsr_stream is a cudaStream_t; NULL is the legacy default stream. Every call leaves the calling thread's current device as it
  * was.
+ *
+ * What only enqueues can be captured into CUDA graphs, once the device was used before. Ranks of one process that execute together over a
+ * direct communicator fork their streams from one capture and join them to it; captures apart are refused.
  */
 #ifndef TESSERA_CUDA_H
 #define TESSERA_CUDA_H
