@@ -1,5 +1,6 @@
 /* What it costs to plan: one rank's plan of a move, on meshes of up to a million ranks. */
 #include "bench.h"
+#include "halvings.h"
 #include "plan_request.h"
 #include "report.h"
 
@@ -8,8 +9,6 @@
 #include <tessera/sys/status.h>
 
 #define ITERATIONS 11
-/** Of the first mesh of a sweep. */
-#define LEAST_RANKS 16
 
 /** What one mesh's plan came to. */
 typedef struct result {
@@ -161,56 +160,20 @@ static int run_mesh(const tool_arguments *given, bool first)
     return status;
 }
 
-/** Halves the longest even dim, the last of equals; false if there is none. */
-static bool halve(int64_t *shape, int ndim)
-{
-    int longest = -1;
-    for (int d = 0; d < ndim; d++)
-        if (shape[d] % 2 == 0 && (longest < 0 || shape[d] >= shape[longest]))
-            longest = d;
-    if (longest < 0)
-        return false;
-    shape[longest] /= 2;
-    return true;
-}
-
-/** Runs the mesh whose dims were halved `times` times. */
-static int run_halved(const tool_arguments *given, const tsr_mesh *mesh, int times, bool first)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    char text[SHAPE_TEXT_BYTES];
-    const int ndim = tsr_mesh_ndim(mesh);
-    for (int d = 0; d < ndim; d++)
-        shape[d] = tsr_mesh_size(mesh, d);
-    for (int i = 0; i < times; i++)
-        halve(shape, ndim);
-    print_shape(ndim, shape, text);
-    tool_arguments halved = *given;
-    halved.value[OPT_MESH] = text;
-    return run_mesh(&halved, first);
-}
-
-/** How often the mesh's dims can be halved while LEAST_RANKS are left. */
-static int count_halvings(const tsr_mesh *mesh)
-{
-    int64_t shape[TSR_MAX_DIMS], ranks = tsr_mesh_count(mesh);
-    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
-        shape[d] = tsr_mesh_size(mesh, d);
-    int times = 0;
-    for (; ranks / 2 >= LEAST_RANKS && halve(shape, tsr_mesh_ndim(mesh)); times++)
-        ranks /= 2;
-    return times;
-}
-
 static int run_sweep(const tool_arguments *given)
 {
     tsr_mesh *mesh;
     int status = parse_mesh(given->value[OPT_MESH], &mesh);
     if (status != EXIT_DONE)
         return status;
-    const int last = count_halvings(mesh);
-    for (int times = last; times >= 0 && status == EXIT_DONE; times--)
-        status = run_halved(given, mesh, times, times == last);
+    const int last = halvings_count(mesh);
+    for (int times = last; times >= 0 && status == EXIT_DONE; times--) {
+        char text[SHAPE_TEXT_BYTES];
+        tool_arguments halved = *given;
+        halvings_print(mesh, times, text);
+        halved.value[OPT_MESH] = text;
+        status = run_mesh(&halved, times == last);
+    }
     tsr_mesh_destroy(mesh);
     return status;
 }

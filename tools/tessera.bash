@@ -27,6 +27,9 @@ _tessera_options() {
         echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json
         ;;
     "bench compare") echo --loss --json ;;
+    "bench simulate")
+        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --svg --json
+        ;;
     "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
     echo --help
@@ -41,7 +44,7 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare simulate --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"
@@ -53,7 +56,7 @@ _tessera() {
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
-    *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss") ;;
+    *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss" | *" --links") ;;
     "bench compare "*)
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current")

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""`tessera bench simulate`: its figures against the model's formula, sampled meshes, sweeps, pictures, and what --validate says."""
+import json
+import math
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+LINKS = {"inside": (3e-6, 4e11), "between": (1.5e-5, 5e10)}
+LINKS_TEXT = "inside=3e-6,4e11 between=1.5e-5,5e10"
+FIELDS = ["bench", "ranks", "mesh", "shape", "dtype", "from", "to", "mode", "objective", "ranks_per_node", "links", "planned", "seconds",
+          "bytes_received", "lower_bound", "ratio", "messages_received", "workspace_bytes"]
+
+
+def simulate(*arguments, **options):
+    done = tool.run("bench", "simulate", *arguments, "--json", **options)
+    if done.returncode or done.stderr:
+        raise AssertionError(f"{harness.shown(arguments)}: exit status {done.returncode}, {done.stderr.strip()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def link(kind, steps, count):
+    latency, bandwidth = LINKS[kind]
+    return steps * latency + count / bandwidth if steps else 0.0
+
+
+def close(what, found, wanted):
+    return [] if math.isclose(found, wanted, rel_tol=1e-12) else [f"{what}: {found!r} instead of {wanted!r}"]
+
+
+def transposes(ranks, node, size):
+    """S(0) -> S(1) of size x size f32, one step: a rank takes a box from each other rank, a node from each that is not in it."""
+    found, = simulate("--mesh", ranks, "--ranks-per-node", node, "--links", LINKS_TEXT, "--shape", f"{size}x{size}", "--from", "S(0)", "--to", "S(1)")
+    box = 4 * (size // ranks) ** 2
+    inside, between = box * (ranks - 1), box * node * (ranks - node)
+    wrong = close("seconds", found["seconds"], max(link("inside", 1, inside), link("between", ranks > node, between)))
+    wrong += harness.different("received", found["bytes_received"], {"max": inside, "total": inside * ranks})
+    wrong += harness.different("bound", (found["lower_bound"], found["ratio"]), (found["bytes_received"], 1.0))
+    wrong += harness.different("messages", found["messages_received"], {"max": ranks - 1})
+    wrong += harness.different("fields", list(found), FIELDS) + harness.different("planned", found["planned"], ranks)
+    return wrong + harness.different("ranks a node", found["ranks_per_node"], node) + harness.different("links", found["links"], LINKS_TEXT)
+
+
+def a_gather_crosses_into_a_node_once():
+    """S(0) -> R on 64 ranks, 8 a node: all but an eighth crosses into each, which takes longest."""
+    found, = simulate("--mesh", 64, "--ranks-per-node", 8, "--links", LINKS_TEXT, "--shape", "4096x1024", "--from", "S(0)", "--to", "R")
+    total = 4 * 4096 * 1024
+    return close("seconds", found["seconds"], link("between", 1, total * 56 // 64))
+
+
+def what_plan_says(mesh, source, target, *more):
+    words = ["--mesh", mesh, "--shape", "24x36", "--dtype", "f64", "--from", source, "--to", target, *more]
+    found, = simulate(*words)
+    plan = tool.json("plan", *words)
+    names = ("seconds", "bytes_received", "lower_bound", "ratio", "messages_received", "workspace_bytes")
+    return sum((harness.different(name, found[name], plan[name]) for name in names), [])
+
+
+def a_million_ranks():
+    """65536 groups of 16 ranks, two nodes each, exchange within the group: what a few nodes come to holds for all."""
+    found, = simulate("--mesh", "65536x16", "--ranks-per-node", 8, "--links", LINKS_TEXT, "--shape", "131072x64x48", "--dtype", "bf16", "--from",
+                      "S(0),S(1)", "--to", "S(0),S(2)")
+    box = 2 * 2 * (64 // 16) * (48 // 16)
+    wrong = close("seconds", found["seconds"], max(link("inside", 1, 15 * box), link("between", 1, 8 * 8 * box)))
+    wrong += harness.different("ranks, planned", (found["ranks"], found["planned"]), (2 ** 20, 256))
+    return wrong + harness.different("received", found["bytes_received"], {"max": 15 * box, "total": 15 * box * 2 ** 20})
+
+
+def of_very_many_peers_one_node_stands_for_all():
+    found, = simulate("--mesh", 65536, "--ranks-per-node", 4, "--shape", "65536x65536", "--dtype", "u8", "--from", "S(0)", "--to", "S(1)")
+    return (harness.different("planned", found["planned"], 4) + harness.different("messages", found["messages_received"]["max"], 65535) +
+            harness.different("received", found["bytes_received"], {"max": 65535, "total": 65535 * 65536}))
+
+
+def without_nodes_ranks_from_all_over_stand_for_all():
+    found, = simulate("--mesh", "8192@5", "--shape", "8193x2", "--from", "S(0)", "--to", "S(0;balanced)")
+    # Chunks of 2 rows; balanced, rank 0 has 2 and the others have 1, so that the last 4095 take theirs from others.
+    total = found["bytes_received"]["total"]
+    wrong = harness.different("planned", found["planned"], 256) + harness.different("most", found["bytes_received"]["max"], 8)
+    return wrong + harness.different("about all", 0.98 * 8 * 8191 <= total <= 8 * 8192, True)
+
+
+def listed_ranks_are_all_planned_for():
+    ranks = ",".join(str(r ^ 1) for r in range(4098))
+    found, = simulate("--mesh", f"4098@[{ranks}]", "--shape", 4098, "--from", "S(0)", "--to", "S(0)")
+    return harness.different("planned", (found["ranks"], found["planned"], found["seconds"]), (4098, 4098, 0.0))
+
+
+def a_reduction_of_sampled_ranks_has_no_bound():
+    found, = simulate("--mesh", "4096x2", "--shape", "8192x4", "--from", "S(0),P", "--to", "S(0),R")
+    return harness.different("bound", (found["lower_bound"], found["ratio"]), ({"max": None, "total": None}, None))
+
+
+def every_combination_has_its_line():
+    rows = simulate("--mesh", "2x1", "--mesh", "a=2,b=2@4", "--shape", "8x8,16x16", "--shape", "32x32", "--mode", "direct,message", "--from", "R,S(0)",
+                    "--to", "R,S(1)", "--from", "S(0),R", "--to", "R,R")
+    found = [(r["mode"], r["shape"][0], r["from"], r["to"], r["mesh"]) for r in rows]
+    wanted = [(mode, size, *pair, mesh) for mode in ("direct", "message") for size in (8, 16, 32)
+              for pair in (("R,S(0)", "R,S(1)"), ("S(0),R", "R,R")) for mesh in ("2x1", "a=2,b=2@4")]
+    return harness.different("lines", found, wanted)
+
+
+def one_side_goes_with_all_of_the_other():
+    rows = simulate("--mesh", 2, "--shape", "8x8", "--from", "S(0)", "--to", "S(1)", "--to", "R", "--to", "S(0)")
+    return harness.different("to", [(r["from"], r["to"]) for r in rows], [("S(0)", "S(1)"), ("S(0)", "R"), ("S(0)", "S(0)")])
+
+
+def a_sweep_halves_the_mesh():
+    rows = simulate("--mesh", "32x8", "--sweep", "--shape", "64x64", "--from", "S(0),R", "--to", "R,S(1)")
+    return harness.different("meshes", [(r["ranks"], r["mesh"]) for r in rows], [(16, "4x4"), (32, "8x4"), (64, "8x8"), (128, "16x8"), (256, "32x8")])
+
+
+def links_come_from_a_file_or_the_environment():
+    path = tool.folder / "links.cost"
+    path.write_text("inside=1e-6,1e9 # slow\n")
+    words = ["--mesh", 2, "--shape", "1000x1000", "--from", "S(0)", "--to", "R"]
+    environment = {"TSR_COST": "inside=2e-6,1e9", "PATH": "/usr/bin:/bin"}
+    wrong = close("--profile", simulate(*words, "--profile", path)[0]["seconds"], 1e-6 + 2e6 / 1e9)
+    wrong += close("TSR_COST", simulate(*words, env=environment)[0]["seconds"], 2e-6 + 2e6 / 1e9)
+    wrong += close("--links before TSR_COST", simulate(*words, "--links", "inside=3e-6,1e9", env=environment)[0]["seconds"], 3e-6 + 2e6 / 1e9)
+    return wrong + close("the default", simulate(*words, env={"PATH": "/usr/bin:/bin"})[0]["seconds"], 5e-7 + 2e6 / 1.6e10)
+
+
+def the_table_says_the_same():
+    words = ["--mesh", 4, "--shape", "64x64", "--from", "S(0)", "--to", "R", "--links", LINKS_TEXT]
+    row, = simulate(*words)
+    lines = tool.run("bench", "simulate", *words).stdout.splitlines()
+    columns, values = lines[1].lstrip("#").split(), lines[-1].split()
+    wrong = harness.different("columns", columns, ["ranks", "mesh", "shape", "move", "time", "received", "received", "ratio", "messages", "workspace"])
+    wanted = ["4", "4", "64x64", "S(0)", "->", "R", f"{1e6 * row['seconds']:.2f}", str(row["bytes_received"]["max"]),
+              str(row["bytes_received"]["total"]), "1.000", "3", "0"]
+    return wrong + harness.different("values", values, wanted) + harness.different("links", LINKS_TEXT in lines[0], True)
+
+
+def the_picture_shows_every_line():
+    path = tool.folder / "moves.svg"
+    simulate("--mesh", 64, "--sweep", "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "--from", "S(0)", "--to", "R", "--from", "R", "--to", "R",
+             "--svg", path)
+    root = ElementTree.fromstring(path.read_bytes())
+    texts = ["".join(t.itertext()) for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
+    wrong = harness.different("points", len([t for t in titles if re.match(r"\d+ ranks: ", t)]), 6)
+    wrong += harness.different("letters", (texts.count("a"), texts.count("b"), texts.count("c")), (3, 3, 0))
+    legend = ["a: 64x64 f32, S(0) -> S(1), direct", "b: 64x64 f32, S(0) -> R, direct", "c: 64x64 f32, R -> R, direct; nothing crosses ranks"]
+    wrong += harness.different("legend", [t for t in texts if "->" in t], legend)
+    width, height = float(root.get("width")), float(root.get("height"))
+    for r in root.iter("{http://www.w3.org/2000/svg}rect"):
+        x, y = float(r.get("x", 0)), float(r.get("y", 0))
+        wrong += [] if 0 <= x <= width and 0 <= y <= height else [f"a box at {x}, {y}"]
+    return wrong
+
+
+def validation_says_how_far_it_is_off():
+    rows = simulate("--mesh", 2, "--shape", "16x16,64x64", "--from", "S(0)", "--to", "S(1)", "--from", "P", "--to", "R", "--validate")
+    wrong = harness.different("lines", len(rows), 4) + harness.different("links", len({r["links"] for r in rows}), 1)
+    for row in rows:
+        measured = row["measured_seconds"]
+        wrong += harness.different("fields", list(row), FIELDS + ["measured_seconds", "error"])
+        wrong += harness.different("order", 0 < measured["min"] <= measured["median"] <= measured["max"], True)
+        wrong += [] if math.isclose(row["error"], abs(row["seconds"] - measured["median"]) / measured["median"], rel_tol=1e-9) else [f"{row}"]
+        latency, bandwidth = map(float, re.match(r"inside=([^,]+),(\S+)", row["links"]).groups())
+        wrong += [] if row["seconds"] >= latency + row["bytes_received"]["max"] / bandwidth * (1 - 1e-9) else [f"{row} is less than its links allow"]
+    return wrong
+
+
+for count, per_node, side in ((2, 2, 64), (8, 8, 64), (16, 4, 4096), (16, 2, 64), (12, 6, 24)):
+    tool.case(f"S(0) -> S(1) on {count} ranks, {per_node} a node, {side}x{side}", transposes, count, per_node, side)
+tool.case("a gather crosses into a node once", a_gather_crosses_into_a_node_once)
+for case in [("2x3", "S(0),S(1)", "S(1),S(0)"), ("6", "P", "R"), ("6", "P", "S(0)", "--ranks-per-node", "3"), ("4x2", "S(0),P(max)", "R,R", "--mode",
+             "message", "--max-workspace", "4096"), ("6", "R", "P"), ("2x3", "S(0),R", "R,R", "--ranks-per-node", "2", "--objective", "time")]:
+    tool.case(f"as tessera plan says: {' '.join(case)}", what_plan_says, *case)
+tool.case("a million ranks", a_million_ranks)
+tool.case("of very many peers one node stands for all", of_very_many_peers_one_node_stands_for_all)
+tool.case("without nodes ranks from all over stand for all", without_nodes_ranks_from_all_over_stand_for_all)
+tool.case("listed ranks are all planned for", listed_ranks_are_all_planned_for)
+tool.case("a reduction of sampled ranks has no bound", a_reduction_of_sampled_ranks_has_no_bound)
+tool.case("every combination has its line", every_combination_has_its_line)
+tool.case("one side goes with all of the other", one_side_goes_with_all_of_the_other)
+tool.case("a sweep halves the mesh", a_sweep_halves_the_mesh)
+tool.case("links come from a file or the environment", links_come_from_a_file_or_the_environment)
+tool.case("the table says the same", the_table_says_the_same)
+tool.case("the picture shows every line", the_picture_shows_every_line)
+tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
+
+MOVE = ["bench", "simulate", "--mesh", "2", "--shape", "8x8", "--from", "S(0)", "--to", "R"]
+for status, more, mentions in [
+        (2, ["--links", "outside=1,2"], ["--links"]), (2, ["--links", "inside=1e-6,1e9", "--profile", "x"], ["--links", "--profile"]),
+        (1, ["--profile", "/nowhere/x"], ["/nowhere/x"]), (2, ["--from", "R", "--from", "R", "--to", "R"], ["3 times", "2 times"]),
+        (2, ["--validate", "--ranks-per-node", "2"], ["--ranks-per-node"]), (2, ["--validate", "--links", "inside=1e-6,1e9"], ["--links"]),
+        (2, ["--validate", "--objective", "time"], ["--objective"]), (1, ["--validate", "--mesh", "1"], ["one rank"]),
+        (1, ["--validate", "--mesh", "1000000"], ["999999"]), (2, ["--shape", "8x8,"], ["--shape"]), (2, ["--mode", "direct,fast"], ["fast"]),
+        (1, ["--svg", "/nowhere/x.svg"], ["/nowhere/x.svg"]), (1, ["--to", "S(2)"], ["S(2)"]), (2, ["--iterations", "2"], ["--iterations"])]:
+    tool.refuses(status, (MOVE[:2] + MOVE[4:] if "--mesh" in more else MOVE) + more, mentions)
+tool.refuses(2, MOVE, ["TSR_COST"], env={"TSR_COST": "nonsense", "PATH": "/usr/bin:/bin"})
+tool.report.finish()

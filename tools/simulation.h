@@ -1,0 +1,33 @@
+/** What a move comes to on a machine that need not be at hand, by plans and the model of the links. */
+#ifndef TESSERA_TOOLS_SIMULATION_H
+#define TESSERA_TOOLS_SIMULATION_H
+
+#include "bench.h"
+#include "plan_request.h"
+
+#include <tessera/explain.h>
+
+typedef struct simulation {
+    char *mesh, *from, *to;
+    tensor_shape shape;
+    tsr_dtype dtype;
+    tsr_plan_options options; /**< but for the profile, which is: */
+    tsr_cost_profile links;
+    int64_t ranks;
+    int64_t planned;         /**< of them: all, or whole nodes that stand for the others */
+    tsr_plan_survey figures; /**< of the ranks that were planned for; totals are scaled to all */
+    spread measured;         /**< with --validate; else all 0 */
+} simulation;
+
+/** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */
+int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
+void simulation_finish(simulation *s);
+
+/** Of a simulation that was measured as well: how far the model is off, relative to the time. */
+double simulation_error(const simulation *s);
+
+/** A picture: time against ranks, a line for each shape and pair of layouts, with a letter that a legend explains. An SVG as text, which
+ * the caller frees; NULL if there is no memory. */
+void simulation_plot(const simulation *all, size_t count, char **text, size_t *bytes);
+
+#endif
