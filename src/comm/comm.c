@@ -103,7 +103,7 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
     comm->context = context;
     comm->rank = table->rank(self);
     comm->size = table->ranks(self);
-    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = table->shares ? 0 : SIZE_MAX};
     tsr_status status;
     if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,

@@ -44,13 +44,21 @@ const tsr_group *tsr_group_whole(const tsr_comm *comm)
     return comm->whole.hash ? &comm->whole.group : NULL;
 }
 
-static void free_entry(tsr_context *context, tsr_group_entry *entry)
+/* Peers' engines share what theirs allocate, so it is the engine's to free. */
+static void free_shelf(tsr_comm *comm, void *shelf, size_t bytes)
+{
+    if (shelf)
+        comm->table.free(comm->self, shelf, bytes);
+}
+
+static void free_entry(tsr_comm *comm, tsr_group_entry *entry)
 {
     if (!entry)
         return;
     tsr_comm_destroy(entry->group.comm);
-    tsr_release(context, entry->group.scratch);
-    tsr_release(context, entry);
+    tsr_release(comm->context, entry->group.scratch);
+    free_shelf(comm, entry->group.shelf, entry->group.shelf_bytes);
+    tsr_release(comm->context, entry);
 }
 
 void tsr_groups_destroy(tsr_comm *comm)
@@ -58,9 +66,10 @@ void tsr_groups_destroy(tsr_comm *comm)
     while (comm->groups) {
         tsr_group_entry *entry = comm->groups;
         comm->groups = entry->next;
-        free_entry(comm->context, entry);
+        free_entry(comm, entry);
     }
     tsr_release(comm->context, comm->whole.group.scratch);
+    free_shelf(comm, comm->whole.group.shelf, comm->whole.group.shelf_bytes);
 }
 
 static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
@@ -111,6 +120,22 @@ bool tsr_comm_is_checked(const tsr_comm *comm)
     return !(comm->table.capabilities & TSR_COMM_UNCHECKED);
 }
 
+/* What a group has of its own when it is made. */
+static size_t first_shelf_bytes(const tsr_comm *comm)
+{
+    return comm->table.shares ? 0 : SIZE_MAX;
+}
+
+static bool wants_scratch(const tsr_group_request *request, const tsr_group_entry *entry)
+{
+    return request->scratch_bytes > (entry ? entry->group.scratch_bytes : 0);
+}
+
+static bool wants_shelf(const tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *entry)
+{
+    return request->shelf_bytes > (entry ? entry->group.shelf_bytes : first_shelf_bytes(comm));
+}
+
 static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
 {
     const int count = request->set.count;
@@ -122,7 +147,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
         .rounds = request->rounds,
         .count = count,
         .missing = count > 0 && count < comm->size && !entry,
-        .growing = count > 0 && request->scratch_bytes > (entry ? entry->group.scratch_bytes : 0),
+        .growing = count > 0 && (wants_scratch(request, entry) || wants_shelf(comm, request, entry)),
         .odd = -1,
     };
 }
@@ -244,13 +269,31 @@ static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t ha
     }
     entry->hash = hash;
     entry->names = names;
-    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count};
+    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count, .shelf_bytes = first_shelf_bytes(comm)};
     *out = entry;
     return TSR_OK;
 }
 
+/* Memory of a group that grows; NULL: what there is does. */
+typedef struct growth {
+    void *scratch, *shelf;
+} growth;
+
+static void free_growth(tsr_comm *comm, const tsr_group_request *request, const growth *grown)
+{
+    tsr_release(comm->context, grown->scratch);
+    free_shelf(comm, grown->shelf, request->shelf_bytes);
+}
+
+static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, growth *grown)
+{
+    if (wants_scratch(request, held))
+        TSR_TRY(tsr_allocate(comm->context, request->scratch_bytes, &grown->scratch));
+    return wants_shelf(comm, request, held) ? comm->table.alloc(comm->self, request->shelf_bytes, &grown->shelf) : TSR_OK;
+}
+
 /* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
-static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *held, void *scratch, size_t scratch_bytes)
+static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_entry *entry, tsr_group_entry *held, const growth *grown)
 {
     tsr_group_entry *kept = held ? held : entry;
     if (held && entry) {
@@ -258,16 +301,21 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
         held->group.comm = entry->group.comm;
         held->group.comm->names = held->names;
         entry->group.comm = NULL;
-        free_entry(comm->context, entry);
+        free_entry(comm, entry);
     } else if (entry) {
         entry->group.comm->names = entry->names;
         entry->next = comm->groups;
         comm->groups = entry;
     }
-    if (scratch) {
+    if (grown->scratch) {
         tsr_release(comm->context, kept->group.scratch);
-        kept->group.scratch = scratch;
-        kept->group.scratch_bytes = scratch_bytes;
+        kept->group.scratch = grown->scratch;
+        kept->group.scratch_bytes = request->scratch_bytes;
+    }
+    if (grown->shelf) {
+        free_shelf(comm, kept->group.shelf, kept->group.shelf_bytes);
+        kept->group.shelf = grown->shelf;
+        kept->group.shelf_bytes = request->shelf_bytes;
     }
 }
 
@@ -284,21 +332,21 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     const bool make = set_is_missing(comm, set);
     tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;
-    void *scratch = NULL;
+    growth grown = {NULL, NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
     if (local == TSR_OK && mine->growing)
-        local = tsr_allocate(comm->context, request->scratch_bytes, &scratch);
+        local = grow(comm, request, held, &grown);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && missing)
         status = tsr_comm_split(comm, make ? set.ranks[0] : -1, comm->rank, &made);
     if (status != TSR_OK) {
-        free_entry(comm->context, entry);
-        tsr_release(comm->context, scratch);
+        free_entry(comm, entry);
+        free_growth(comm, request, &grown);
         return status;
     }
     if (entry)
         entry->group.comm = made;
-    install(comm, entry, held, scratch, request->scratch_bytes);
+    install(comm, request, entry, held, &grown);
     return TSR_OK;
 }
 

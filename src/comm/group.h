@@ -19,6 +19,8 @@ typedef struct tsr_group {
     int count;
     void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
     size_t scratch_bytes;
+    void *shelf;        /**< likewise, where peers reach it; NULL where they reach all memory */
+    size_t shelf_bytes; /**< SIZE_MAX there */
     const void *pending; /**< what was started over this group and is not finished; its owner's to set */
     bool streams;        /**< the tensors of the last execution by messages were on a device with streams; likewise */
 } tsr_group;
@@ -33,6 +35,7 @@ static inline int tsr_group_position(const tsr_group *group, int64_t rank)
 typedef struct tsr_group_request {
     tsr_rank_set set;     /**< that it belongs to: sets of different ranks are equal or disjoint; an empty one takes part, in no group */
     size_t scratch_bytes; /**< that this rank wants */
+    size_t shelf_bytes;   /**< likewise; not where peers reach all memory */
     uint64_t fingerprint; /**< equal within the set */
     int64_t rounds;       /**< 0 or more: all ranks of the set learn the largest */
     tsr_status local;     /**< a failure with which this rank takes part, or TSR_OK */

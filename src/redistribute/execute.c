@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "redistribute/native_move.h"
+#include "redistribute/shelf.h"
 #include "redistribute/unchecked.h"
 
 static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
@@ -71,6 +72,8 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
     local = bind(e, src, dst, bytes, local);
     e->ops = tsr_device_resolve(e->plan->context, e->device);
     e->eager = e->plan->eager && !e->device.driver;
+    if (local == TSR_OK)
+        local = tsr_shelf_begin(e);
     place_results(e);
     if (local == TSR_OK)
         local = fill_all(e, true);
@@ -90,7 +93,8 @@ static tsr_status finish_crossing(tsr_execution *e)
 static tsr_status finish(tsr_execution *e)
 {
     TSR_TRY(finish_crossing(e));
-    return fill_all(e, false);
+    TSR_TRY(fill_all(e, false));
+    return tsr_shelf_end(e);
 }
 
 /* Started executions keep what they need in the group's scratch. */
@@ -127,7 +131,7 @@ static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *p
 {
     const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
-    *prepared = group && group->scratch_bytes >= plan->scratch_bytes;
+    *prepared = group && group->scratch_bytes >= plan->scratch_bytes && group->shelf_bytes >= plan->shelf_bytes;
     return group;
 }
 

@@ -12,6 +12,7 @@
 typedef struct tsr_bound {
     const tsr_item *item;
     tsr_tensor src, dst;
+    tsr_tensor given;  /**< the caller's destination, where dst is on the group's shelf; else dst */
     tsr_tensor result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
 } tsr_bound;
 
@@ -50,6 +51,9 @@ tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, cons
 tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,
                               bool at_source);
 tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed);
+
+/** Copies between two tensors of one shape. */
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes);
 
 /** The bytes of a range of a single box that lies without gaps, else NULL: then there is no need to pack. */
 void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);

@@ -1,6 +1,7 @@
 #include <tessera/sys/status.h>
 
 #include "redistribute/execute.h"
+#include "redistribute/shelf.h"
 
 static const tsr_call *call_of(const tsr_execution *e, int64_t rank)
 {
@@ -97,8 +98,7 @@ static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
     return TSR_OK;
 }
 
-/* Between two places of the shard's shape. */
-static tsr_status copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes)
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes)
 {
     tsr_box_copy copy = {.dst = dst->data, .src = src->data, .element_bytes = element_bytes, .ndim = dst->ndim};
     for (int dim = 0; dim < copy.ndim; dim++) {
@@ -117,7 +117,7 @@ static tsr_status show(tsr_execution *e)
     void *buffer = e->eager && src.data ? tsr_call_buffer(e->group->comm) : NULL;
     if (buffer) {
         src = tsr_tensor_contiguous(buffer, src.dtype, src.ndim, src.shape);
-        TSR_TRY(copy_whole(e, &src, &b->src, b->item->src->element_bytes));
+        TSR_TRY(tsr_execution_copy_whole(e, &src, &b->src, b->item->src->element_bytes));
     }
     e->call.src = src.data;
     e->call.dst = b->dst.data;
@@ -130,7 +130,7 @@ static tsr_status show(tsr_execution *e)
 
 static void show_all(tsr_execution *e)
 {
-    tsr_view *views = tsr_scratch_divide(e->plan, e->group->scratch).views;
+    tsr_view *views = tsr_shelf_views(e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         views[i].src = b->src.data;
@@ -188,7 +188,7 @@ static tsr_status unstage(const tsr_execution *e)
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         if (b->item->reduction_count > 0 && b->result.data != b->dst.data)
-            TSR_TRY(copy_whole(e, &b->dst, &b->result, b->item->dst->element_bytes));
+            TSR_TRY(tsr_execution_copy_whole(e, &b->dst, &b->result, b->item->dst->element_bytes));
     }
     return TSR_OK;
 }

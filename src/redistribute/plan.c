@@ -15,6 +15,7 @@
 #include "comm/call.h"
 #include "redistribute/execute.h"
 #include "redistribute/item.h"
+#include "redistribute/shelf.h"
 
 static tsr_status check_layouts(const char *call, const tsr_layout *src, const tsr_layout *dst)
 {
@@ -143,6 +144,7 @@ static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_
         TSR_TRY(tsr_mail_build(plan));
     widen_workspace(plan);
     plan->scratch_bytes = tsr_scratch_divide(plan, NULL).bytes;
+    plan->shelf_bytes = tsr_shelf_bytes(plan);
     return TSR_OK;
 }
 

@@ -138,6 +138,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     const tsr_group_request request = {
         .set = set,
         .scratch_bytes = plan ? plan->scratch_bytes : 0,
+        .shelf_bytes = plan ? plan->shelf_bytes : 0,
         .fingerprint = plan ? plan->hash : 0,
         .rounds = plan ? plan->rounds : 0,
         .local = local,

@@ -53,7 +53,9 @@ typedef enum sweep_engine { ENGINE_THREADS, ENGINE_MESSAGES, ENGINE_LENT, ENGINE
 
 /** Where tensors and workspaces lie: rank r has those of device r % `devices` of the driver, and works on streams[r]. */
 typedef struct sweep_device {
-    const tsr_device_driver *driver;
+    const tsr_device_driver *driver; /**< NULL: on the host, in memory that `take` gives */
+    void *(*take)(size_t bytes);
+    void (*give_back)(void *memory, size_t bytes);
     int devices;
     tsr_stream streams[ORACLE_MAX_RANKS];
     int64_t (*held_up)(

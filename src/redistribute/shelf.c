@@ -1,0 +1,108 @@
+#include "redistribute/shelf.h"
+
+#include <tessera/sys/status.h>
+
+static size_t shard_bytes(const tsr_item *item, bool inside, int ndim, const int64_t *shape)
+{
+    size_t bytes = inside ? item->src->element_bytes : 0;
+    for (int dim = 0; dim < ndim; dim++)
+        bytes *= (size_t)shape[dim];
+    return bytes;
+}
+
+static size_t source_bytes(const tsr_item *item)
+{
+    return shard_bytes(item, item->in_src, item->src_ndim, item->src_shape);
+}
+
+/* Peers touch destinations only where one rank gives others its results, or what it has taken for them. */
+static size_t destination_bytes(const tsr_item *item)
+{
+    return item->results || item->shares ? shard_bytes(item, item->in_dst, item->dst_ndim, item->dst_shape) : 0;
+}
+
+static size_t views_bytes(const tsr_plan *plan)
+{
+    return plan->count > 1 ? tsr_mail_line(plan->count * sizeof(tsr_view)) : 0;
+}
+
+size_t tsr_shelf_bytes(const tsr_plan *plan)
+{
+    if (plan->mode != TSR_MODE_DIRECT || plan->local || plan->rank < 0)
+        return 0;
+    size_t bytes = views_bytes(plan);
+    for (size_t i = 0; i < plan->count; i++)
+        bytes += tsr_mail_line(source_bytes(&plan->items[i])) + tsr_mail_line(destination_bytes(&plan->items[i]));
+    return bytes;
+}
+
+/* From the first byte to the last. */
+static bool is_reached(const tsr_execution *e, const tsr_tensor *t, size_t element_bytes)
+{
+    int64_t last = 0;
+    for (int dim = 0; dim < t->ndim; dim++)
+        last += (t->shape[dim] - 1) * t->strides[dim];
+    return tsr_comm_shares(e->group->comm, t->data, ((size_t)last + 1) * element_bytes);
+}
+
+static bool has_shelf(const tsr_execution *e)
+{
+    return e->group && e->plan->mode == TSR_MODE_DIRECT && !tsr_comm_shares_all(e->group->comm);
+}
+
+static tsr_tensor on_shelf(const tsr_tensor *t, char *at)
+{
+    return tsr_tensor_contiguous(at, t->dtype, t->ndim, t->shape);
+}
+
+/* A source that peers do not reach. The room of a small move's is that of the call, which copies it in any case. */
+static tsr_status shelve_source(tsr_execution *e, tsr_bound *b, char *at)
+{
+    if (e->eager || is_reached(e, &b->src, b->item->src->element_bytes))
+        return TSR_OK;
+    const tsr_tensor copy = on_shelf(&b->src, at);
+    TSR_TRY(tsr_execution_copy_whole(e, &copy, &b->src, b->item->src->element_bytes));
+    b->src = copy;
+    return TSR_OK;
+}
+
+static void shelve_destination(const tsr_execution *e, tsr_bound *b, char *at)
+{
+    if (!is_reached(e, &b->dst, b->item->dst->element_bytes))
+        b->dst = on_shelf(&b->dst, at);
+}
+
+tsr_status tsr_shelf_begin(tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++)
+        e->bound[i].given = e->bound[i].dst;
+    if (!has_shelf(e))
+        return TSR_OK;
+    char *at = (char *)e->group->shelf + views_bytes(e->plan);
+    for (size_t i = 0; i < e->plan->count; i++) {
+        tsr_bound *b = &e->bound[i];
+        const size_t source = source_bytes(b->item), destination = destination_bytes(b->item);
+        if (source > 0)
+            TSR_TRY(shelve_source(e, b, at));
+        at += tsr_mail_line(source);
+        if (destination > 0)
+            shelve_destination(e, b, at);
+        at += tsr_mail_line(destination);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_shelf_end(const tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        if (b->dst.data != b->given.data)
+            TSR_TRY(tsr_execution_copy_whole(e, &b->given, &b->dst, b->item->dst->element_bytes));
+    }
+    return TSR_OK;
+}
+
+tsr_view *tsr_shelf_views(const tsr_execution *e)
+{
+    return has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
+}
