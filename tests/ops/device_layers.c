@@ -235,26 +235,112 @@ static tsr_status step(const side *s)
     return tsr_linear_backward_plan_execute(s->up_back, &t[X], &t[W1], &t[DH], &t[DX], &t[DW1], &t[DB1], workspace, bytes, s->stream);
 }
 
-/* All rounds are enqueued; what they take for that must not grow. */
-static tsr_status enqueue(side *s)
+static tsr_status settle(const side *s)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int k = X; k <= DY; k++)
-            TSR_TRY(transfer(s, k, s->given[round][k], TSR_COPY_FROM_HOST));
-        TSR_TRY(tsr_comm_barrier(s->comm));
-        const int64_t before = s->d->held_up();
-        TSR_TRY(tsr_comm_barrier(s->comm));
-        TSR_TRY(step(s));
-        TSR_TRY(tsr_comm_barrier(s->comm));
-        const int64_t after = s->d->held_up();
-        TSR_TRY(tsr_comm_barrier(s->comm));
-        /* The first round may make what communicators keep for a device. */
-        if (round > 0 && after != before)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round, (long long)(after - before));
-        for (int k = H; k < TENSORS; k++)
-            TSR_TRY(transfer(s, k, s->results[round][k], TSR_COPY_TO_HOST));
-    }
     return s->table->stream_synchronize ? s->table->stream_synchronize(s->self, s->device.index, s->stream) : TSR_OK;
+}
+
+static tsr_status record(const side *s, void *event)
+{
+    return s->table->event_record(s->self, s->device.index, event, s->stream);
+}
+
+static tsr_status wait_for(const side *s, void *event)
+{
+    return s->table->event_wait(s->self, s->device.index, event, s->stream);
+}
+
+/* Rank 0's stream is captured, and the others' from when they wait for it. */
+static tsr_status fork_streams(const side *s)
+{
+    const bool first = tsr_comm_rank(s->comm) == 0;
+    if (first) {
+        TSR_TRY(s->d->graphs->begin(s->stream));
+        TSR_TRY(record(s, s->d->fork));
+    }
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    return first ? TSR_OK : wait_for(s, s->d->fork);
+}
+
+static tsr_status join_streams(const side *s)
+{
+    const int rank = tsr_comm_rank(s->comm);
+    if (rank > 0)
+        TSR_TRY(record(s, s->d->join[rank]));
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    for (int r = 1; rank == 0 && r < tsr_comm_size(s->comm); r++)
+        TSR_TRY(wait_for(s, s->d->join[r]));
+    if (rank == 0)
+        TSR_TRY(s->d->graphs->end(s->stream, &s->d->graph));
+    return tsr_comm_barrier(s->comm);
+}
+
+/* A step, which must neither allocate nor wait. */
+static tsr_status step_freely(const side *s, int round)
+{
+    int64_t (*const held_up)(void) = s->d->held_up;
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    const int64_t before = held_up ? held_up() : 0;
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    TSR_TRY(step(s));
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    const int64_t after = held_up ? held_up() : 0;
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    /* The first round may make what communicators keep for a device. */
+    if (round > 0 && after != before)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round, (long long)(after - before));
+    return TSR_OK;
+}
+
+static tsr_status capture_step(const side *s, int round)
+{
+    TSR_TRY(settle(s));
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    TSR_TRY(fork_streams(s));
+    TSR_TRY(step_freely(s, round));
+    return join_streams(s);
+}
+
+/* One launch is a step of all ranks, whose inputs are there. */
+static tsr_status replay_step(const side *s)
+{
+    TSR_TRY(settle(s));
+    TSR_TRY(tsr_comm_barrier(s->comm));
+    if (tsr_comm_rank(s->comm) == 0) {
+        TSR_TRY(s->d->graphs->launch(s->d->graph, s->stream));
+        TSR_TRY(settle(s));
+    }
+    return tsr_comm_barrier(s->comm);
+}
+
+static tsr_status run_round(side *s, int round)
+{
+    for (int k = X; k <= DY; k++)
+        TSR_TRY(transfer(s, k, s->given[round][k], TSR_COPY_FROM_HOST));
+    const bool replayed = s->d->graphs && round > 0;
+    if (replayed && round == 1)
+        TSR_TRY(capture_step(s, round));
+    TSR_TRY(replayed ? replay_step(s) : step_freely(s, round));
+    for (int k = H; k < TENSORS; k++)
+        TSR_TRY(transfer(s, k, s->results[round][k], TSR_COPY_TO_HOST));
+    return TSR_OK;
+}
+
+/* Rounds are enqueued one after the other, before anybody looks. */
+static tsr_status run_rounds(side *s)
+{
+    void **event = tsr_comm_rank(s->comm) == 0 ? &s->d->fork : &s->d->join[tsr_comm_rank(s->comm)];
+    tsr_status status = s->table->event_create(s->self, s->device.index, event);
+    if (status != TSR_OK)
+        return status;
+    for (int round = 0; round < ROUNDS && status == TSR_OK; round++)
+        status = run_round(s, round);
+    if (status == TSR_OK)
+        status = settle(s);
+    s->table->event_destroy(s->self, s->device.index, *event);
+    if (tsr_comm_rank(s->comm) == 0 && s->d->graph)
+        s->d->graphs->destroy(s->d->graph);
+    return status;
 }
 
 static tsr_status compare(const side *s)
@@ -281,7 +367,7 @@ static tsr_status check_perceptron(tsr_comm *comm, void *arg)
     s.table = tsr_device_driver_table(d->driver, &s.self);
     tsr_status status = make_side(&s);
     if (status == TSR_OK)
-        status = enqueue(&s);
+        status = run_rounds(&s);
     if (status == TSR_OK)
         status = compare(&s);
     destroy_side(&s);
@@ -290,8 +376,10 @@ static tsr_status check_perceptron(tsr_comm *comm, void *arg)
 
 void device_layers_check_perceptron(device_layers *d)
 {
-    for (d->ranks = 1; d->ranks <= DEVICE_LAYERS_RANKS; d->ranks++)
+    for (d->ranks = 1; d->ranks <= DEVICE_LAYERS_RANKS; d->ranks++) {
+        d->graph = NULL;
         layers_run(d->ranks, check_perceptron, d);
+    }
 }
 
 void device_layers_create(const tsr_device_driver *driver, int devices, int64_t (*held_up)(void), device_layers *out)

@@ -6,12 +6,23 @@
 
 enum { DEVICE_LAYERS_RANKS = 4 };
 
+/** How streams are captured and graphs launched, where the device has graphs. */
+typedef struct device_graphs {
+    tsr_status (*begin)(tsr_stream stream);
+    tsr_status (*end)(tsr_stream stream, void **graph);
+    tsr_status (*launch)(void *graph, tsr_stream stream);
+    void (*destroy)(void *graph);
+} device_graphs;
+
 /** A driver under test. Rank r is on device r mod `devices`, with a stream of its own for plans. */
 typedef struct device_layers {
     const tsr_device_driver *driver;
     int devices, ranks;
-    int64_t (*held_up)(void); /**< grows whenever the host allocates on a device or waits for one */
+    int64_t (*held_up)(void); /**< grows whenever the host allocates on a device or waits for one; NULL: unknown */
     tsr_stream streams[DEVICE_LAYERS_RANKS];
+    const device_graphs
+        *graphs; /**< NULL: steps are enqueued; else the second is captured, for all ranks at once, and replayed from then on */
+    void *graph, *fork, *join[DEVICE_LAYERS_RANKS]; /**< of a run with graphs, written between barriers */
 } device_layers;
 
 /** The calling test fails where a stream cannot be made. */
