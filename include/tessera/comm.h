@@ -5,7 +5,8 @@
  * must be made by every rank of the communicator, in the same order, with arguments that agree; where they do not, every rank gets
  * TSR_ERROR_ARGUMENT naming the lowest rank that differs from rank 0 and both values. A rank that fails locally still takes part and
  * the others get TSR_ERROR_PEER naming it; the communicator stays usable. A rank that is lost, has returned or times out breaks the
- * communicator: every later call says so.
+ * communicator: every later call says so. When such an error comes nothing touches this rank's memory any more, on a device with streams
+ * neither: that is the one case in which a call waits for its stream.
  */
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H
@@ -74,7 +75,8 @@ TSR_API tsr_status tsr_comm_barrier(tsr_comm *comm);
 TSR_API void tsr_comm_abort(tsr_comm *comm);
 
 /** Waits until what `stream` holds is done, polling for errors of peers; TSR_ERROR_PEER when `timeout_ms` (0: for ever) passes. On the host
- * everything is done already. */
+ * everything is done already, and rank threads have nothing to poll: over them it returns at once, and who wants to wait for a device's
+ * stream asks the device. */
 TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms);
 
 /**
@@ -85,7 +87,8 @@ TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
 TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);
 
 /*
- * Collectives. Counts are in elements; all buffers of a call are contiguous and on `device`. Floating sum, avg and prod are reduced in
+ * Collectives. Counts are in elements; all buffers of a call are contiguous and on `device`, and
+ * used in the order of `stream` (tessera.h). Floating sum, avg and prod are reduced in
  * ascending rank order with one rounding, so that every rank gets the same bits. `send` and `receive` may be the same pointer only where it
  * is said. A buffer of count 0 may be NULL.
  */

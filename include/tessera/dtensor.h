@@ -2,7 +2,8 @@
  * A sharded tensor: a layout and this rank's local tensor. PyTorch's DTensor, JAX's sharded Array.
  *
  * Reference-counted; its layout never changes but by tsr_redistribute_in_place(). Calls marked collective are made by every rank of the
- * mesh's communicator, ranks outside the mesh included (for them they are no-ops on empty shards).
+ * mesh's communicator, ranks outside the mesh included (for them they are no-ops on empty shards). On a device with streams a dtensor is
+ * valid in the order of the stream on which it was written; calls without a stream work on the default one.
  */
 #ifndef TESSERA_DTENSOR_H
 #define TESSERA_DTENSOR_H
@@ -33,9 +34,10 @@ typedef struct tsr_distribute_options {
 
 /**
  * Distributes a global tensor over `mesh` by one placement per mesh dim. Every rank keeps a copy of its own shard; `global` may be strided
- * and is the caller's again on return. A Partial placement holds terms that reduce to the global value: for sum the coordinate 0 holds it
- * and the others -0.0 (0 for integers), for prod the others hold 1, for avg, min and max all hold it. With a source rank (of the mesh's
- * communicator) the call is collective, all ranks give the shape and dtype, and `data` is read on that rank only.
+ * and is the caller's again on return, on a device with streams too, where it is ready when the call is made. A Partial placement holds
+ * terms that reduce to the global value: for sum the coordinate 0 holds it and the others -0.0 (0 for integers), for prod the others hold
+ * 1, for avg, min and max all hold it. With a source rank (of the mesh's communicator) the call is collective, all ranks give the shape and
+ * dtype, and `data` is read on that rank only.
  */
 TSR_API tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
                                          const tsr_distribute_options *options, tsr_dtensor **out);
@@ -64,7 +66,8 @@ typedef struct tsr_from_local_options {
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
                                           tsr_dtensor **out);
 
-/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's. Neither communicates. */
+/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's; on a device when
+ * that has done all that it was given. Neither communicates. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
 TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor);
 
@@ -80,7 +83,8 @@ TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *p
 /**
  * Collective: writes `x` into `y`, whose layouts are of one global shape and dtype on one mesh. The first call for a pair of layouts plans,
  * prepares and keeps plan and workspace in a bounded cache of the mesh; later calls allocate and plan nothing. Memory may be shared where
- * tsr_plan_in_place() would allow it.
+ * tsr_plan_in_place() would allow it. The kept workspace serves one stream after the other. What a graph holds is tsr_plan_execute(): what
+ * is kept here may be evicted before the graph is replayed.
  */
 TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 

@@ -102,9 +102,12 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
 /**
  * Collective over the plan's ranks: moves `src` (this rank's local tensor under the source layout) into `dst` (under the destination
  * layout). Strides are free. `workspace` has `bytes` >= tsr_plan_workspace_bytes() (NULL where that is 0) and is on the tensors' device.
- * Allocates nothing, plans nothing. A rank outside the source (destination) mesh may pass NULL for `src` (`dst`); ranks outside both return
- * at once. After return, in stream order, `src` may be overwritten. TSR_ERROR_STATE: the plan was not prepared on `comm`, or is another
- * rank's. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit, or src and dst overlap where tsr_plan_in_place() is 0.
+ * Allocates nothing, plans nothing, and on a device with streams waits for no stream: it enqueues, in the order that tessera.h says. Only
+ * the first execution on a device makes the events for that, which `comm` keeps. A rank outside the source (destination) mesh may pass NULL
+ * for `src` (`dst`); ranks outside both return at once. After return, in stream order, `src` may be overwritten. TSR_ERROR_STATE: the plan
+ * was not prepared on `comm`, or is another rank's. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit, src and dst overlap
+ * where tsr_plan_in_place() is 0, or ranks that read each other's memory bring different kinds of device or differ in what captures their
+ * streams. TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's.
  *
  * By messages, ranks first compare what they call and tell each other whether all can. They do not where an engine of messages has
  * TSR_COMM_UNCHECKED (sys/comm.h), nor with tensors on a device with streams, so that the call only enqueues. Then what differs between
@@ -117,11 +120,11 @@ TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const 
 
 /**
  * tsr_plan_execute() in two halves, so that a rank can do something else while the others come and, where the engine can, while bytes
- * travel. Between them `src` is not written, `dst` and `workspace` are not touched, and `comm` serves no other call. Start waits for nobody
- * in direct mode; by messages ranks agree first, and the first round is packed and sent, or the engine's own collective is called, which
- * may wait for peers. One execution is started at a time; the tensors' descriptors are copied. What fails on one rank is told to all by
- * whichever half finds it, as long as others wait for its bytes: after an error of start there is nothing to finish. TSR_ERROR_STATE: not
- * prepared, already started, or (finish) not started.
+ * travel. Between them `src` is not written, `dst` and `workspace` are not touched, by no stream, and `comm` serves no other call. Start
+ * waits for nobody in direct mode; by messages ranks agree first, and the first round is packed and sent, or the engine's own collective is
+ * called, which may wait for peers. One execution is started at a time; the tensors' descriptors are copied. What fails on one rank is told
+ * to all by whichever half finds it, as long as others wait for its bytes: after an error of start there is nothing to finish.
+ * TSR_ERROR_STATE: not prepared, already started, or (finish) not started.
  */
 TSR_API tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                                   size_t bytes, tsr_stream stream);

@@ -19,7 +19,7 @@ typedef struct tsr_device {
 } tsr_device;
 
 /** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host has no other: its calls are done on
- * return. */
+ * return. tessera.h says what is ordered by it. */
 typedef void *tsr_stream;
 
 /** Strides are in elements, not bytes, and not negative; a destination's must not make its elements overlap. */

@@ -11,7 +11,15 @@
  * collective calls in the same order (SPMD).
  *
  * Streams. A call that takes a stream is done in that stream's order. On the host there is one stream, NULL, and a call is done when it
- * returns.
+ * returns. On a device with streams it is enqueued: the host waits for the hosts of peers, never for the device. What a rank's stream held
+ * when the call was made comes first, also for peers that read its memory, and what it is given afterwards follows all that they do there.
+ * So memory stays as it is until the stream has passed the call: to write it again, or to free it, on the same stream is right at once, on
+ * another one after an event or a wait. Calls that move and take no stream work on the device's default one (NULL). All memory of a call is
+ * on one kind of device on all ranks; which one of the kind is each rank's own choice. Rank threads capture a call into a graph together,
+ * all streams forked from one capture and joined to it.
+ *
+ * Lifetimes. A driver may be destroyed before communicators, meshes and dtensors that have used it, and goes with the last of them; a
+ * stream lives as long as a call that was started on it is not finished.
  *
  * Errors. Every fallible call returns a tsr_status; tsr_status_message() has the sentence. The library never aborts, exits or prints
  * uninvited.

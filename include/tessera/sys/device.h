@@ -127,15 +127,15 @@ typedef struct tsr_device_table {
 } tsr_device_table;
 
 /**
- * A driver over a table, which is copied; `self` must outlive the driver and the communicators that have served its tensors, and is the
+ * A driver over a table, which is copied; `self` must outlive the driver and whatever else has used its devices, and is the
  * driver's from now on if the table has `destroy`, on success only. Not registered anywhere: put it into the
  * tsr_device of the tensors that live there. TSR_ERROR_ARGUMENT: the table is smaller than this header's or lacks a required entry, which
  * the sentence names.
  */
 TSR_API tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, tsr_device_driver **out);
 
-/** Gives the driver back; NULL is fine. Nothing may live on its devices any more. It goes with the last communicator that has events on
- * them, whichever of them is destroyed first. */
+/** Gives the driver back; NULL is fine. It goes with the last communicator, mesh or dtensor that has used its devices; memory that
+ * the caller has there is freed before. */
 TSR_API void tsr_device_driver_destroy(tsr_device_driver *driver);
 
 /** The table of a driver, and its `self`; of the host (with the best kernels for this processor) where `driver` is NULL. Borrowed. */
