@@ -3,6 +3,7 @@
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
 #include "reference.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct cublasLtContext {
     int device;
 };
 
-static int searches;
+static atomic_int searches;
 
 static void misuse(const char *what)
 {
