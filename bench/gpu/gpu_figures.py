@@ -61,7 +61,7 @@ def answer(place, program, words, kept):
     """(lines, why there are none) of a benchmark, which is run once however many figures it gives."""
     command = (program, *words)
     if command not in kept:
-        status, out, error = place.run(command, SECONDS, **({} if place.dry_run else {"CUDA_VISIBLE_DEVICES": "0"}))
+        status, out, error = place.run(command, SECONDS, CUDA_VISIBLE_DEVICES=place.environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
         lines = [json.loads(line) for line in out.splitlines()] if status == 0 else []
         kept[command] = lines, None if lines else error.strip() or f"exit status {status}"
     return kept[command]

@@ -71,6 +71,22 @@ def broken_build():
     return copy
 
 
+def carried_build():
+    """One whose records name folders of another machine."""
+    copy, elsewhere = folder / "carried", pathlib.Path("/elsewhere")
+    information = copy / "meson-info"
+    information.mkdir(parents=True)
+    for path in ("tools", "tests"):
+        os.symlink(build / path, copy / path)
+    recorded = json.loads((build / "meson-info" / "meson-info.json").read_text())["directories"]
+    (information / "meson-info.json").write_text(json.dumps({"directories": {"source": str(elsewhere / "tree"), "build": str(elsewhere / "build")}}))
+    tests = (build / "meson-info" / "intro-tests.json").read_text().replace(recorded["build"], str(elsewhere / "build"))
+    (information / "intro-tests.json").write_text(tests)
+    done = dry("--only", "tests", where=copy)
+    shutil.rmtree(copy)
+    return harness.different("exit status", (done.returncode, done.stderr), (0, "")) + harness.different("ok", json.loads(output.read_text())["tests"]["ok"], True)
+
+
 def failing_figure():
     """A report is put together: the figures fail now, the tests are those of before."""
     before = json.loads(output.read_text())
@@ -99,7 +115,8 @@ else:
 refusal("an option that is not known is refused", run("--dry", "--fast"), 2, "--fast")
 refusal("a section that is not known is refused", dry("--only", "tests,speed"), 2, "speed", "figures")
 refusal("a folder that is no build is refused", dry(where=folder / "none"), 3, "none")
-for fact, check in (("the whole flow runs over the emulated machine", whole_flow), ("a figure that cannot be had is a failure with its reason", failing_figure),
+for fact, check in (("the whole flow runs over the emulated machine", whole_flow), ("tests of a build that was carried here run", carried_build),
+                    ("a figure that cannot be had is a failure with its reason", failing_figure),
                     ("sections of two machines are not put together", another_machine)):
     try:
         report.check(fact, check())
