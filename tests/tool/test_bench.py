@@ -10,6 +10,7 @@ import sys
 import harness
 
 tool = harness.Tool(sys.argv[1])
+SIZES = {"bool": 1, "f8e4m3": 1, "f8e5m2": 1}
 SPREAD = {"median", "min", "max"}
 MOVE_FIELDS = {"bench": "redistribute", "engine": "threads", "device": "host", "mode": "direct"}
 
@@ -35,7 +36,20 @@ def move(mesh, shape, source, target, dtype="f32", mode="direct", payload=None):
         wrong += close("of_peak", found["of_peak"], found["bandwidth"] / found["peak_bandwidth"])
     if payload is not None:
         wrong += harness.different("payload", found["payload_bytes"], payload)
-    return wrong
+    return wrong + check_limit(found, mesh, source) + harness.different("the host does not enqueue", found["enqueue_seconds"], None)
+
+
+def check_limit(found, mesh, source):
+    """Every term of the source is read once, every result written once; the peak's copy reads and writes each byte of the payload."""
+    element = SIZES.get(found["dtype"]) or int(re.search(r"\d+", found["dtype"])[0]) // 8
+    sizes = [int(size) for size in mesh.split("@")[0].split("x")]
+    terms = math.prod(size for size, placement in zip(sizes, source.split(",")) if placement.startswith("P"))
+    read = element * terms * math.prod(found["shape"])
+    written = found["payload_bytes"]
+    if found["peak_bandwidth"] == 0 or written == 0:
+        return []
+    wrong = close("limit_bandwidth", found["limit_bandwidth"], found["peak_bandwidth"] * 2 * written / (read + written))
+    return wrong + close("of_limit", found["of_limit"], found["bandwidth"] / found["limit_bandwidth"])
 
 
 def move_table():
