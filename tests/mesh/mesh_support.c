@@ -25,6 +25,11 @@ tsr_context *tsr_comm_context(const tsr_comm *comm)
     return comm->context;
 }
 
+int64_t tsr_comm_ranks_per_node(const tsr_comm *comm)
+{
+    return comm->ranks_per_node;
+}
+
 uint64_t random_below(random_state *random, uint64_t bound)
 {
     uint64_t z = random->at += UINT64_C(0x9e3779b97f4a7c15);

@@ -10,6 +10,7 @@
 struct tsr_comm {
     int rank, size;
     tsr_context *context;
+    int64_t ranks_per_node;
 };
 
 /* A mesh as nothing but a list of ranks, row-major: the oracle. */

@@ -314,6 +314,27 @@ static void a_mesh_must_fit_its_communicator(void **state)
     tsr_context_destroy(context);
 }
 
+static void a_mesh_knows_the_nodes_of_its_communicator(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
+    tsr_comm comm = {0, 8, context, 4};
+    const int64_t shape[] = {2, 2};
+    tsr_mesh *mesh = NULL, *slice = NULL, *other = NULL;
+    assert_int_equal(tsr_mesh_create(&comm, 2, shape, (const char *const[]){"a", "b"}, NULL, &mesh), TSR_OK);
+    assert_int_equal(tsr_mesh_slice(mesh, "b", &slice), TSR_OK);
+    assert_int_equal(tsr_mesh_with_nodes(mesh, 0, &other), TSR_OK);
+    assert_int_equal(tsr_mesh_ranks_per_node(mesh), 4);
+    assert_int_equal(tsr_mesh_ranks_per_node(slice), 4);
+    assert_int_equal(tsr_mesh_ranks_per_node(other), 0);
+    tsr_mesh_destroy(other);
+    tsr_mesh_destroy(slice);
+    tsr_mesh_destroy(mesh);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
 static void null_is_refused(void **state)
 {
     (void)state;
@@ -361,6 +382,7 @@ int main(void)
         cmocka_unit_test(the_slot_goes_with_the_last_reference),
         cmocka_unit_test(bad_arguments_are_refused_by_name_and_value),
         cmocka_unit_test(a_mesh_must_fit_its_communicator),
+        cmocka_unit_test(a_mesh_knows_the_nodes_of_its_communicator),
         cmocka_unit_test(null_is_refused),
         cmocka_unit_test(a_coordinate_out_of_range_is_refused),
     };
