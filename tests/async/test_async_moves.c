@@ -19,8 +19,16 @@ typedef struct recipe {
     bool two_meshes, lazy;
     int batch; /**< up to so many tensors together */
     int64_t elements, ranks_per_node;
+    oracle_mesh mesh; /**< for sweeps of one */
     async_machine *machine;
 } recipe;
+
+static void check_machine(const recipe *r)
+{
+    const char *fault = async_fault(r->machine);
+    if (fault)
+        fail_msg("%s\ncase: %s", fault, test_case_text());
+}
 
 /** Handing round inside a node costs nothing, so that it is done wherever it can be. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
@@ -57,9 +65,7 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
 {
     static const sweep_cap caps[] = {CAP_LEAST, CAP_SOME};
     const recipe *r = arg;
-    const char *fault = async_fault(r->machine);
-    if (fault)
-        fail_msg("%s\ncase: %s", fault, test_case_text());
+    check_machine(r);
     const uint64_t seed = test_seed() * UINT64_C(1000000007) + (uint64_t)number + (uint64_t)r->world * 1000003;
     oracle_random random = {.state = seed};
     random_pair(&random, r, &out->src, &out->dst, &out->numbers);
@@ -77,7 +83,31 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
     return true;
 }
 
-static void sweep_random(recipe r, double share)
+/** Every pair of lists over {R, S(0), S(1), P} on one mesh, in several shapes, with all dtypes in turn. */
+static bool make_pair(void *arg, int64_t number, sweep_case *out)
+{
+    static const int64_t lengths[] = {0, 1, 3, 5, 8, 13};
+    const recipe *r = arg;
+    oracle_layout layout = {.mesh = r->mesh, .ndim = 2, .shape = {lengths[number % 5 + 1], lengths[number / 5 % 6]}};
+    check_machine(r);
+    layout.dtype = (tsr_dtype)(1 + number % (TSR_DTYPE_END - 1));
+    const tsr_reduce_op op = layout.dtype == TSR_BOOL ? TSR_MAX : TSR_SUM; /* bool has no sum */
+    const tsr_placement kinds[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1), tsr_partial(op)};
+    out->src = out->dst = layout;
+    int64_t pair = number;
+    for (int m = 0; m < r->mesh.ndim; m++, pair /= 16) {
+        out->src.placements[m] = kinds[pair % 4];
+        out->dst.placements[m] = kinds[pair / 4 % 4];
+    }
+    out->seed = (uint64_t)number + test_seed();
+    out->mode = number / 3 % 3 == 1 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
+    out->way = number % 3 == 2 ? WAY_DTENSORS : WAY_PLAN;
+    out->strided = number % 7 == 3;
+    out->halves = number % 5 == 3;
+    return true;
+}
+
+static void sweep_cases(recipe r, sweep_make *make, int64_t count, double seconds)
 {
     const async_options options = {.devices = r.devices, .seed = test_seed() + (uint64_t)r.world, .lazy = r.lazy};
     sweep_device device = {.devices = r.devices, .held_up = async_held_up};
@@ -88,19 +118,29 @@ static void sweep_random(recipe r, double share)
     device.driver = driver;
     for (int rank = 0; rank < r.world; rank++)
         assert_int_equal(async_table()->stream_create(r.machine, rank % r.devices, &device.streams[rank]), TSR_OK);
-    move_sweep sweep = {.world = r.world,
-                        .make = make_random,
-                        .arg = &r,
-                        .count = INT64_MAX,
-                        .device = &device,
-                        .deadline = test_now() + test_seconds(12) * share};
+    move_sweep sweep = {
+        .world = r.world, .make = make, .arg = &r, .count = count, .device = &device, .deadline = seconds > 0 ? test_now() + seconds : 0};
     assert_int_equal(sweep_run(&sweep), 0);
-    const char *fault = async_fault(r.machine);
-    if (fault)
-        fail_msg("%s\ncase: %s", fault, test_case_text());
+    check_machine(&r);
     tsr_device_driver_destroy(driver);
     async_destroy(r.machine);
     fprintf(stderr, "%d ranks on %d devices%s: %lld cases\n", r.world, r.devices, r.lazy ? ", lazy" : "", (long long)sweep.ran);
+}
+
+static void sweep_random(recipe r, double share)
+{
+    sweep_cases(r, make_random, INT64_MAX, test_seconds(12) * share);
+}
+
+static void every_pair_of_placements(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {2, 2}, {3, 2}};
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        recipe r = {.devices = 1 + (int)i % 2, .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0), .lazy = i % 3 == 2};
+        r.world = (int)oracle_mesh_count(&r.mesh);
+        sweep_cases(r, make_pair, r.mesh.ndim == 2 ? 256 : 5 * 16, 0);
+    }
 }
 
 static void moves_on_one_mesh(void **state)
@@ -137,9 +177,8 @@ static void moves_over_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moves_on_one_mesh),
-        cmocka_unit_test(moves_between_two_meshes),
-        cmocka_unit_test(batches),
+        cmocka_unit_test(every_pair_of_placements), cmocka_unit_test(moves_on_one_mesh),
+        cmocka_unit_test(moves_between_two_meshes), cmocka_unit_test(batches),
         cmocka_unit_test(moves_over_nodes),
     };
     test_watchdog(60);
