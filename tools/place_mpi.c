@@ -1,34 +1,57 @@
 /* Ranks that are processes, which a launcher started. */
 #include "engines.h"
+#include "mpi_library.h"
 
 #include <stddef.h>
 #include <tessera/sys/status.h>
 
+/* This process' own: it is one rank. */
+static struct {
+    bool tried, found;
+    mpi_library library;
+    char reason[MPI_REASON_BYTES], version[256];
+    tsr_mpi_job *job;
+} mine;
+
 static const char *missing(const cuda_facts *cuda)
 {
     (void)cuda;
-    return "this build has no libtessera-mpi, the library that brings it";
+    if (!mine.tried) {
+        mine.tried = true;
+        mine.found = mpi_library_open(&mine.library, mine.reason);
+    }
+    return mine.found ? NULL : mine.reason;
 }
 
 static const char *version(const cuda_facts *cuda)
 {
-    (void)cuda;
-    return NULL;
+    if (missing(cuda) != NULL || mine.library.version_print(mine.version, sizeof mine.version) == 0)
+        return NULL;
+    return mine.version;
 }
 
 static tsr_status join(int *rank, int *ranks)
 {
-    (void)rank;
-    (void)ranks;
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", missing(NULL));
+    const char *const reason = missing(NULL);
+    if (reason != NULL)
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
+    TSR_TRY(mine.library.job_create(&mine.job));
+    *rank = mine.library.job_rank(mine.job);
+    *ranks = mine.library.job_size(mine.job);
+    return TSR_OK;
 }
 
 static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)
 {
     (void)ranks;
-    (void)main;
-    (void)arg;
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", missing(cuda));
+    (void)cuda;
+    return mine.library.job_run(mine.job, main, arg, NULL);
+}
+
+static void leave(void)
+{
+    mine.library.job_destroy(mine.job);
+    mine.job = NULL;
 }
 
 const engine mpi_engine = {.name = "mpi",
@@ -36,4 +59,5 @@ const engine mpi_engine = {.name = "mpi",
                            .missing = missing,
                            .version = version,
                            .join = join,
-                           .run = run_process};
+                           .run = run_process,
+                           .leave = leave};

@@ -58,8 +58,9 @@ TSR_API void tsr_mpi_job_destroy(tsr_mpi_job *job);
 TSR_API int tsr_mpi_job_rank(const tsr_mpi_job *job); /**< this process */
 TSR_API int tsr_mpi_job_size(const tsr_mpi_job *job); /**< how many were launched */
 
-/** What the MPI in use calls itself ("Open MPI v4.1.4, .."); borrowed. */
-TSR_API const char *tsr_mpi_job_library(const tsr_mpi_job *job);
+/** What this library's MPI calls itself ("Open MPI v4.1.4, .."), in the manner of snprintf(): returns the length of the whole text. Before
+ * MPI is initialized too. */
+TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 
 /**
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on

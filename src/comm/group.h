@@ -19,8 +19,8 @@ typedef struct tsr_group {
     int count;
     void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
     size_t scratch_bytes;
-    void *shelf;        /**< likewise, where peers reach it; NULL where they reach all memory */
-    size_t shelf_bytes; /**< SIZE_MAX there */
+    void *shelf;         /**< likewise, where peers reach it; NULL where they reach all memory */
+    size_t shelf_bytes;  /**< SIZE_MAX there */
     const void *pending; /**< what was started over this group and is not finished; its owner's to set */
     bool streams;        /**< the tensors of the last execution by messages were on a device with streams; likewise */
 } tsr_group;

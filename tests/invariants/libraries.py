@@ -12,16 +12,22 @@ RUNTIME_OBJECTS = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|__frame
 SYSTEM = re.compile(r"^(libc|libm|libpthread)\.so|^ld-linux")
 
 # Mutable state that the design allows: the thread's last error, and one guard around OpenBLAS' thread count.
-STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-cuda": {}}
+STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-cuda": {}, "libtessera-mpi": {}}
 
 # Headers whose functions are in a library that a build may lack.
-ENGINES = {"cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda"}
+ENGINES = {"cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi"}
 NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenblas",
-          "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so"}
+          "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so",
+          "libtessera-mpi": r"|^libtessera-core\.so|^libmpi\.so|^libmpich\.so|^libhwloc\.so|^libuc[ps]\.so"}
 
 
 def stem(library):
     return library.rsplit("/", 1)[-1].split(".so")[0]
+
+
+def family(library):
+    """Without the implementation of MPI: there is one library for each."""
+    return re.sub(r"^(libtessera-mpi)-.*", r"\1", stem(library))
 
 
 def exported(library):
@@ -63,7 +69,7 @@ def objects(library):
 
 def state_beyond_design(library):
     found = sorted(set(objects(library)))
-    allowed = STATE[stem(library)]
+    allowed = STATE[family(library)]
     for section in {section for section, _ in found}:
         here = [name for where, name in found if where == section]
         if len(here) > allowed.get(section, 0):
@@ -91,9 +97,9 @@ def main(root, *libraries):
         report.check(f"{stem(library)} keeps no mutable state but what the design allows", state_beyond_design(library))
         report.check(f"{stem(library)} never ends the process, prints, or catches signals", uninvited(library))
         report.check(f"{stem(library)} has no static constructors", constructors(library))
-        others = re.compile(SYSTEM.pattern + NEEDED[stem(library)])
+        others = re.compile(SYSTEM.pattern + NEEDED[family(library)])
         report.check(f"{stem(library)} needs nothing but what the design allows", (n for n in needed(library) if not others.match(n)))
-    missing = set(ENGINES.values()) - {stem(library) for library in libraries}
+    missing = set(ENGINES.values()) - {family(library) for library in libraries}
     if "libtessera" in map(stem, libraries):
         report.check("every declared function is exported by one of the libraries", sorted(declared(root, missing) - everything))
     report.finish()

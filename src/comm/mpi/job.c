@@ -11,7 +11,6 @@ struct tsr_mpi_job {
     int rank, size;
     bool ours; /* MPI, to finalize */
     bool lost; /* a peer is, for whom MPI_Finalize() would wait */
-    char library[MPI_MAX_LIBRARY_VERSION_STRING];
 };
 
 /* How a rank's program ended. */
@@ -39,14 +38,6 @@ static tsr_status initialize(bool *ours)
                                                  "MPI_THREAD_FUNNELED");
 }
 
-static void read_library(tsr_mpi_job *job)
-{
-    int length = 0;
-    if (MPI_Get_library_version(job->library, &length) != MPI_SUCCESS)
-        job->library[0] = '\0';
-    job->library[strcspn(job->library, "\n\t")] = '\0';
-}
-
 static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
 {
     tsr_mpi_job *job;
@@ -65,7 +56,6 @@ static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
         tsr_release(context, job);
         return status;
     }
-    read_library(job);
     *out = job;
     return TSR_OK;
 }
@@ -105,9 +95,14 @@ int tsr_mpi_job_size(const tsr_mpi_job *job)
     return job->size;
 }
 
-const char *tsr_mpi_job_library(const tsr_mpi_job *job)
+size_t tsr_mpi_version_print(char *text, size_t capacity)
 {
-    return job->library;
+    char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (MPI_Get_library_version(words, &length) != MPI_SUCCESS)
+        words[0] = '\0';
+    words[strcspn(words, "\n\t")] = '\0';
+    return (size_t)snprintf(text, capacity, "%s", words);
 }
 
 static ending ending_of(tsr_status status)

@@ -1,0 +1,26 @@
+/** A library of libtessera-mpi, opened for whoever asks for it: the tool is not linked with any, for which one depends on who launched it.
+ */
+#ifndef TESSERA_TOOLS_MPI_LIBRARY_H
+#define TESSERA_TOOLS_MPI_LIBRARY_H
+
+#include <stdbool.h>
+#include <tessera/mpi.h>
+
+/** Room for why none can be opened. */
+#define MPI_REASON_BYTES 1100
+
+/** What the tool calls of it, under the functions' own names. */
+typedef struct mpi_library {
+    tsr_status (*job_create)(tsr_mpi_job **out);
+    void (*job_destroy)(tsr_mpi_job *job);
+    int (*job_rank)(const tsr_mpi_job *job);
+    int (*job_size)(const tsr_mpi_job *job);
+    tsr_status (*job_run)(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
+    size_t (*version_print)(char *text, size_t capacity);
+} mpi_library;
+
+/** That of the MPI whose launcher started this process; of a process that none did, the first that there is. False with the reason where
+ * there is none. What was opened stays open. */
+bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
+
+#endif
