@@ -11,6 +11,7 @@ typedef struct product {
     int trans_a, trans_b, biased;
     double alpha, beta;
     size_t workspace; /* bytes given */
+    size_t shift;     /* elements by which all operands are off what they could be aligned to */
 } product;
 
 /* Its operands, and what c becomes. */
@@ -20,6 +21,7 @@ typedef struct operands {
 
 static tsr_gemm gemm_of(const product *p, operands *o)
 {
+    const size_t shift = p->shift * tsr_dtype_bytes(p->dtype);
     return (tsr_gemm){.dtype = p->dtype,
                       .trans_a = p->trans_a,
                       .trans_b = p->trans_b,
@@ -28,13 +30,13 @@ static tsr_gemm gemm_of(const product *p, operands *o)
                       .k = K,
                       .alpha = p->alpha,
                       .beta = p->beta,
-                      .a = o->a,
-                      .b = o->b,
-                      .c = o->c,
+                      .a = o->a + shift,
+                      .b = o->b + shift,
+                      .c = o->c + shift,
                       .lda = (p->trans_a ? M : K) + GAP,
                       .ldb = (p->trans_b ? K : N) + GAP,
                       .ldc = N + GAP,
-                      .bias = p->biased ? o->bias : NULL,
+                      .bias = p->biased ? o->bias + shift : NULL,
                       .workspace = p->workspace > 0 ? o->workspace : NULL,
                       .workspace_bytes = p->workspace};
 }
@@ -44,6 +46,7 @@ static void fill(const product *p, operands *o)
 {
     const size_t bytes = tsr_dtype_bytes(p->dtype);
     const tsr_gemm g = gemm_of(p, o);
+    const unsigned char *const a = g.a, *const b = g.b;
     for (size_t i = 0; i < ROOM; i++) {
         reference_store(p->dtype, (double)(i * 5 % 7) - 3, o->a + i * bytes);
         reference_store(p->dtype, (double)(i * 3 % 5) - 2, o->b + i * bytes);
@@ -55,11 +58,12 @@ static void fill(const product *p, operands *o)
         for (int64_t j = 0; j < N; j++) {
             double sum = 0;
             for (int64_t k = 0; k < K; k++)
-                sum += reference_load(p->dtype, o->a + (size_t)(g.trans_a ? k * g.lda + i : i * g.lda + k) * bytes) *
-                       reference_load(p->dtype, o->b + (size_t)(g.trans_b ? j * g.ldb + k : k * g.ldb + j) * bytes);
-            unsigned char *const to = o->expected + (size_t)(i * g.ldc + j) * bytes;
+                sum += reference_load(p->dtype, a + (size_t)(g.trans_a ? k * g.lda + i : i * g.lda + k) * bytes) *
+                       reference_load(p->dtype, b + (size_t)(g.trans_b ? j * g.ldb + k : k * g.ldb + j) * bytes);
+            unsigned char *const to = o->expected + ((size_t)(i * g.ldc + j) + p->shift) * bytes;
             sum = g.alpha * sum + g.beta * reference_load(p->dtype, to);
-            reference_store(p->dtype, sum + (p->biased ? reference_load(p->dtype, o->bias + (size_t)j * bytes) : 0), to);
+            reference_store(p->dtype, sum + (p->biased ? reference_load(p->dtype, (const unsigned char *)g.bias + (size_t)j * bytes) : 0),
+                            to);
         }
 }
 
@@ -71,8 +75,8 @@ static void check_product(const machine *m, const product *p)
     assert_int_equal(m->table->gemm(m->self, 0, &g, NULL), TSR_OK);
     assert_int_equal(m->table->stream_synchronize(m->self, 0, NULL), TSR_OK);
     if (memcmp(o.c, o.expected, ROOM * tsr_dtype_bytes(p->dtype)) != 0)
-        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g, biased %d, workspace %zu", tsr_dtype_name(p->dtype), p->trans_a,
-                 p->trans_b, p->alpha, p->beta, p->biased, p->workspace);
+        fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g, biased %d, workspace %zu, shift %zu", tsr_dtype_name(p->dtype), p->trans_a,
+                 p->trans_b, p->alpha, p->beta, p->biased, p->workspace, p->shift);
 }
 
 static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
@@ -85,18 +89,18 @@ static void products_are_row_major_in_every_type_and_transposition(void **state)
     for (int d = 0; d < 4; d++)
         for (int trans = 0; trans < 4; trans++)
             for (int s = 0; s < 3; s++)
-                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 0, scalars[s][0], scalars[s][1], 0});
+                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 0, scalars[s][0], scalars[s][1], 0, 0});
     stop(&m);
 }
 
-static void a_bias_is_added_to_every_row_in_every_type_and_transposition(void **state)
+static void a_bias_is_added_to_every_row_in_every_type_transposition_and_alignment(void **state)
 {
     (void)state;
     const machine m = start();
     for (int d = 0; d < 4; d++)
         for (int trans = 0; trans < 4; trans++)
-            for (int rest = 0; rest < 4; rest++)
-                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 1, 1, rest & 1, rest >> 1 ? 8192 : 0});
+            for (int rest = 0; rest < 8; rest++)
+                check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 1, 1, rest & 1, rest & 2 ? 8192 : 0, (size_t)rest / 4});
     stop(&m);
 }
 
@@ -106,14 +110,14 @@ static void a_bias_costs_a_launch_only_where_cublaslt_does_not_add_it(void **sta
     (void)state;
     const machine m = start();
     for (int d = 0; d < 4; d++) {
-        const product p = {dtypes[d], 0, 1, 1, 1, 0, 0};
+        const product p = {dtypes[d], 0, 1, 1, 1, 0, 0, 0};
         const tsr_gemm g = gemm_of(&p, &o);
         const int before = emulated_launches();
         assert_int_equal(m.table->gemm(m.self, 0, &g, NULL), TSR_OK);
         assert_int_equal(m.table->stream_synchronize(m.self, 0, NULL), TSR_OK);
         assert_int_equal(emulated_launches() - before, dtypes[d] == TSR_F64);
     }
-    const product scaled = {TSR_F64, 0, 1, 1, 1, 2, 0};
+    const product scaled = {TSR_F64, 0, 1, 1, 1, 2, 0, 0};
     const tsr_gemm g = gemm_of(&scaled, &o);
     assert_int_equal(m.table->gemm(m.self, 0, &g, NULL), TSR_ERROR_UNSUPPORTED);
     says("beta is 0 or 1");
@@ -122,7 +126,7 @@ static void a_bias_costs_a_launch_only_where_cublaslt_does_not_add_it(void **sta
 
 static void an_algorithm_is_looked_for_once_a_problem(void **state)
 {
-    product p = {TSR_F32, 0, 0, 0, 1, 0, 8192};
+    product p = {TSR_F32, 0, 0, 0, 1, 0, 8192, 0};
     (void)state;
     const machine m = start();
     const int before = emulated_searches();
@@ -144,7 +148,7 @@ static void an_algorithm_is_looked_for_once_a_problem(void **state)
 static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(void **state)
 {
     static operands o;
-    const product p = {TSR_F32, 0, 0, 1, 1, 0, 0};
+    const product p = {TSR_F32, 0, 0, 1, 1, 0, 0, 0};
     tsr_gemm g = gemm_of(&p, &o);
     size_t bytes = 0, again = 0;
     (void)state;
@@ -170,7 +174,7 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
 static void a_workspace_as_large_as_was_said_suffices_at_any_address(void **state)
 {
     static operands o;
-    const product p = {TSR_F16, 1, 0, 1, 1, 0, 0};
+    const product p = {TSR_F16, 1, 0, 1, 1, 0, 0, 0};
     (void)state;
     const machine m = start();
     fill(&p, &o);
@@ -270,7 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(products_are_row_major_in_every_type_and_transposition),
-        TEST(a_bias_is_added_to_every_row_in_every_type_and_transposition),
+        TEST(a_bias_is_added_to_every_row_in_every_type_transposition_and_alignment),
         TEST(a_bias_costs_a_launch_only_where_cublaslt_does_not_add_it),
         TEST(an_algorithm_is_looked_for_once_a_problem),
         TEST(a_product_says_what_workspace_it_wants_wherever_its_operands_lie),
