@@ -321,7 +321,7 @@ static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh
 {
     tsr_mesh *mesh;
     TSR_TRY(order_mesh(like, order, &mesh));
-    if (tsr_mesh_ranks_per_node(like) == 0) {
+    if (tsr_mesh_ranks_per_node(mesh) == tsr_mesh_ranks_per_node(like)) {
         *out = mesh;
         return TSR_OK;
     }

@@ -1,4 +1,5 @@
 /** A relabelled layout is a layout like any other: real moves to it on rank threads bring the right values, and move what was promised. */
+#include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
 #include <setjmp.h>
@@ -124,10 +125,55 @@ static void relabelled_moves_bring_the_right_values_and_receive_less_by_what_is_
         }
 }
 
+static int64_t two_per_node(void *self)
+{
+    (void)self;
+    return 2;
+}
+
+/* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is relabelled to one that was told so too. */
+static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
+{
+    const int64_t told = *(const int64_t *)arg;
+    tsr_comm_table table = message_engine_table;
+    void *self = NULL;
+    tsr_comm *copy = NULL, *comm = NULL;
+    tsr_mesh *known = NULL, *mesh = NULL;
+    tsr_layout *src = NULL, *dst = NULL, *better = NULL;
+    table.ranks_per_node = two_per_node;
+    TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
+    TSR_TRY(message_engine_self(copy, &self));
+    TSR_TRY(tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, &comm));
+    TSR_TRY(layout_over(comm, "4", "12x10", "S(0)", TSR_I32, &src));
+    TSR_TRY(mesh_over(comm, "4@[1,2,3,0]", &known));
+    CHECK(tsr_mesh_ranks_per_node(known) == 2);
+    TSR_TRY(tsr_mesh_with_nodes(known, told, &mesh));
+    TSR_TRY(tsr_layout_parse(mesh, "S(0)", 2, tsr_layout_shape(src), TSR_I32, &dst));
+    TSR_TRY(tsr_layout_relabel(src, dst, &better, NULL));
+    CHECK(better != dst && tsr_mesh_ranks_per_node(tsr_layout_mesh(better)) == told);
+    tsr_layout_destroy(better);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    tsr_mesh_destroy(mesh);
+    tsr_mesh_destroy(known);
+    tsr_comm_destroy(comm);
+    return TSR_OK;
+}
+
+static void nodes_are_those_that_the_given_mesh_was_told(void **state)
+{
+    (void)state;
+    for (int64_t told = 0; told <= 4; told += 2) {
+        test_case("%lld ranks a node, where the engine says 2", (long long)told);
+        run_ranks(4, relabel_with_nodes, &told);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relabelled_moves_bring_the_right_values_and_receive_less_by_what_is_kept),
+        cmocka_unit_test(nodes_are_those_that_the_given_mesh_was_told),
     };
     test_watchdog(30);
     return cmocka_run_group_tests(tests, NULL, NULL);
