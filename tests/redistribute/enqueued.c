@@ -7,6 +7,7 @@ void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const
 {
     const int64_t mesh_shape[1] = {ranks};
     m->numbers.count = 0;
+    m->gaps = m->halves = false;
     m->seed = 7 * (uint64_t)dtype + (uint64_t)ranks;
     m->src = (oracle_layout){.mesh = oracle_mesh_make(1, mesh_shape, 0), .ndim = ndim, .dtype = dtype};
     memcpy(m->src.shape, shape, (size_t)ndim * sizeof *shape);
@@ -19,10 +20,11 @@ void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const
 void enqueued_name(const enqueued_move *m)
 {
     char mesh[300], other[300], shape[100], from[400], to[400];
-    test_case("mesh %s to %s, %s %s, %s -> %s", oracle_print_mesh(&m->src.mesh, mesh, sizeof(mesh)),
+    test_case("mesh %s to %s, %s %s, %s -> %s%s%s", oracle_print_mesh(&m->src.mesh, mesh, sizeof(mesh)),
               oracle_print_mesh(&m->dst.mesh, other, sizeof(other)), oracle_print_shape(m->src.ndim, m->src.shape, shape, sizeof(shape)),
               oracle_dtype_name(m->src.dtype), oracle_print_placements(m->src.placements, m->src.mesh.ndim, from, sizeof(from)),
-              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof(to)));
+              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof(to)), m->gaps ? ", with gaps" : "",
+              m->halves ? ", in halves" : "");
 }
 
 static tsr_status make_plan(enqueued *e, const tsr_plan_options *options)
@@ -48,15 +50,35 @@ static tsr_status make_plan(enqueued *e, const tsr_plan_options *options)
     return status;
 }
 
+/* Elements from one to the next. */
+static size_t step_of(const enqueued *e)
+{
+    return e->move->gaps ? 2 : 1;
+}
+
 static tsr_status make_tensor(const enqueued *e, const oracle_layout *layout, tsr_tensor *tensor, size_t *bytes)
 {
     oracle_shard shard;
     oracle_shard_create(layout, tsr_comm_rank(e->comm), &shard);
     *tensor = tsr_tensor_contiguous(NULL, layout->dtype, shard.ndim, shard.shape);
     tensor->device = e->device;
-    *bytes = (size_t)shard.count * oracle_bytes(layout->dtype);
+    for (int dim = 0; dim < tensor->ndim; dim++)
+        tensor->strides[dim] *= (int64_t)step_of(e);
+    *bytes = (size_t)shard.count * oracle_bytes(layout->dtype) * step_of(e);
     oracle_shard_destroy(&shard);
     return e->gpu->alloc(e->self, e->device.index, *bytes, e->stream, &tensor->data);
+}
+
+/* A tensor's memory in a round, as it is to be before or after the move; gaps hold nothing of interest. */
+static unsigned char *picture(const enqueued *e, int round, bool wanted, size_t bytes)
+{
+    const size_t step = step_of(e), element = oracle_bytes(e->move->src.dtype);
+    unsigned char *const values = calloc(1, bytes + 16), *const memory = calloc(1, bytes + 16);
+    oracle_fill(&e->move->move, e->move->seed + (uint64_t)round, wanted, tsr_comm_rank(e->comm), values);
+    for (size_t i = 0; i < bytes / step / element; i++)
+        memcpy(memory + i * step * element, values + i * element, element);
+    free(values);
+    return memory;
 }
 
 static tsr_status make_memory(enqueued *e)
@@ -67,11 +89,9 @@ static tsr_status make_memory(enqueued *e)
     e->workspace_bytes = tsr_plan_workspace_bytes(e->plan);
     TSR_TRY(e->gpu->alloc(e->self, e->device.index, e->workspace_bytes, e->stream, &e->workspace));
     for (int i = 0; i < ENQUEUED_ROUNDS; i++) {
-        e->given[i] = calloc(1, e->src_bytes + 16);
-        e->wanted[i] = calloc(1, e->dst_bytes + 16);
+        e->given[i] = picture(e, i, false, e->src_bytes);
+        e->wanted[i] = picture(e, i, true, e->dst_bytes);
         e->got[i] = calloc(1, e->dst_bytes + 16);
-        oracle_fill(&e->move->move, e->move->seed + (uint64_t)i, false, tsr_comm_rank(e->comm), e->given[i]);
-        oracle_fill(&e->move->move, e->move->seed + (uint64_t)i, true, tsr_comm_rank(e->comm), e->wanted[i]);
     }
     return TSR_OK;
 }
@@ -113,8 +133,12 @@ tsr_status enqueued_execute(const enqueued *e)
 {
     const bool gives = oracle_mesh_position(&e->move->src.mesh, tsr_comm_rank(e->comm)) >= 0;
     const bool gets = oracle_mesh_position(&e->move->dst.mesh, tsr_comm_rank(e->comm)) >= 0;
-    return tsr_plan_execute(e->plan, e->comm, gives ? &e->src : NULL, gets ? &e->dst : NULL, e->workspace_bytes > 0 ? e->workspace : NULL,
-                            e->workspace_bytes, e->stream);
+    const tsr_tensor *const src = gives ? &e->src : NULL, *const dst = gets ? &e->dst : NULL;
+    void *const workspace = e->workspace_bytes > 0 ? e->workspace : NULL;
+    if (!e->move->halves)
+        return tsr_plan_execute(e->plan, e->comm, src, dst, workspace, e->workspace_bytes, e->stream);
+    TSR_TRY(tsr_plan_start(e->plan, e->comm, src, dst, workspace, e->workspace_bytes, e->stream));
+    return tsr_plan_finish(e->plan, e->comm);
 }
 
 tsr_status enqueued_get(const enqueued *e, int i)
@@ -124,8 +148,9 @@ tsr_status enqueued_get(const enqueued *e, int i)
 
 tsr_status enqueued_compare(const enqueued *e, int i)
 {
+    const size_t element = oracle_bytes(e->move->src.dtype);
     for (size_t b = 0; b < e->dst_bytes; b++)
-        if (e->got[i][b] != e->wanted[i][b])
+        if (b / element % step_of(e) == 0 && e->got[i][b] != e->wanted[i][b])
             return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d, move %d: byte %zu of %zu is %02x, not %02x", tsr_comm_rank(e->comm), i, b,
                                   e->dst_bytes, e->got[i][b], e->wanted[i][b]);
     return TSR_OK;

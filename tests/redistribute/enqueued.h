@@ -15,6 +15,8 @@ typedef struct enqueued_move {
     oracle_numbers numbers; /**< storage for the layouts' sizes and blocks */
     oracle_move move;
     uint64_t seed; /**< of the values */
+    bool gaps;     /**< between all elements of tensors, on every rank; else there are none */
+    bool halves;   /**< tsr_plan_start() and _finish() */
 } enqueued_move;
 
 /** A move within one mesh dim of ranks 0 to ranks - 1. */

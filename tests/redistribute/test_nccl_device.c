@@ -49,6 +49,8 @@ static void draw(oracle_random *random, int world, enqueued_move *t)
     oracle_random_placements(random, &t->dst, &t->numbers);
     for (int m = 0; m < t->dst.mesh.ndim && t->seed % 2; m++)
         t->dst.placements[m] = tsr_replicate();
+    t->gaps = oracle_random_below(random, 3) == 0;
+    t->halves = oracle_random_below(random, 3) == 0;
     oracle_move_make(&t->src, &t->dst, &t->move);
 }
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { PEER_TIMEOUT_MS = 300 };
+enum { PEER_TIMEOUT_MS = 100 };
 
 typedef struct trial {
     enqueued_move move;
@@ -206,6 +206,63 @@ static void a_rank_that_fails_by_itself_says_so_at_once_and_its_peers_in_time(vo
     }
 }
 
+/* Rank 1's k-th call of NCCL or of the runtime fails; it is told which, and that the communicator is of no more use. */
+static tsr_status fail_call(const enqueued *e, int k, bool *failed)
+{
+    standin_fail_call(k);
+    const tsr_status status = enqueued_execute(e);
+    standin_fail_call(0);
+    const char *call = standin_failed_call();
+    *failed = call;
+    if (!call)
+        return status;
+    TSR_TRY(check_error(status, TSR_ERROR_DEVICE, call, __FILE__, __LINE__, "execute"));
+    return check_error(tsr_comm_barrier(e->comm), TSR_ERROR_PEER, NULL, __FILE__, __LINE__, "the next call");
+}
+
+typedef struct failing {
+    enqueued_move move;
+    int k;
+    bool failed; /* rank 1 has so many calls */
+} failing;
+
+static tsr_status fail_in_the_middle(tsr_comm *comm, void *arg)
+{
+    failing *f = arg;
+    enqueued e;
+    tsr_status status = enqueued_start(&e, comm, &f->move, standin_ranks_device(), NULL);
+    if (status == TSR_OK && tsr_comm_rank(comm) == 1) {
+        status = fail_call(&e, f->k, &f->failed);
+    } else if (status == TSR_OK) {
+        const tsr_status executed = enqueued_execute(&e);
+        const tsr_status waited = executed == TSR_OK ? tsr_comm_wait(comm, e.stream, PEER_TIMEOUT_MS) : executed;
+        if (waited != TSR_OK && waited != TSR_ERROR_PEER)
+            status = waited;
+    }
+    /* A rank whose peers are done may have failed all the same: nobody is to wait for its return. */
+    tsr_comm_abort(comm);
+    enqueued_finish(&e);
+    return status;
+}
+
+static void whatever_call_fails_ends_the_execution_of_that_rank(void **state)
+{
+    enum { WORLD = 3, MOST_CALLS = 100 };
+    const int64_t shape[] = {9, 6};
+    static failing f;
+    (void)state;
+    enqueued_line(&f.move, WORLD, TSR_F32, 2, shape, tsr_partial(TSR_SUM), tsr_replicate());
+    f.failed = true;
+    for (f.k = 1; f.failed; f.k++) {
+        test_case("call %d of rank 1 fails", f.k);
+        assert_true(f.k < MOST_CALLS);
+        const tsr_status status = standin_run(WORLD, fail_in_the_middle, &f, NULL);
+        if (status != TSR_OK)
+            fail_msg("%s: %s\ncase: %s", tsr_status_name(status), tsr_status_message(), test_case_text());
+    }
+    assert_true(f.k > 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_rank_outside_the_meshes_has_nothing_to_do),
         cmocka_unit_test(every_dtype_and_op_gives_the_bits_of_rank_order),
         cmocka_unit_test(a_rank_that_fails_by_itself_says_so_at_once_and_its_peers_in_time),
+        cmocka_unit_test(whatever_call_fails_ends_the_execution_of_that_rank),
     };
     test_watchdog(120);
     return cmocka_run_group_tests(tests, NULL, NULL);
