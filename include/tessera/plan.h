@@ -121,10 +121,10 @@ TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const 
 /**
  * tsr_plan_execute() in two halves, so that a rank can do something else while the others come and, where the engine can, while bytes
  * travel. Between them `src` is not written, `dst` and `workspace` are not touched, by no stream, and `comm` serves no other call. Start
- * waits for nobody in direct mode; by messages ranks agree first, and the first round is packed and sent, or the engine's own collective is
- * called, which may wait for peers. One execution is started at a time; the tensors' descriptors are copied. What fails on one rank is told
- * to all by whichever half finds it, as long as others wait for its bytes: after an error of start there is nothing to finish.
- * TSR_ERROR_STATE: not prepared, already started, or (finish) not started.
+ * waits for nobody in direct mode; by messages ranks agree first, where they do at all, and the first round is packed and sent, or the
+ * engine's own collective is called, which may wait for peers. One execution is started at a time; the tensors' descriptors are copied.
+ * What fails on one rank is told to all by whichever half finds it, or aborts, as long as others wait for its bytes: after an error of
+ * start there is nothing to finish. TSR_ERROR_STATE: not prepared, already started, or (finish) not started.
  */
 TSR_API tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                                   size_t bytes, tsr_stream stream);
