@@ -33,16 +33,42 @@ static tsr_status leave(async_machine *machine, tsr_status status)
     return status;
 }
 
-/* Misuse is a fault, but not one that the library is told of: what it enqueued is left out. */
-static tsr_status refuse(async_machine *machine, async_op *op)
-{
-    free(op);
-    return leave(machine, TSR_OK);
-}
-
 static tsr_status say_full(async_machine *machine)
 {
     return leave(machine, tsr_status_set(TSR_ERROR_MEMORY, "async: no memory"));
+}
+
+/* An operation on its way to a stream. */
+typedef struct job {
+    async_stream *stream;
+    async_op *op;
+    void *arguments;
+} job;
+
+/* With the lock held, which finish() gives back; after a failure it is given back here. */
+static tsr_status begin(async_machine *machine, async_call call, int index, tsr_stream handle, size_t bytes,
+                        void (*run)(async_machine *machine, const async_op *op), job *out)
+{
+    const tsr_status status = async_enter(machine, call);
+    if (status != TSR_OK)
+        return leave(machine, status);
+    out->op = async_op_create(bytes, run);
+    if (!out->op)
+        return say_full(machine);
+    out->arguments = async_arguments(out->op);
+    out->stream = async_find(machine, index, handle);
+    async_tick(machine, out->stream);
+    return TSR_OK;
+}
+
+/* Misuse is a fault, but not one that the library is told of: what it enqueued is left out. */
+static tsr_status finish(async_machine *machine, const job *j, bool reached)
+{
+    if (reached)
+        async_enqueue(machine, j->stream, j->op);
+    else
+        free(j->op);
+    return leave(machine, TSR_OK);
 }
 
 static tsr_status count_devices(void *self, int *count, const char **reason)
@@ -114,27 +140,18 @@ static void run_copy(async_machine *machine, const async_op *op)
 static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_COPY);
-    if (status != TSR_OK || bytes == 0)
-        return leave(machine, status);
     const bool carried = kind == TSR_COPY_FROM_HOST;
-    async_op *op = async_op_create(sizeof(copied) + (carried ? bytes : 0), run_copy);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    copied *c = async_arguments(op);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_COPY, index, handle, sizeof(copied) + (carried ? bytes : 0), run_copy, &j));
+    copied *c = j.arguments;
     *c = (copied){dst, carried ? NULL : src, bytes};
-    if (carried)
+    if (carried && bytes > 0)
         memcpy(c + 1, src, bytes);
-    else
-        c->src = async_touch_bytes(machine, stream, src, bytes, false, "copy");
+    if (!carried)
+        c->src = async_touch_bytes(machine, j.stream, src, bytes, false, "copy");
     if (kind != TSR_COPY_TO_HOST)
-        c->dst = async_touch_bytes(machine, stream, dst, bytes, true, "copy");
-    if (!c->dst || (!carried && !c->src))
-        return refuse(machine, op);
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+        c->dst = async_touch_bytes(machine, j.stream, dst, bytes, true, "copy");
+    return finish(machine, &j, bytes > 0 && c->dst && (carried || c->src));
 }
 
 typedef struct boxes {
@@ -160,22 +177,15 @@ static bool reach_copy(async_machine *machine, async_stream *stream, tsr_box_cop
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *given, size_t count, tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_COPY_BOXES);
-    if (status != TSR_OK || count == 0)
-        return leave(machine, status);
-    async_op *op = async_op_create(sizeof(boxes) + count * sizeof *given, run_boxes);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    boxes *b = async_arguments(op);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_COPY_BOXES, index, handle, sizeof(boxes) + count * sizeof *given, run_boxes, &j));
+    boxes *b = j.arguments;
     b->count = count;
     memcpy(b->at, given, count * sizeof *given);
+    bool reached = true;
     for (size_t i = 0; i < count; i++)
-        if (!reach_copy(machine, stream, &b->at[i]))
-            return refuse(machine, op);
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+        reached = reach_copy(machine, j.stream, &b->at[i]) && reached;
+    return finish(machine, &j, reached);
 }
 
 static void run_fill(async_machine *machine, const async_op *op)
@@ -186,22 +196,13 @@ static void run_fill(async_machine *machine, const async_op *op)
 static tsr_status fill(void *self, int index, const tsr_box_fill *given, tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_FILL);
-    if (status != TSR_OK)
-        return leave(machine, status);
-    async_op *op = async_op_create(sizeof *given, run_fill);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    tsr_box_fill *f = async_arguments(op);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_FILL, index, handle, sizeof *given, run_fill, &j));
+    tsr_box_fill *f = j.arguments;
     *f = *given;
     const async_box box = {f->dst, f->ndim, f->shape, f->dst_strides, f->element_bytes, true, "fill"};
-    f->dst = async_touch(machine, stream, &box);
-    if (!f->dst)
-        return refuse(machine, op);
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+    f->dst = async_touch(machine, j.stream, &box);
+    return finish(machine, &j, f->dst);
 }
 
 /* Behind the reduction: strides, then pointers, of sources and destinations. */
@@ -241,19 +242,11 @@ static bool reach_reduce(async_machine *machine, async_stream *stream, const tsr
 static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_REDUCE);
-    if (status != TSR_OK)
-        return leave(machine, status);
     const size_t operands = (size_t)(given->src_count + given->dst_count);
-    async_op *op = async_op_create(sizeof(reduction) + operands * (sizeof(int64_t[TSR_MAX_DIMS]) + sizeof(void *)), run_reduce);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    if (!reach_reduce(machine, stream, given, async_arguments(op)))
-        return refuse(machine, op);
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_REDUCE, index, handle, sizeof(reduction) + operands * (sizeof(int64_t[TSR_MAX_DIMS]) + sizeof(void *)),
+                  run_reduce, &j));
+    return finish(machine, &j, reach_reduce(machine, j.stream, given, j.arguments));
 }
 
 typedef struct conversion {
@@ -273,22 +266,13 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
                           tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_CONVERT);
-    if (status != TSR_OK || count == 0)
-        return leave(machine, status);
-    async_op *op = async_op_create(sizeof(conversion), run_convert);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    const void *from = async_touch_bytes(machine, stream, src, (size_t)count * tsr_dtype_bytes(src_dtype), false, "convert");
-    void *to = async_touch_bytes(machine, stream, dst, (size_t)count * tsr_dtype_bytes(dst_dtype), true, "convert");
-    if (!from || !to)
-        return refuse(machine, op);
-    conversion *c = async_arguments(op);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_CONVERT, index, handle, sizeof(conversion), run_convert, &j));
+    const void *from = async_touch_bytes(machine, j.stream, src, (size_t)count * tsr_dtype_bytes(src_dtype), false, "convert");
+    void *to = async_touch_bytes(machine, j.stream, dst, (size_t)count * tsr_dtype_bytes(dst_dtype), true, "convert");
+    conversion *c = j.arguments;
     *c = (conversion){to, from, dst_dtype, src_dtype, count};
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+    return finish(machine, &j, from && to);
 }
 
 static void run_gemm(async_machine *machine, const async_op *op)
@@ -320,20 +304,11 @@ static bool reach_gemm(async_machine *machine, async_stream *stream, tsr_gemm *g
 static tsr_status gemm(void *self, int index, const tsr_gemm *given, tsr_stream handle)
 {
     async_machine *machine = self;
-    const tsr_status status = async_enter(machine, ASYNC_GEMM);
-    if (status != TSR_OK)
-        return leave(machine, status);
-    async_op *op = async_op_create(sizeof *given, run_gemm);
-    if (!op)
-        return say_full(machine);
-    async_stream *stream = async_find(machine, index, handle);
-    async_tick(machine, stream);
-    tsr_gemm *g = async_arguments(op);
+    job j = {NULL, NULL, NULL};
+    TSR_TRY(begin(machine, ASYNC_GEMM, index, handle, sizeof *given, run_gemm, &j));
+    tsr_gemm *g = j.arguments;
     *g = *given;
-    if (!reach_gemm(machine, stream, g))
-        return refuse(machine, op);
-    async_enqueue(machine, stream, op);
-    return leave(machine, TSR_OK);
+    return finish(machine, &j, reach_gemm(machine, j.stream, g));
 }
 
 /* As much as a product may want: something, so that callers have to bring it. */
