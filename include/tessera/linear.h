@@ -23,9 +23,9 @@ extern "C" {
  *
  * On the host f32 and f64, which OpenBLAS multiplies, set to one thread a call while this one runs; on another device what its table's gemm
  * takes (sys/device.h; GPUs: f64, f32, f16 and bf16), else TSR_ERROR_UNSUPPORTED. There work is enqueued on the device's default stream
- * (NULL), in whose order y is ready, and memory that the call needs for itself comes and goes in that order: nothing waits for the device but
- * the allocation of y, which belongs to no stream, may. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts
- * that the rule does not take.
+ * (NULL), in whose order y is ready, and what the call needs for itself comes and goes in that order. The host waits for the device only
+ * where memory belongs to no stream: y's, and what the first redistribution between two layouts keeps. TSR_ERROR_ARGUMENT: meshes, dtypes,
+ * devices or features that do not match, or layouts that the rule does not take.
  */
 TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements,
                               tsr_dtensor **y);
@@ -33,10 +33,10 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
 /**
  * Collective: gradients of tsr_linear(). `dy` is in y's gradient layout (tsr_layout_gradient()): Replicate where y was Partial, without
  * Partial of its own; where that is not the gradient layout of the rule's own result, it is redistributed to it first. dx = dy w,
- * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims, as a product of a row of ones with dy: in the order of the device's
- * gemm, which is the same whenever shapes and strides are. Any of dx, dw, db may be NULL: it is not computed. Placements
- * NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced. Devices and
- * streams as for tsr_linear().
+ * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims, as a product of a row of ones with dy: in the order of the
+ * device's gemm, which is the same whenever shapes, strides and alignment are. Any of dx, dw, db may be NULL: it is not computed.
+ * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced.
+ * Devices and streams as for tsr_linear().
  */
 TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
                                        const tsr_placement *dx_placements, const tsr_placement *dw_placements,
@@ -66,8 +66,8 @@ TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
 TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 
 /** Collective: one forward pass on local tensors on the plan's device, whose strides are free. Allocates nothing, and on a device with
- * streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes and is on the tensors' device. `b`
- * is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
+ * streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes and is on the tensors' device.
+ * `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
 
