@@ -111,7 +111,7 @@ int move_setup_read(const tool_arguments *given, move_setup *out)
     move_request *const request = &out->request;
     int status = place_open(given, &out->place);
     if (status == EXIT_DONE)
-        status = parse_mode(given->value[OPT_MODE], &request->mode);
+        status = place_parse_mode(out->place, given->value[OPT_MODE], &request->mode);
     if (status == EXIT_DONE)
         status = parse_shape(given->value[OPT_SHAPE], &request->shape);
     if (status == EXIT_DONE)

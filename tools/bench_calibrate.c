@@ -91,7 +91,7 @@ static int read_job(const tool_arguments *given, job *j)
     j->output = given->value[OPT_OUTPUT];
     int status = place_open(given, &j->place);
     if (status == EXIT_DONE)
-        status = parse_mode(given->value[OPT_MODE], &mode);
+        status = place_parse_mode(j->place, given->value[OPT_MODE], &mode);
     if (status == EXIT_DONE)
         status = read_ranks(j->place, given->value[OPT_RANKS], &ranks);
     if (status == EXIT_DONE && j->output != NULL)

@@ -11,6 +11,7 @@ typedef struct engine {
     const char *name;
     const char *ranks; /**< what they are, for people */
     bool of_gpus;      /**< judged by what there is of CUDA: others are given NULL for it */
+    bool sends;        /**< peers' memory is never read: moves go as messages, whatever is asked for */
 
     /** Why it cannot be used here, or NULL; and its version, NULL where it has none of its own. */
     const char *(*missing)(const cuda_facts *cuda);

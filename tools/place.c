@@ -97,6 +97,14 @@ const char *place_device_name(const place *p)
     return p->device->name;
 }
 
+int place_parse_mode(const place *p, const char *text, tsr_mode *out)
+{
+    const int status = parse_mode(text, out);
+    if (status == EXIT_DONE && p->engine->sends)
+        *out = TSR_MODE_MESSAGE;
+    return status;
+}
+
 bool place_speaks(const place *p)
 {
     return p->rank == 0;

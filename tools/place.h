@@ -20,6 +20,9 @@ void place_close(place *p);
 const char *place_engine(const place *p);
 const char *place_device_name(const place *p);
 
+/** --mode, as moves here go: some engines send messages whatever is asked for. Returns the tool's exit status. */
+int place_parse_mode(const place *p, const char *text, tsr_mode *out);
+
 /** True if this process prints: always, but for a launched process whose rank is not 0. */
 bool place_speaks(const place *p);
 

@@ -99,4 +99,4 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
 }
 
 const engine nccl_engine = {
-    .name = "nccl", .ranks = "ranks are GPUs", .of_gpus = true, .missing = missing, .version = version, .run = run_gpus};
+    .name = "nccl", .ranks = "ranks are GPUs", .of_gpus = true, .sends = true, .missing = missing, .version = version, .run = run_gpus};
