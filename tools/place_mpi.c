@@ -3,6 +3,7 @@
 #include "mpi_library.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <tessera/sys/status.h>
 
 /* This process' own: it is one rank. */
@@ -30,6 +31,12 @@ static const char *version(const cuda_facts *cuda)
     return mine.version;
 }
 
+/* One rank speaks for all, who would say the same. */
+static bool be_silent(void)
+{
+    return freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;
+}
+
 static tsr_status join(int *rank, int *ranks)
 {
     const char *const reason = missing(NULL);
@@ -38,6 +45,8 @@ static tsr_status join(int *rank, int *ranks)
     TSR_TRY(mine.library.job_create(&mine.job));
     *rank = mine.library.job_rank(mine.job);
     *ranks = mine.library.job_size(mine.job);
+    if (*rank > 0 && !be_silent())
+        return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened, for what only rank 0 is to say");
     return TSR_OK;
 }
 

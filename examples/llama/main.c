@@ -85,6 +85,10 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
 {
     llama_outcome outcome;
     TSR_TRY(llama_run(job, &outcome));
+    if (job->processes != NULL && !llama_processes_speak(job->processes)) {
+        llama_outcome_finish(&outcome);
+        return TSR_OK;
+    }
     tsr_status status = options->logits != NULL ? save_logits(options->logits, job, &outcome) : TSR_OK;
     if (status == TSR_OK && options->json)
         status = llama_report_json(job, &outcome);
@@ -94,14 +98,16 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
     return status;
 }
 
-static tsr_status run_prompt(const llama_options *options, const llama_config *config, const llama_checkpoint *checkpoint)
+static tsr_status run_prompt(const llama_options *options, const llama_config *config, const llama_checkpoint *checkpoint,
+                             const llama_processes *processes)
 {
     llama_tokens prompt;
     TSR_TRY(read_prompt(options, config, &prompt));
     llama_job job = {
         .config = config,
         .source = {checkpoint, options->seed},
-        .ranks = options->ranks,
+        .ranks = processes != NULL ? llama_processes_count(processes) : options->ranks,
+        .processes = processes,
         .request = {.prompt = prompt.ids,
                     .prompt_count = prompt.count,
                     .sampling = {options->temperature, llama_random_stream(options->seed, "tokens")},
@@ -116,20 +122,33 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     return status;
 }
 
-static tsr_status run(const llama_options *options)
+static tsr_status run_on(const llama_options *options, const llama_processes *processes)
 {
     llama_config config;
     llama_checkpoint *checkpoint = NULL;
-    if (options->engine != NULL && strcmp(options->engine, "threads") != 0)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine %s: this build has rank threads only; use --engine threads",
-                              options->engine);
     if (options->logits != NULL)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, &config));
     if (options->random == NULL)
         TSR_TRY(llama_checkpoint_open(options->directory, &checkpoint));
-    const tsr_status status = run_prompt(options, &config, checkpoint);
+    const tsr_status status = run_prompt(options, &config, checkpoint, processes);
     llama_checkpoint_close(checkpoint);
+    return status;
+}
+
+static tsr_status run(const llama_options *options)
+{
+    if (options->engine == NULL || strcmp(options->engine, "mpi") != 0)
+        return run_on(options, NULL);
+    llama_processes processes;
+    TSR_TRY(llama_processes_join(&processes));
+    tsr_status status = TSR_OK;
+    if (options->ranks_given && options->ranks != llama_processes_count(&processes))
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "--ranks %d: %d ranks were launched; leave the option out", options->ranks,
+                                llama_processes_count(&processes));
+    if (status == TSR_OK)
+        status = run_on(options, &processes);
+    llama_processes_leave(&processes);
     return status;
 }
 

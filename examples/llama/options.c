@@ -15,7 +15,7 @@ const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONF
                                 "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
                                 "\n"
                                 "      --ranks N          ranks to share the model (default 1)\n"
-                                "      --engine NAME      threads: what carries data between ranks (the only one in this build)\n"
+                                "      --engine NAME      what ranks are: threads (default), or mpi: processes that mpirun started\n"
                                 "      --prompt TEXT      text to go on from, for models whose tokens are bytes (vocab_size 256)\n"
                                 "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
                                 "                         (default: the model's begin token, else a line feed or token 0)\n"
@@ -32,6 +32,7 @@ const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONF
                                 "\n"
                                 "Examples:\n"
                                 "  tessera-llama examples/llama/shakespeare --ranks 2 --prompt 'ROMEO:'\n"
+                                "  mpirun -n 2 tessera-llama examples/llama/shakespeare --engine mpi --prompt 'ROMEO:'\n"
                                 "  tessera-llama --random config.json --seed 1 --ranks 4 --prompt-ids 1,2,3 --tokens 64 --json\n";
 
 enum {
@@ -103,6 +104,7 @@ static tsr_status take_option(int option, const char *value, llama_options *out)
     uint64_t tokens = 0;
     switch (option) {
     case OPTION_RANKS:
+        out->ranks_given = true;
         return parse_ranks(value, &out->ranks);
     case OPTION_TOKENS:
         TSR_TRY(parse_number("--tokens", value, INT32_MAX, &tokens));

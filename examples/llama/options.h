@@ -13,6 +13,7 @@ typedef struct llama_options {
     llama_tokens prompt_ids; /**< owned; ids NULL where the option was not given */
     const char *logits;
     int ranks;
+    bool ranks_given;
     int64_t tokens; /**< -1: not given */
     double temperature;
     uint64_t seed;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/* Shared by the rank threads; only rank 0 writes the outcome. */
+/* Shared by ranks that are threads; only rank 0 writes the outcome. */
 typedef struct shared {
     const llama_job *job;
     llama_outcome *outcome;
@@ -53,7 +53,8 @@ tsr_status llama_run(const llama_job *job, llama_outcome *out)
     if (outcome.bytes_read == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status = tsr_threads_run(job->ranks, rank_main, &all, NULL);
+    const tsr_status status =
+        job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : tsr_threads_run(job->ranks, rank_main, &all, NULL);
     if (status == TSR_OK)
         *out = outcome;
     else

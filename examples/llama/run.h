@@ -1,8 +1,9 @@
-/** One request on n rank threads. */
+/** One request on n ranks: threads, or processes of which this is one. */
 #ifndef LLAMA_RUN_H
 #define LLAMA_RUN_H
 
 #include "generate.h"
+#include "processes.h"
 
 /** What every rank is given; all borrowed. */
 typedef struct llama_job {
@@ -10,16 +11,17 @@ typedef struct llama_job {
     llama_source source;
     llama_request request;
     int ranks;
+    const llama_processes *processes; /**< NULL: ranks are threads of this process */
 } llama_job;
 
 typedef struct llama_outcome {
-    llama_generation generation;      /**< rank 0's */
+    llama_generation generation;      /**< rank 0's; nothing in a process that is another */
     double load_seconds;              /**< until the slowest rank was ready */
     int64_t *bytes_read;              /**< of files, by each rank */
     int64_t bytes_received_per_token; /**< by all ranks together */
 } llama_outcome;
 
-/** Runs the job and returns when all ranks have returned. Free `*out` with llama_outcome_finish(). */
+/** Runs the job and returns when all ranks have returned: outcomes are rank 0's. Free `*out` with llama_outcome_finish(). */
 tsr_status llama_run(const llama_job *job, llama_outcome *out);
 void llama_outcome_finish(llama_outcome *outcome);
 

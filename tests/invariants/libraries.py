@@ -18,7 +18,7 @@ STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1},
 ENGINES = {"cuda.h": "libtessera-cuda", "nccl.h": "libtessera-cuda", "mpi.h": "libtessera-mpi"}
 NEEDED = {"libtessera-core": "", "libtessera": r"|^libtessera-core\.so|^libopenblas",
           "libtessera-cuda": r"|^libtessera-core\.so|^libcudart\.so|^libcublasLt\.so|^libnccl\.so",
-          "libtessera-mpi": r"|^libtessera-core\.so|^libmpi\.so|^libmpich\.so|^libhwloc\.so|^libuc[ps]\.so"}
+          "libtessera-mpi": r"|^libtessera-core\.so|^libmpi\.so|^libmpich\.so"}
 
 
 def stem(library):

@@ -1,0 +1,36 @@
+#include "processes.h"
+
+#include <stdio.h>
+#include <tessera/sys/status.h>
+
+tsr_status llama_processes_join(llama_processes *out)
+{
+    char reason[MPI_REASON_BYTES];
+    if (!mpi_library_open(&out->library, reason))
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
+    TSR_TRY(out->library.job_create(&out->job));
+    if (llama_processes_speak(out) || (freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL))
+        return TSR_OK;
+    out->library.job_destroy(out->job);
+    return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened");
+}
+
+void llama_processes_leave(llama_processes *processes)
+{
+    processes->library.job_destroy(processes->job);
+}
+
+int llama_processes_count(const llama_processes *processes)
+{
+    return processes->library.job_size(processes->job);
+}
+
+bool llama_processes_speak(const llama_processes *processes)
+{
+    return processes->library.job_rank(processes->job) == 0;
+}
+
+tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg)
+{
+    return processes->library.job_run(processes->job, main, arg, NULL);
+}
