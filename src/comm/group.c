@@ -120,6 +120,11 @@ bool tsr_comm_is_checked(const tsr_comm *comm)
     return !(comm->table.capabilities & TSR_COMM_UNCHECKED);
 }
 
+bool tsr_comm_has_streams(const tsr_comm *comm)
+{
+    return comm->table.wait;
+}
+
 /* What a group has of its own when it is made. */
 static size_t first_shelf_bytes(const tsr_comm *comm)
 {

@@ -66,6 +66,9 @@ bool tsr_comm_can_split(const tsr_comm *comm);
 /** False where the engine says TSR_COMM_UNCHECKED: executions over it and its groups compare nothing. */
 bool tsr_comm_is_checked(const tsr_comm *comm);
 
+/** True if the engine leaves work to streams: it can wait for one. */
+bool tsr_comm_has_streams(const tsr_comm *comm);
+
 /** Never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);
 

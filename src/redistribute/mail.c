@@ -5,10 +5,16 @@
 #include "base/memory.h"
 #include "base/sort.h"
 
-/* A round that stays in the caches is packed, sent and unpacked there. */
-#define ROUND_BYTES ((size_t)512 * 1024)
-/* Without a cap no message becomes smaller than this for it. */
-#define MESSAGE_BYTES ((size_t)64 * 1024)
+/* What a round carries at most, and the size below which no message falls for that, without a cap. */
+typedef struct round_size {
+    size_t round, message;
+} round_size;
+
+/* On a host a round stays in the caches while it is packed, sent and unpacked. */
+static const round_size host_rounds = {(size_t)512 * 1024, (size_t)64 * 1024};
+/* A device starts a round in some tens of microseconds, by kernels one behind the other: by then a link of 400 GB/s has moved 10 MB or so.
+ */
+static const round_size device_rounds = {(size_t)64 << 20, (size_t)8 << 20};
 
 static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
 {
@@ -160,9 +166,10 @@ static int64_t fewest_rounds(const tsr_plan *plan, size_t cap, int64_t most)
     return low;
 }
 
-static int64_t free_rounds(staging whole)
+static int64_t free_rounds(const tsr_plan *plan, staging whole)
 {
-    const size_t rounds = (whole.bytes + ROUND_BYTES - 1) / ROUND_BYTES, limit = whole.largest / MESSAGE_BYTES;
+    const round_size most = plan->streams ? device_rounds : host_rounds;
+    const size_t rounds = (whole.bytes + most.round - 1) / most.round, limit = whole.largest / most.message;
     return rounds < 2 || limit < 2 ? 1 : (int64_t)(rounds < limit ? rounds : limit);
 }
 
@@ -183,7 +190,7 @@ static tsr_status measure(tsr_plan *plan)
 {
     const size_t cap = plan->options.max_workspace;
     const staging whole = stage(plan, 1);
-    plan->rounds = free_rounds(whole);
+    plan->rounds = free_rounds(plan, whole);
     plan->workspace_bytes = stage(plan, plan->rounds > 1 ? plan->rounds : 2).bytes;
     if (plan->rounds == 1 && plan->workspace_bytes < whole.bytes)
         plan->workspace_bytes = whole.bytes;

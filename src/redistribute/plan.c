@@ -73,6 +73,12 @@ static tsr_mode pick_mode(const tsr_layout *src, const tsr_layout *dst, const ts
     return options->mode;
 }
 
+static bool leaves_work_to_streams(const tsr_layout *src, const tsr_layout *dst)
+{
+    const tsr_comm *comm = own_comm(src, dst);
+    return comm && tsr_comm_has_streams(comm);
+}
+
 /* What the figures of an execution come to must be countable for all items together. */
 static tsr_status check_total(const tsr_plan *plan)
 {
@@ -160,6 +166,7 @@ static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_
     plan->options = *options;
     plan->mode = plan->options.mode = pick_mode(src, dst, options);
     plan->rank = plan->options.rank = pick_rank(src, dst, options);
+    plan->streams = leaves_work_to_streams(src, dst);
     plan->options.ranks_per_node = pick_nodes(src, dst, options);
     plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
     plan->options.profile = NULL;

@@ -129,6 +129,7 @@ struct tsr_plan {
 
     tsr_mail out[TSR_PHASES], in[TSR_PHASES]; /**< by phase; message mode only */
     int64_t rounds;                           /**< that this rank's mail needs */
+    bool streams;                             /**< the mesh's engine leaves work to streams, so that rounds are large */
     int64_t agreed_rounds;                    /**< atomic; 0 until the first prepare: then the most that any rank needs */
 
     size_t workspace_bytes; /**< of tsr_plan_execute() */

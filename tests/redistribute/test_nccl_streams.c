@@ -97,15 +97,28 @@ static void collectives_of_nccl_are_enqueued_just_so(void **state)
     }
 }
 
-/* More than a round: the second is packed while the first travels. */
-static void rounds_follow_one_another_in_the_stream(void **state)
+static void move_large(const tsr_plan_options *options, int kernels)
 {
     const int64_t shape[] = {1024, 1024};
     static trial t;
-    (void)state;
-    t = (trial){.kernels = 8};
+    t = (trial){.kernels = kernels, .options = options};
     enqueued_line(&t.move, 2, TSR_F64, 2, shape, tsr_shard(0), tsr_shard(1));
     run_trial(2, &t);
+}
+
+/* 2 MiB go each way, packed on both ends, in two halves: a quarter of it fits at a time. */
+static void rounds_follow_one_another_in_the_stream(void **state)
+{
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    (void)state;
+    options.max_workspace = (size_t)2 << 20;
+    move_large(&options, 4);
+}
+
+static void what_a_host_would_cut_goes_to_a_gpu_at_once(void **state)
+{
+    (void)state;
+    move_large(NULL, 1);
 }
 
 static void a_rank_outside_the_meshes_has_nothing_to_do(void **state)
@@ -269,6 +282,7 @@ int main(void)
         cmocka_unit_test(an_execution_enqueues_its_messages_and_nothing_else),
         cmocka_unit_test(collectives_of_nccl_are_enqueued_just_so),
         cmocka_unit_test(rounds_follow_one_another_in_the_stream),
+        cmocka_unit_test(what_a_host_would_cut_goes_to_a_gpu_at_once),
         cmocka_unit_test(a_rank_outside_the_meshes_has_nothing_to_do),
         cmocka_unit_test(every_dtype_and_op_gives_the_bits_of_rank_order),
         cmocka_unit_test(a_rank_that_fails_by_itself_says_so_at_once_and_its_peers_in_time),
