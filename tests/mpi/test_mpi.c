@@ -1,0 +1,327 @@
+/*
+ * What is MPI's engine's own: what it is given, what it tells of nodes, messages in pieces, memory that is shared, and ranks that do not
+ * come.
+ */
+#include "comm_suite.h"
+
+#include "launched.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/mesh.h>
+
+enum { MOST_RANKS = 4 };
+
+static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
+
+static void run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
+{
+    const tsr_status status = launched_run_with(nranks, body, arg, options);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+static void assert_refused(tsr_status status, tsr_status wanted, const char *part)
+{
+    if (status != wanted || !strstr(tsr_status_message(), part))
+        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(), tsr_status_name(wanted), part);
+}
+
+static void faults_in_what_it_is_given_are_worded(void **state)
+{
+    (void)state;
+    tsr_comm *comm = NULL;
+    tsr_mpi_options options = defaults;
+    launched_ranks();
+    assert_refused(tsr_comm_from_mpi(MPI_COMM_NULL, NULL, &comm), TSR_ERROR_ARGUMENT, "comm is MPI_COMM_NULL");
+    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
+    options.timeout_ms = -1;
+    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.timeout_ms is -1");
+    options = defaults;
+    options.chunk_bytes = ((int64_t)1 << 30) + 1;
+    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.chunk_bytes is 1073741825");
+    options = defaults;
+    options.size = 0;
+    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "size");
+    assert_null(comm);
+}
+
+static void inter_communicators_are_refused(void **state)
+{
+    (void)state;
+    if (launched_ranks() < 2)
+        suite_skip("one rank has no other side");
+    const int side = launched_rank() % 2;
+    MPI_Comm half, both;
+    tsr_comm *comm = NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !side, 1, &both);
+    assert_refused(tsr_comm_from_mpi(both, NULL, &comm), TSR_ERROR_ARGUMENT, "inter-communicator");
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+/* Its own errors stay with the caller's communicator. */
+static void the_callers_communicator_is_left_alone(void **state)
+{
+    (void)state;
+    MPI_Errhandler before, after;
+    tsr_comm *comm;
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &before);
+    assert_int_equal(tsr_comm_from_mpi(MPI_COMM_SELF, NULL, &comm), TSR_OK);
+    assert_string_equal(tsr_comm_engine(comm), "mpi");
+    assert_int_equal(tsr_comm_size(comm), 1);
+    tsr_comm_destroy(comm);
+    MPI_Comm_get_errhandler(MPI_COMM_SELF, &after);
+    assert_true(before == after);
+    MPI_Errhandler_free(&before);
+    MPI_Errhandler_free(&after);
+}
+
+typedef struct delivery {
+    size_t bytes;
+    int rounds;
+} delivery;
+
+static unsigned char byte_of(int from, int to, size_t index)
+{
+    return (unsigned char)(index * 31 + (size_t)from * 7 + (size_t)to * 3);
+}
+
+/* Three messages between every two ranks: long, one byte, and as long as a piece is. */
+static tsr_status deliver(tsr_comm *comm, void *arg)
+{
+    const delivery *d = arg;
+    const int rank = tsr_comm_rank(comm), next = (rank + 1) % tsr_comm_size(comm),
+              previous = (rank + tsr_comm_size(comm) - 1) % tsr_comm_size(comm);
+    const size_t sizes[] = {d->bytes, 1, 64};
+    unsigned char *memory = malloc(2 * (d->bytes + 65));
+    CHECK(memory);
+    unsigned char *out = memory, *in = memory + d->bytes + 65;
+    for (size_t i = 0; i < d->bytes + 65; i++)
+        out[i] = byte_of(rank, next, i);
+    tsr_message sends[3], receives[3];
+    for (size_t i = 0, at = 0; i < 3; at += sizes[i++]) {
+        sends[i] = (tsr_message){next, out + at, sizes[i]};
+        receives[i] = (tsr_message){previous, in + at, sizes[i]};
+    }
+    tsr_status status = TSR_OK;
+    for (int round = 0; round < d->rounds && status == TSR_OK; round++) {
+        memset(in, 0, d->bytes + 65);
+        status = tsr_comm_exchange(comm, sends, 3, receives, 3, tsr_device_host(), NULL);
+        for (size_t i = 0; i < d->bytes + 65 && status == TSR_OK; i++)
+            if (in[i] != byte_of(previous, rank, i))
+                status = tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu of %zu came wrong", i, d->bytes);
+    }
+    free(memory);
+    return status;
+}
+
+static void long_messages_travel_in_pieces(void **state)
+{
+    (void)state;
+    static const int64_t chunks[] = {1, 63, 64, 65, 1000, 4096};
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        tsr_mpi_options options = defaults;
+        options.chunk_bytes = chunks[i];
+        delivery d = {4096, 3};
+        run_all(2, deliver, &d, &options);
+        options.no_sharing = 1;
+        run_all(launched_ranks(), deliver, &d, &options);
+    }
+}
+
+/* Each rank writes into its own memory and reads its neighbour's, at the address that it was told. */
+static tsr_status read_neighbour(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    int *mine, *all[MOST_RANKS];
+    TSR_TRY(tsr_comm_alloc(comm, 100 * sizeof *mine, (void **)&mine));
+    for (int i = 0; i < 100; i++)
+        mine[i] = 1000 * rank + i;
+    tsr_status status = tsr_comm_all_gather(comm, &mine, all, sizeof mine, NULL, TSR_U8, tsr_device_host(), NULL);
+    const int *const theirs = all[(rank + 1) % size];
+    for (int i = 0; i < 100 && status == TSR_OK; i++)
+        if (theirs[i] != 1000 * ((rank + 1) % size) + i)
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "element %d is %d", i, theirs[i]);
+    if (status == TSR_OK)
+        status = tsr_comm_barrier(comm);
+    tsr_comm_free(comm, mine, 100 * sizeof *mine);
+    return status;
+}
+
+static void memory_lies_at_one_address_in_all_processes(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= launched_ranks() && n <= MOST_RANKS; n++)
+        run_all(n, read_neighbour, NULL, NULL);
+}
+
+/* What is given back serves again, in whatever order. */
+static tsr_status use_again(tsr_comm *comm, void *arg)
+{
+    enum { BLOCKS = 6, ROUNDS = 40 };
+    void *blocks[BLOCKS] = {NULL}, *lowest = NULL, *highest = NULL;
+    (void)arg;
+    for (int i = 0; i < ROUNDS * BLOCKS; i++) {
+        void **block = &blocks[i * 5 % BLOCKS];
+        const size_t bytes = (size_t)(i % 7 + 1) * 300000;
+        tsr_comm_free(comm, *block, 0);
+        TSR_TRY(tsr_comm_alloc(comm, bytes, block));
+        memset(*block, i, bytes);
+        lowest = !lowest || *block < lowest ? *block : lowest;
+        highest = *block > highest ? *block : highest;
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        tsr_comm_free(comm, blocks[i], 0);
+    CHECK((char *)highest - (char *)lowest < (ptrdiff_t)20 * BLOCKS * 300000);
+    return TSR_OK;
+}
+
+static void memory_that_is_freed_serves_again(void **state)
+{
+    (void)state;
+    run_all(2, use_again, NULL, NULL);
+}
+
+/* Ranks go on to their next group while others are still in the last. */
+static tsr_status come_and_go(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    for (int round = 0; round < 60; round++) {
+        tsr_comm *group;
+        TSR_TRY(tsr_comm_split(comm, (tsr_comm_rank(comm) + round) % 2, 0, &group));
+        const tsr_status status = suite_check_usable(group);
+        tsr_comm_destroy(group);
+        TSR_TRY(status);
+    }
+    return suite_check_usable(comm);
+}
+
+static void groups_come_and_go(void **state)
+{
+    (void)state;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = !sharing;
+        run_all(launched_ranks(), come_and_go, NULL, &options);
+    }
+}
+
+/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the timeout more than once. */
+static tsr_status stay_away(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    int64_t in = 1, out;
+    const int rank = tsr_comm_rank(comm);
+    const tsr_message send = {!rank, &in, 8}, receive = {!rank, &out, 8};
+    TSR_TRY(suite_check_usable(comm));
+    if (rank == 1) {
+        suite_sleep(900);
+        return TSR_OK;
+    }
+    for (int again = 0; again < 2; again++)
+        CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER,
+                    "rank 1 did not come within 150 ms");
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "rank 1 did not come within 150 ms");
+    return TSR_OK;
+}
+
+static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
+{
+    (void)state;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = !sharing;
+        options.timeout_ms = 150;
+        run_all(2, stay_away, NULL, &options);
+    }
+}
+
+/* A message that does not fit is told to the rank that gets it, and the others go on. */
+static tsr_status send_wrongly(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    char out[16] = "fifteen letters", in[16];
+    const tsr_message send = {1, out, 16}, receive = {0, in, 8};
+    const int rank = tsr_comm_rank(comm);
+    const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
+    if (rank == 1)
+        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, "rank 0 sends more bytes to rank 1, which expects 8");
+    else
+        CHECK(status == TSR_OK);
+    return suite_check_usable(comm);
+}
+
+static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    run_all(2, send_wrongly, NULL, &options);
+    options.no_sharing = 1;
+    run_all(2, send_wrongly, NULL, &options);
+}
+
+/* All ranks of these tests are on one node, which is nothing that a plan has to know. */
+static tsr_status look_at_nodes(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t shape[] = {tsr_comm_size(comm)};
+    tsr_mesh *mesh;
+    CHECK(tsr_comm_ranks_per_node(comm) == 0);
+    TSR_TRY(tsr_mesh_create(comm, 1, shape, NULL, NULL, &mesh));
+    const int64_t known = tsr_mesh_ranks_per_node(mesh);
+    tsr_mesh_destroy(mesh);
+    CHECK(known == 0);
+    return TSR_OK;
+}
+
+static void one_node_is_no_topology(void **state)
+{
+    (void)state;
+    run_all(launched_ranks(), look_at_nodes, NULL, NULL);
+}
+
+static tsr_status fail_on_one(tsr_comm *comm, void *arg)
+{
+    const int victim = *(const int *)arg;
+    if (tsr_comm_rank(comm) == victim)
+        return tsr_status_set(TSR_ERROR_IO, "had enough");
+    return tsr_comm_barrier(comm) == TSR_ERROR_PEER ? tsr_status_set(TSR_ERROR_PEER, "a peer") : TSR_ERROR_INTERNAL;
+}
+
+static void a_job_tells_every_rank_why_it_failed(void **state)
+{
+    (void)state;
+    tsr_mpi_job *job;
+    assert_int_equal(tsr_mpi_job_create(&job), TSR_OK);
+    assert_int_equal(tsr_mpi_job_rank(job), launched_rank());
+    assert_int_equal(tsr_mpi_job_size(job), launched_ranks());
+    for (int victim = 0; victim < launched_ranks(); victim++) {
+        char words[64];
+        snprintf(words, sizeof words, "rank %d: had enough", victim);
+        assert_refused(tsr_mpi_job_run(job, fail_on_one, &victim, NULL), TSR_ERROR_IO, words);
+    }
+    tsr_mpi_job_destroy(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_in_what_it_is_given_are_worded),
+        cmocka_unit_test(inter_communicators_are_refused),
+        cmocka_unit_test(the_callers_communicator_is_left_alone),
+        cmocka_unit_test(long_messages_travel_in_pieces),
+        cmocka_unit_test(memory_lies_at_one_address_in_all_processes),
+        cmocka_unit_test(memory_that_is_freed_serves_again),
+        cmocka_unit_test(groups_come_and_go),
+        cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
+        cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
+        cmocka_unit_test(one_node_is_no_topology),
+        cmocka_unit_test(a_job_tells_every_rank_why_it_failed),
+    };
+    char *const node[] = {"", "node", NULL};
+    suite_start(2, (char **)node);
+    launched_ranks();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
