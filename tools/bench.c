@@ -42,6 +42,11 @@ spread samples_spread(const samples *s)
     return (spread){(slowest[(n - 1) / 2] + slowest[n / 2]) / 2, slowest[0], slowest[n - 1]};
 }
 
+double spread_noise(spread s)
+{
+    return s.median > 0 ? (s.max - s.min) / 2 / s.median : 0;
+}
+
 json_t *spread_to_json(spread s)
 {
     return json_pack("{sf sf sf}", "median", s.median, "min", s.min, "max", s.max);

@@ -30,6 +30,9 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm);
 /** The slowest rank of each iteration, over iterations. */
 spread samples_spread(const samples *s);
 
+/** Half of what the times spread over, relative to their median. */
+double spread_noise(spread s);
+
 /** {"median": .., "min": .., "max": ..} */
 json_t *spread_to_json(spread s);
 

@@ -23,12 +23,6 @@ typedef struct job {
     size_t count, slower;
 } job;
 
-/** Half of what times spread over, relative to their median. */
-static double half_spread(spread s)
-{
-    return s.median > 0 ? (s.max - s.min) / 2 / s.median : 0;
-}
-
 /** Nothing is as quick as no time at all. */
 static double ratio_of(double old, double new)
 {
@@ -40,7 +34,7 @@ static double ratio_of(double old, double new)
 static comparison compare_lines(const bench_line *old, const bench_line *new, double loss)
 {
     const double ratio = ratio_of(old->seconds.median, new->seconds.median);
-    return (comparison){old, new, ratio, half_spread(old->seconds) + half_spread(new->seconds), ratio > 1 + loss};
+    return (comparison){old, new, ratio, spread_noise(old->seconds) + spread_noise(new->seconds), ratio > 1 + loss};
 }
 
 /** Lines that measured the same more than once are taken in the order in which they stand. */

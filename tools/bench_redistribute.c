@@ -1,311 +1,189 @@
-/* How fast a redistribution is, next to plain copies of as many bytes in the same run, and whether it was right. */
-#include "bench.h"
-#include "bench_oracle.h"
-#include "bench_peak.h"
-#include "local.h"
+/* How fast redistributions are, next to plain copies of as many bytes in the same run, and whether they were right: one, or a sweep over
+ * meshes, placements, dtypes, sizes, engines, devices and modes. */
+#include "columns.h"
+#include "csv.h"
 #include "report.h"
+#include "size_range.h"
+#include "sweep.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
-#define WARM_UPS 2
+#define ITERATIONS 11
+#define WARM_UPS   2
 
-/** What the ranks share; each writes its own rows only. */
 typedef struct job {
-    move_setup setup;
-    samples moves, enqueues, copies[MAX_PLAIN_COPIES];
-    peak peak;
-    struct row {
-        int64_t bytes_received;
-        int64_t wrong;
-    } * rows;
+    row_format format;
+    size_range sizes;
+    bench_settings settings;
+    progress progress;
+    int64_t rows; /**< printed so far */
+    bool single;  /**< there will be one row */
+    sweep sweep;
 } job;
 
-/** One rank's side. */
-typedef struct side {
-    job *job;
-    tsr_comm *comm;
-    int rank;
-    move move;
-    local source, destination;
-    int copy; /**< which one is timed now */
-} side;
-
-static tsr_status execute(void *arg)
+static json_t *spread_or_nulls(const job *j, bool exists, spread s)
 {
-    const side *const s = arg;
-    return move_execute(&s->move, &s->source.tensor, &s->destination.tensor);
+    if (exists)
+        return spread_to_json(s);
+    return j->format == ROWS_CSV ? json_pack("{sn sn sn}", "median", "min", "max") : json_null();
 }
 
-static tsr_status copy_part(void *arg)
+static json_t *row_to_json(const job *j, const move_bench *b, const move_figures *f)
 {
-    const side *const s = arg;
-    return peak_run(&s->job->peak, s->rank, s->copy);
-}
-
-static void keep(samples *s, int rank, int64_t iteration, double seconds)
-{
-    if (iteration >= 0)
-        s->seconds[rank * s->iterations + iteration] = seconds;
-}
-
-/** Copies come first, so that what is checked in the end was written by the move. */
-static tsr_status run_iteration(side *s, int64_t iteration)
-{
-    job *const j = s->job;
-    bench_seconds seconds;
-    for (s->copy = 0; peak_name(&j->peak, s->copy) != NULL; s->copy++) {
-        TSR_TRY(bench_time(j->setup.place, s->comm, copy_part, s, &seconds));
-        keep(&j->copies[s->copy], s->rank, iteration, seconds.whole);
-    }
-    TSR_TRY(bench_time(j->setup.place, s->comm, execute, s, &seconds));
-    keep(&j->moves, s->rank, iteration, seconds.whole);
-    keep(&j->enqueues, s->rank, iteration, seconds.enqueue);
-    return TSR_OK;
-}
-
-/** Big buffers are touched first by the rank that uses them. */
-static tsr_status make_buffers(side *s)
-{
-    const place *const p = s->job->setup.place;
-    TSR_TRY(local_create(p, s->comm, s->move.from, &s->source));
-    TSR_TRY(local_create(p, s->comm, s->move.to, &s->destination));
-    if (s->destination.bytes > 0 && !place_enqueues(p))
-        memset(s->destination.tensor.data, 0xa5, s->destination.bytes);
-    return peak_enter(&s->job->peak, s->comm, s->destination.tensor.data);
-}
-
-static tsr_status fill_source(side *s, const int64_t *coordinate)
-{
-    void *staged;
-    TSR_TRY(local_stage(&s->source, &staged));
-    tsr_status status = oracle_fill(s->move.from, coordinate, staged);
-    if (status == TSR_OK)
-        status = local_push(&s->source, staged);
-    local_unstage(&s->source, staged);
-    return status;
-}
-
-static tsr_status check_destination(side *s, const int64_t *coordinate)
-{
-    void *staged;
-    TSR_TRY(local_stage(&s->destination, &staged));
-    tsr_status status = local_pull(&s->destination, staged);
-    if (status == TSR_OK)
-        status = oracle_count_wrong(s->move.from, s->move.to, coordinate, staged, &s->job->rows[s->rank].wrong);
-    local_unstage(&s->destination, staged);
-    return status;
-}
-
-/** Everybody's figures, for whoever prints. */
-static tsr_status share_figures(const side *s)
-{
-    const job *const j = s->job;
-    const place *const p = j->setup.place;
-    TSR_TRY(samples_share(&j->moves, p, s->comm));
-    TSR_TRY(samples_share(&j->enqueues, p, s->comm));
-    for (int c = 0; peak_name(&j->peak, c) != NULL; c++)
-        TSR_TRY(samples_share(&j->copies[c], p, s->comm));
-    return place_share(p, s->comm, j->rows, sizeof *j->rows);
-}
-
-static tsr_status run_side(side *s)
-{
-    int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    s->job->rows[s->rank].bytes_received = tsr_plan_bytes_received(s->move.plan);
-    TSR_TRY(make_buffers(s));
-    TSR_TRY(tsr_mesh_coordinate(s->move.mesh, coordinate, &inside));
-    if (inside)
-        TSR_TRY(fill_source(s, coordinate));
-    for (int64_t i = -WARM_UPS; i < s->job->moves.iterations; i++)
-        TSR_TRY(run_iteration(s, i));
-    if (inside)
-        TSR_TRY(check_destination(s, coordinate));
-    return share_figures(s);
-}
-
-static tsr_status run_rank(tsr_comm *comm, void *arg)
-{
-    job *const j = arg;
-    side s = {.job = j, .comm = comm, .rank = tsr_comm_rank(comm)};
-    TSR_TRY(move_create(j->setup.place, comm, &j->setup.request, &s.move));
-    const tsr_status status = run_side(&s);
-    peak_leave(&j->peak, comm);
-    local_free(&s.destination);
-    local_free(&s.source);
-    move_finish(&s.move);
-    return status;
-}
-
-/** What is reported, from the ranks' rows. */
-typedef struct figures {
-    spread seconds, enqueue;
-    double bandwidth, peak_bandwidth, of_peak;
-    double limit_bandwidth, of_limit; /**< of a move that reads every term once and writes every result once at the peak's rate */
-    const char *peak_copy;
-    int64_t wrong;
-    int64_t received; /**< most bytes that a rank receives */
-    int64_t size;     /**< largest shard of any rank, before or after */
-    double busbw;
-} figures;
-
-static double rate(double bytes, double seconds)
-{
-    return seconds > 0 ? bytes / seconds : 0;
-}
-
-/** The best plain copy, by its median as the move is by its own. */
-static void find_peak(job *j, figures *f)
-{
-    for (int c = 0; peak_name(&j->peak, c) != NULL; c++) {
-        const double bandwidth = rate((double)j->peak.payload, samples_spread(&j->copies[c]).median);
-        if (c > 0 && bandwidth <= f->peak_bandwidth)
-            continue;
-        f->peak_bandwidth = bandwidth;
-        f->peak_copy = peak_name(&j->peak, c);
-    }
-}
-
-/** Bytes of the source that are not copies of others: every term of a Partial counts. */
-static double distinct_bytes(const tsr_layout *from)
-{
-    const tsr_mesh *const mesh = tsr_layout_mesh(from);
-    double bytes = (double)tsr_dtype_bytes(tsr_layout_dtype(from));
-    for (int d = 0; d < tsr_layout_ndim(from); d++)
-        bytes *= (double)tsr_layout_shape(from)[d];
-    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
-        if (tsr_layout_placements(from)[d].kind == TSR_PARTIAL)
-            bytes *= (double)tsr_mesh_size(mesh, d);
-    return bytes;
-}
-
-/** A plain copy reads and writes each byte of the payload once, so it moves two. */
-static void find_limit(const job *j, figures *f)
-{
-    const double payload = (double)j->peak.payload, touched = distinct_bytes(j->setup.from) + payload;
-    f->limit_bandwidth = touched > 0 ? f->peak_bandwidth * 2 * payload / touched : 0;
-    f->of_limit = rate(f->bandwidth, f->limit_bandwidth);
-}
-
-static int64_t largest_shard(const tsr_layout *layout)
-{
-    int64_t coordinate[TSR_MAX_DIMS] = {0}, largest = 0;
-    do {
-        size_t bytes = 0;
-        if (tsr_layout_local_bytes(layout, coordinate, &bytes) == TSR_OK && (int64_t)bytes > largest)
-            largest = (int64_t)bytes;
-    } while (next_coordinate(tsr_layout_mesh(layout), coordinate));
-    return largest;
-}
-
-static figures sum_up(job *j)
-{
-    figures f = {.seconds = samples_spread(&j->moves), .enqueue = samples_spread(&j->enqueues)};
-    const int64_t before = largest_shard(j->setup.from), after = largest_shard(j->setup.to);
-    find_peak(j, &f);
-    f.bandwidth = rate((double)j->peak.payload, f.seconds.median);
-    f.of_peak = rate(f.bandwidth, f.peak_bandwidth);
-    find_limit(j, &f);
-    f.size = before > after ? before : after;
-    for (int r = 0; r < j->setup.ranks; r++) {
-        f.wrong += j->rows[r].wrong;
-        f.received = j->rows[r].bytes_received > f.received ? j->rows[r].bytes_received : f.received;
-    }
-    f.busbw = rate((double)f.received, f.seconds.median);
-    return f;
-}
-
-static int print_figures_json(const job *j, const figures *f)
-{
-    const move_setup *const s = &j->setup;
+    const move_setup *const s = &b->setup;
     const move_request *const request = &s->request;
-    return print_json(json_pack(
-        "{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI sI sf sf so}", "bench", "redistribute", "engine", place_engine(s->place),
-        "device", place_device_name(s->place), "mode", mode_name(request->mode), "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh",
-        s->names.mesh, "shape", sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
-        s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)j->peak.payload, "seconds", spread_to_json(f->seconds), "bandwidth",
-        f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak, "peak_copy", f->peak_copy, "iterations",
-        (json_int_t)j->moves.iterations, "wrong", (json_int_t)f->wrong, "limit_bandwidth", f->limit_bandwidth, "of_limit", f->of_limit,
-        "enqueue_seconds", place_enqueues(s->place) ? spread_to_json(f->enqueue) : json_null()));
+    return json_pack("{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI so sf sf so sI sI sI ss sf sf so}", "bench", "redistribute",
+                     "engine", place_engine(s->place), "device", place_device_name(s->place), "mode", mode_name(request->mode), "ranks",
+                     (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape",
+                     sizes_to_json(request->shape.size, request->shape.ndim), "dtype", tsr_dtype_name(request->dtype), "from",
+                     s->names.from, "to", s->names.to, "payload_bytes", (json_int_t)b->peak.payload, "seconds", spread_to_json(f->seconds),
+                     "bandwidth", f->bandwidth, "peak_bandwidth", f->peak_bandwidth, "of_peak", f->of_peak, "peak_copy", f->peak_copy,
+                     "iterations", (json_int_t)b->settings.iterations, "wrong", b->settings.checks ? json_integer(f->wrong) : json_null(),
+                     "limit_bandwidth", f->limit_bandwidth, "of_limit", f->of_limit, "enqueue_seconds",
+                     spread_or_nulls(j, place_enqueues(s->place), f->enqueue), "warm_ups", (json_int_t)b->settings.warm_ups, "calls",
+                     (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop", f->reduction, "algbw", f->algbw, "busbw", f->busbw,
+                     "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
 }
 
-static int print_figures(const job *j, const figures *f)
+/** The columns' names come again where a row differs from the one before in more than its size. */
+static int print_figures(job *j, const move_bench *b, const move_figures *f, bool same_table)
 {
-    const move_setup *const s = &j->setup;
-    const tsr_dtype dtype = s->request.dtype;
-    printf("# %s -> %s on mesh %s, engine %s, device %s, %s\n", s->names.from, s->names.to, s->names.mesh, place_engine(s->place),
-           place_device_name(s->place), mode_name(s->request.mode));
-    printf("# payload %zu bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s), %.2f of the limit\n", j->peak.payload,
-           1e-9 * f->bandwidth, f->of_peak, f->peak_copy, 1e-9 * f->peak_bandwidth, f->of_limit);
-    if (place_enqueues(s->place))
-        printf("# enqueuing takes the host %.2f us a call\n", 1e6 * f->enqueue.median);
-    printf("#%13s %13s %8s %11s %8s %8s %8s\n", "size", "count", "type", "time", "algbw", "busbw", "#wrong");
-    printf("#%13s %13s %8s %11s %8s %8s\n", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)");
-    printf(" %13lld %13lld %8s %11.2f %8.2f %8.2f %8lld\n", (long long)f->size, (long long)(f->size / (int64_t)tsr_dtype_bytes(dtype)),
-           tsr_dtype_name(dtype), 1e6 * f->seconds.median, 1e-9 * rate((double)f->size, f->seconds.median), 1e-9 * f->busbw,
-           (long long)f->wrong);
+    if (j->format != ROWS_TEXT)
+        return print_row(j->format, row_to_json(j, b, f), j->rows == 0);
+    if (!same_table)
+        columns_begin(b, f, j->single);
+    columns_print(b, f);
     return EXIT_DONE;
 }
 
-static int report_job(const tool_arguments *given, job *j)
+static int report(job *j, move_bench *b, bool same_table)
 {
-    const figures f = sum_up(j);
-    if (!place_speaks(j->setup.place))
+    move_figures f;
+    int status = move_bench_sum_up(b, &f);
+    if (status != EXIT_DONE)
+        return status;
+    progress_clear(&j->progress);
+    if (!place_speaks(b->setup.place))
         return f.wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
-    const int status = given->value[OPT_JSON] != NULL ? print_figures_json(j, &f) : print_figures(j, &f);
+    status = print_figures(j, b, &f, same_table);
+    fflush(stdout);
+    j->rows++;
     if (status == EXIT_DONE && f.wrong > 0)
-        return complain(EXIT_REFUSED, "%lld elements are not what %s -> %s must give", (long long)f.wrong, j->setup.names.from,
-                        j->setup.names.to);
+        return complain(EXIT_REFUSED, "%lld elements are not what %s -> %s must give", (long long)f.wrong, b->setup.names.from,
+                        b->setup.names.to);
     return status;
 }
 
-static int make_rows(job *j)
+static int run_one(job *j, const tool_arguments *given, bool same_table)
 {
-    j->rows = calloc((size_t)j->setup.ranks, sizeof *j->rows);
-    if (j->rows == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->setup.ranks);
-    return peak_create(j->setup.place, j->setup.to, j->setup.ranks, &j->peak);
-}
-
-static int make_samples(const tool_arguments *given, job *j)
-{
-    int64_t iterations;
-    int status = parse_iterations(given->value[OPT_ITERATIONS], 11, &iterations);
+    move_bench b;
+    int status = move_bench_run(given, &j->settings, &b);
     if (status == EXIT_DONE)
-        status = samples_create(j->setup.ranks, iterations, &j->moves);
-    if (status == EXIT_DONE)
-        status = samples_create(j->setup.ranks, iterations, &j->enqueues);
-    for (int c = 0; status == EXIT_DONE && peak_name(&j->peak, c) != NULL; c++)
-        status = samples_create(j->setup.ranks, iterations, &j->copies[c]);
+        status = report(j, &b, same_table);
+    else
+        progress_clear(&j->progress);
+    move_bench_finish(&b);
     return status;
 }
 
-static void finish_job(job *j)
+/** The shape of so many bytes under the layouts that are at hand. */
+static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_TEXT_BYTES])
 {
-    for (int c = 0; c < MAX_PLAIN_COPIES; c++)
-        free(j->copies[c].seconds);
-    free(j->moves.seconds);
-    free(j->enqueues.seconds);
-    free(j->rows);
-    peak_finish(&j->peak);
-    move_setup_finish(&j->setup);
+    tsr_mesh *mesh;
+    tsr_dtype dtype;
+    tensor_shape shape;
+    int status = parse_dtype(now->value[OPT_DTYPE], &dtype);
+    if (status == EXIT_DONE)
+        status = parse_mesh(now->value[OPT_MESH], &mesh);
+    if (status != EXIT_DONE)
+        return status;
+    status = choose_shape(mesh, now->value[OPT_FROM], now->value[OPT_TO], dtype, bytes, &shape);
+    if (status == EXIT_DONE)
+        print_shape(shape.ndim, shape.size, text);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+/** The sizes of one combination, or the shape that is its own. Dtypes and shapes, which are stepped last, go on with a table. */
+static int run_sizes(job *j)
+{
+    const sweep_axis *const last = &j->sweep.axes[j->sweep.axis_count - 1];
+    const bool same_table = last[0].at > 0 || last[-1].at > 0;
+    if (j->sizes.begin == 0)
+        return run_one(j, &j->sweep.now, same_table);
+    int status = EXIT_DONE;
+    for (int64_t size = j->sizes.begin; size > 0 && status == EXIT_DONE; size = size_range_next(&j->sizes, size)) {
+        char text[SHAPE_TEXT_BYTES];
+        tool_arguments now = j->sweep.now;
+        status = print_size(&now, size, text);
+        now.value[OPT_SHAPE] = text;
+        if (status == EXIT_DONE)
+            status = run_one(j, &now, same_table || size > j->sizes.begin);
+    }
+    return status;
+}
+
+static int read_check(const char *text, bool *out)
+{
+    *out = text == NULL || strcmp(text, "0") != 0;
+    if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
+    return EXIT_DONE;
+}
+
+static int read_settings(const tool_arguments *given, bench_settings *s)
+{
+    s->warm_ups = WARM_UPS;
+    int status = parse_iterations(given->value[OPT_ITERATIONS], ITERATIONS, &s->iterations);
+    if (status == EXIT_DONE && given->value[OPT_WARM_UP] != NULL)
+        status = parse_index("--warm-up", given->value[OPT_WARM_UP], &s->warm_ups);
+    if (status == EXIT_DONE && s->warm_ups > MAX_ITERATIONS)
+        return complain(EXIT_REFUSED, "--warm-up is %s; %lld are the most", given->value[OPT_WARM_UP], (long long)MAX_ITERATIONS);
+    return status == EXIT_DONE ? read_check(given->value[OPT_CHECK], &s->checks) : status;
+}
+
+/** Sizes or shapes, one of the two. */
+static int check_sizes(const tool_arguments *given)
+{
+    if (given->value[OPT_SHAPE] != NULL && given->value[OPT_BEGIN] != NULL)
+        return complain(EXIT_USAGE, "--shape and --begin both say how large; give one of them");
+    if (given->value[OPT_SHAPE] == NULL && given->value[OPT_BEGIN] == NULL && given->value[OPT_END] == NULL)
+        return complain(EXIT_USAGE, "bench redistribute needs --shape SHAPE, or sizes by --begin; try 'tessera bench redistribute --help'");
+    return EXIT_DONE;
+}
+
+static int run_sweep(job *j)
+{
+    const int64_t rows = sweep_count(&j->sweep) * (j->sizes.begin > 0 ? size_range_count(&j->sizes) : 1);
+    int status = EXIT_DONE;
+    bool more = true;
+    j->single = rows == 1;
+    progress_begin(&j->progress, rows * (j->settings.iterations + j->settings.warm_ups));
+    j->settings.progress = &j->progress;
+    while (more) {
+        status = run_sizes(j);
+        more = status == EXIT_DONE && sweep_next(&j->sweep);
+    }
+    return status;
 }
 
 static int run_bench(const tool_arguments *given)
 {
-    job j = {.rows = NULL};
-    int status = move_setup_read(given, &j.setup);
+    static const tool_option order[] = {OPT_ENGINE, OPT_DEVICE, OPT_MODE, OPT_MESH, OPT_FROM, OPT_DTYPE, OPT_SHAPE};
+    job j = {.rows = 0};
+    int status = row_format_read(given, &j.format);
     if (status == EXIT_DONE)
-        status = make_rows(&j);
+        status = check_sizes(given);
     if (status == EXIT_DONE)
-        status = make_samples(given, &j);
-    if (status == EXIT_DONE && place_run(j.setup.place, j.setup.ranks, run_rank, &j) != TSR_OK)
-        status = complain_status(EXIT_REFUSED);
+        status = size_range_read(given, &j.sizes);
     if (status == EXIT_DONE)
-        status = report_job(given, &j);
-    finish_job(&j);
+        status = read_settings(given, &j.settings);
+    if (status != EXIT_DONE)
+        return status;
+    status = sweep_begin(given, order, sizeof order / sizeof *order, &j.sweep);
+    if (status == EXIT_DONE)
+        status = run_sweep(&j);
+    sweep_finish(&j.sweep);
     return status;
 }
 
@@ -313,22 +191,29 @@ const tool_command bench_redistribute_command = {
     .name = "bench redistribute",
     .summary = "how fast a move is, next to plain copies, and whether it is right",
     .details =
-        "Times are those of the slowest rank from barrier to barrier. bandwidth is the payload, the bytes of all destination shards, over "
-        "the "
-        "median time; the peak that it is compared with is the best plain copy (memcpy or non-temporal stores, by its median) of as many "
-        "bytes, by as many threads as ranks but at most the cores, in turns with the moves. After the last move every element is compared "
-        "with what its global index says that it must be: #wrong. The limit is the rate of a move that reads every term of the source once "
-        "and writes every result once, as fast as the copy moves bytes.\n\n"
+        "Times are those of the slowest rank from barrier to barrier, medians after a warm-up; calls that take less than 0.2 ms are made "
+        "so often in between, and the mean is taken. bandwidth is the payload, the bytes of all "
+        "destination shards, over that; the peak that it is compared with is the best plain copy (memcpy or non-temporal stores, by its "
+        "median) of as many bytes, by as many threads as ranks but at most the cores, in turns with the moves. The limit is the rate of a "
+        "move that reads every term of the source once and writes every result once, as fast as the copy moves bytes. After the last move "
+        "every element is compared with what its global index says that it must be: #wrong.\n\n"
         "On GPUs the copy is the device's own, from device to device; streams are idle before either barrier, and what the call costs the "
         "host, which only enqueues, is reported beside.\n\n"
         "The columns are those of nccl-tests. size is the largest shard of any rank, before or after: what nccl-tests calls size for the "
         "all-gather, reduce-scatter, all-reduce and all-to-all that S(0) to R, P to S(0), P to R and S(0) to S(1) are. algbw is size over "
-        "time; busbw is the most bytes that any rank receives from others over time, hence algbw times (n-1)/n or 2(n-1)/n for them.",
+        "time; busbw is the most bytes that any rank receives from others over time, hence algbw times (n-1)/n or 2(n-1)/n for them. "
+        "ratio is the bytes that all ranks receive over the least possible; of_peak and of_limit are shares of the copy's rate and of the "
+        "limit; noise is half of what the times spread over, relative to their median.\n\n"
+        "A sweep: -b, -e and -f take the place of --shape and step through sizes, of matrices that are about square; --mesh and the pair "
+        "of "
+        "--from and --to may be repeated; --shape, --dtype, --mode, --engine and --device may be repeated and be lists. Every combination "
+        "is run, sizes fastest.",
     .examples =
         "  tessera bench redistribute --mesh 2 --shape 8192x8192 --dtype f32 --from 'S(0)' --to 'S(1)'\n"
-        "  tessera bench redistribute --mesh 2x2 --shape 4096x4096 --dtype bf16 --from 'P,R' --to 'S(0),S(1)' --iterations 21 --json\n",
-    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(ITERATIONS) | TAKES(MODE) | TAKES(ENGINE) |
-             TAKES(DEVICE) | TAKES(JSON),
-    .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
+        "  tessera bench redistribute --mesh 2x2 --shape 4096x4096 --dtype bf16 --from 'P,R' --to 'S(0),S(1)' --iterations 21 --json\n"
+        "  tessera bench redistribute --mesh 2 -b 64 -e 256M -f 4 -n 21 -w 5 -c 1 --dtype f32,bf16 --from 'S(0)' --to R --from P --to R\n",
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) |
+             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
     .run = run_bench,
 };

@@ -29,7 +29,12 @@ typedef enum tool_option {
     OPT_TOKENS,
     OPT_HIDDEN,
     OPT_INTERMEDIATE,
+    OPT_BEGIN,
+    OPT_END,
+    OPT_FACTOR,
     OPT_ITERATIONS,
+    OPT_WARM_UP,
+    OPT_CHECK,
     OPT_RANKS,
     OPT_PROFILE,
     OPT_MODE,
@@ -47,6 +52,7 @@ typedef enum tool_option {
     OPT_LINKS,
     OPT_VALIDATE,
     OPT_JSON,
+    OPT_CSV,
     OPT_HELP,
     OPT_COUNT
 } tool_option;

@@ -30,7 +30,12 @@ static const struct {
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
     [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
     [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},
-    [OPT_ITERATIONS] = {"iterations", "N", "how often to measure"},
+    [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G", 'b'},
+    [OPT_END] = {"end", "BYTES", "the last one; without it, there is one size", 'e'},
+    [OPT_FACTOR] = {"factor", "F", "from each size to the next; 2 without it", 'f'},
+    [OPT_ITERATIONS] = {"iterations", "N", "how often to measure", 'n'},
+    [OPT_WARM_UP] = {"warm-up", "N", "how often to run before", 'w'},
+    [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
     [OPT_RANKS] = {"ranks", "N", "how many rank threads to start"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
     [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
@@ -48,6 +53,7 @@ static const struct {
     [OPT_LINKS] = {"links", "TEXT", "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
+    [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
     [OPT_HELP] = {"help", NULL, "print this help"},
 };
 

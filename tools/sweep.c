@@ -1,5 +1,7 @@
 #include "sweep.h"
 
+#include "parse.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +69,39 @@ static int add_axis(const tool_arguments *given, tool_option option, sweep_axis 
     return status == EXIT_DONE ? pair_up(axis) : status;
 }
 
+/** What does not read as it must, however late its turn would be. */
+static int check_value(tool_option option, const char *text)
+{
+    tensor_shape shape;
+    tsr_dtype dtype;
+    tsr_mode mode;
+    tsr_mesh *mesh;
+    if (text == NULL)
+        return EXIT_DONE;
+    if (option == OPT_SHAPE)
+        return parse_shape(text, &shape);
+    if (option == OPT_DTYPE)
+        return parse_dtype(text, &dtype);
+    if (option == OPT_MODE)
+        return parse_mode(text, &mode);
+    if (option == OPT_FROM || option == OPT_TO)
+        return check_placements(option == OPT_FROM ? "--from" : "--to", text);
+    if (option != OPT_MESH)
+        return EXIT_DONE;
+    const int status = parse_mesh(text, &mesh);
+    if (status == EXIT_DONE)
+        tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static int check_values(const sweep_list *list)
+{
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < list->count && status == EXIT_DONE; i++)
+        status = check_value(list->option, list->values[i]);
+    return status;
+}
+
 static void apply_axis(sweep *s, const sweep_axis *axis)
 {
     for (int i = 0; i < axis->list_count; i++) {
@@ -83,6 +118,8 @@ int sweep_begin(const tool_arguments *given, const tool_option *order, int count
         sweep_axis *const axis = &out->axes[out->axis_count];
         *axis = (sweep_axis){.at = 0};
         status = add_axis(given, order[out->axis_count], axis);
+        for (int l = 0; l < axis->list_count && status == EXIT_DONE; l++)
+            status = check_values(&axis->lists[l]);
         if (status == EXIT_DONE)
             apply_axis(out, axis);
     }

@@ -32,6 +32,7 @@ typedef struct sweep {
 } sweep;
 
 /** The axes are those options of `command` that may hold several values, the first in `order` the slowest; OPT_FROM stands for the pair.
+ * What reads wrong is refused here, whenever its turn would be.
  * Returns the tool's exit status; the caller finishes the sweep in any case. */
 int sweep_begin(const tool_arguments *given, const tool_option *order, int count, sweep *out);
 void sweep_finish(sweep *s);

@@ -20,7 +20,9 @@ _tessera_options() {
             --svg --json
         ;;
     redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
-    "bench redistribute") echo --mesh --shape --from --to --dtype --iterations --mode --engine --device --json ;;
+    "bench redistribute")
+        echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --check --mode --engine --device --json --csv
+        ;;
     "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json ;;
     "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json ;;
     "bench plan")
@@ -56,6 +58,7 @@ _tessera() {
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
+    *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --check") ;;
     *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss" | *" --links") ;;
     "bench compare "*)
         if [[ $current == -* ]]; then

@@ -56,8 +56,8 @@ def move_table():
     done = tool.run("bench", "redistribute", "--mesh", "2", "--shape", "64x64", "--from", "S(0)", "--to", "R", "--iterations", "2")
     columns = done.stdout.splitlines()[2].lstrip("#").split()
     values = done.stdout.splitlines()[4].split()
-    return (harness.different("columns", columns, ["size", "count", "type", "time", "algbw", "busbw", "#wrong"]) +
-            harness.different("size, count, type, #wrong", values[:3] + values[6:], ["16384", "4096", "f32", "0"]))
+    return (harness.different("columns", columns, ["size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong", "ratio", "of_peak", "of_limit", "noise"]) +
+            harness.different("size, count, type, redop, #wrong, ratio", values[:4] + values[7:9], ["16384", "4096", "f32", "none", "0", "1.000"]))
 
 
 def linear(mesh, dtype, ranks):

@@ -77,7 +77,7 @@ def commands():
 
 
 def options(command):
-    return sorted(set(re.findall(r"^ +(--[a-z-]+)", tool.run(*command.split(), "--help").stdout, re.M)))
+    return sorted(set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", tool.run(*command.split(), "--help").stdout, re.M)))
 
 
 def completions(*words):

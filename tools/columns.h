@@ -1,0 +1,12 @@
+/** The table of bench redistribute: nccl-tests' columns, then how near a move is to what is possible, and how far its times spread. */
+#ifndef TESSERA_TOOLS_COLUMNS_H
+#define TESSERA_TOOLS_COLUMNS_H
+
+#include "move_bench.h"
+
+/** What all rows of a table share, in a line of comment; `explain` adds what holds for this row alone. Then the names of the columns. */
+void columns_begin(const move_bench *b, const move_figures *f, bool explain);
+
+void columns_print(const move_bench *b, const move_figures *f);
+
+#endif

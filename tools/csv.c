@@ -1,0 +1,83 @@
+#include "csv.h"
+
+#include "report.h"
+
+#include <string.h>
+
+int row_format_read(const tool_arguments *given, row_format *out)
+{
+    const bool json = given->value[OPT_JSON] != NULL, csv = given->value[OPT_CSV] != NULL;
+    *out = csv ? ROWS_CSV : json ? ROWS_JSON : ROWS_TEXT;
+    return json && csv ? complain(EXIT_USAGE, "--json and --csv are two formats; give one of them") : EXIT_DONE;
+}
+
+/** Quoted where a comma, a quote or the end of a line is in it. */
+static void print_text(const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_list(const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        printf("%s%lld", i > 0 ? "x" : "", (long long)json_integer_value(json_array_get(list, i)));
+}
+
+static void print_value(const json_t *value)
+{
+    if (json_is_string(value))
+        print_text(json_string_value(value));
+    else if (json_is_array(value))
+        print_list(value);
+    else if (!json_is_null(value))
+        json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+}
+
+/** One line: the names, or the values. `outer` is the object that this one is a field of. */
+static void print_fields(const json_t *row, const char *outer, bool names, bool *begun)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)row, name, value)
+    {
+        if (json_is_object(value)) {
+            print_fields(value, name, names, begun);
+            continue;
+        }
+        if (*begun)
+            putchar(',');
+        *begun = true;
+        if (names)
+            printf("%s%s%s", outer != NULL ? outer : "", outer != NULL ? "." : "", name);
+        else
+            print_value(value);
+    }
+}
+
+static void print_line(const json_t *row, bool names)
+{
+    bool begun = false;
+    print_fields(row, NULL, names, &begun);
+    putchar('\n');
+}
+
+int print_row(row_format format, json_t *row, bool first)
+{
+    if (format == ROWS_JSON || row == NULL)
+        return print_json(row);
+    if (first)
+        print_line(row, true);
+    print_line(row, false);
+    json_decref(row);
+    return EXIT_DONE;
+}

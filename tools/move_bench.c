@@ -1,0 +1,307 @@
+#include "move_bench.h"
+
+#include "bench_oracle.h"
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
+
+/** About how long calls are timed together: far longer than it takes to meet at a barrier. */
+#define LOOP_SECONDS 2e-4
+
+/** One rank's side. */
+typedef struct side {
+    move_bench *bench;
+    tsr_comm *comm;
+    int rank;
+    move move;
+    local source, destination;
+    int copy; /**< which one is timed now */
+    bench_loop moves, copies[MAX_PLAIN_COPIES];
+} side;
+
+static tsr_status execute(void *arg)
+{
+    const side *const s = arg;
+    return move_execute(&s->move, &s->source.tensor, &s->destination.tensor);
+}
+
+static tsr_status copy_part(void *arg)
+{
+    const side *const s = arg;
+    return peak_run(&s->bench->peak, s->rank, s->copy);
+}
+
+static void keep(samples *s, int rank, int64_t iteration, double seconds)
+{
+    if (iteration >= 0)
+        s->seconds[rank * s->iterations + iteration] = seconds;
+}
+
+static tsr_status time_loop(side *s, bench_loop *loop, bench_seconds *out)
+{
+    TSR_TRY(bench_time(s->bench->setup.place, s->comm, bench_loop_run, loop, out));
+    out->whole /= (double)loop->runs;
+    out->enqueue /= (double)loop->runs;
+    return TSR_OK;
+}
+
+/** The first call touches memory, so that the calls after it tell how many are to be timed together. */
+static tsr_status fill_loop(side *s, bench_body *body, bench_loop *out)
+{
+    const place *const p = s->bench->setup.place;
+    *out = (bench_loop){body, s, 1};
+    TSR_TRY(bench_loop_fill(p, s->comm, out, LOOP_SECONDS));
+    return bench_loop_fill(p, s->comm, out, LOOP_SECONDS);
+}
+
+static tsr_status fill_loops(side *s)
+{
+    for (s->copy = 0; peak_name(&s->bench->peak, s->copy) != NULL; s->copy++)
+        TSR_TRY(fill_loop(s, copy_part, &s->copies[s->copy]));
+    TSR_TRY(fill_loop(s, execute, &s->moves));
+    if (s->rank == 0)
+        s->bench->calls = s->moves.runs;
+    return TSR_OK;
+}
+
+/** Copies come first, so that what is checked in the end was written by the move. */
+static tsr_status run_iteration(side *s, int64_t iteration)
+{
+    move_bench *const b = s->bench;
+    bench_seconds seconds;
+    for (s->copy = 0; peak_name(&b->peak, s->copy) != NULL; s->copy++) {
+        TSR_TRY(time_loop(s, &s->copies[s->copy], &seconds));
+        keep(&b->copies[s->copy], s->rank, iteration, seconds.whole);
+    }
+    TSR_TRY(time_loop(s, &s->moves, &seconds));
+    keep(&b->moves, s->rank, iteration, seconds.whole);
+    keep(&b->enqueues, s->rank, iteration, seconds.enqueue);
+    return TSR_OK;
+}
+
+/** Big buffers are touched first by the rank that uses them. */
+static tsr_status make_buffers(side *s)
+{
+    const place *const p = s->bench->setup.place;
+    TSR_TRY(local_create(p, s->comm, s->move.from, &s->source));
+    TSR_TRY(local_create(p, s->comm, s->move.to, &s->destination));
+    if (s->destination.bytes > 0 && !place_enqueues(p))
+        memset(s->destination.tensor.data, 0xa5, s->destination.bytes);
+    return peak_enter(&s->bench->peak, s->comm, s->destination.tensor.data);
+}
+
+static tsr_status fill_source(side *s, const int64_t *coordinate)
+{
+    void *staged;
+    TSR_TRY(local_stage(&s->source, &staged));
+    tsr_status status = oracle_fill(s->move.from, coordinate, staged);
+    if (status == TSR_OK)
+        status = local_push(&s->source, staged);
+    local_unstage(&s->source, staged);
+    return status;
+}
+
+static tsr_status check_destination(side *s, const int64_t *coordinate)
+{
+    void *staged;
+    TSR_TRY(local_stage(&s->destination, &staged));
+    tsr_status status = local_pull(&s->destination, staged);
+    if (status == TSR_OK)
+        status = oracle_count_wrong(s->move.from, s->move.to, coordinate, staged, &s->bench->rows[s->rank].wrong);
+    local_unstage(&s->destination, staged);
+    return status;
+}
+
+/** Everybody's figures, for whoever prints. */
+static tsr_status share_figures(const side *s)
+{
+    const move_bench *const b = s->bench;
+    const place *const p = b->setup.place;
+    TSR_TRY(samples_share(&b->moves, p, s->comm));
+    TSR_TRY(samples_share(&b->enqueues, p, s->comm));
+    for (int c = 0; peak_name(&b->peak, c) != NULL; c++)
+        TSR_TRY(samples_share(&b->copies[c], p, s->comm));
+    return place_share(p, s->comm, b->rows, sizeof *b->rows);
+}
+
+/** One rank speaks for all. */
+static void show_progress(const side *s)
+{
+    if (s->rank == 0 && place_speaks(s->bench->setup.place))
+        progress_step(s->bench->settings.progress);
+}
+
+static tsr_status run_side(side *s)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    s->bench->rows[s->rank].bytes_received = tsr_plan_bytes_received(s->move.plan);
+    TSR_TRY(make_buffers(s));
+    TSR_TRY(tsr_mesh_coordinate(s->move.mesh, coordinate, &inside));
+    if (inside)
+        TSR_TRY(fill_source(s, coordinate));
+    TSR_TRY(fill_loops(s));
+    for (int64_t i = -s->bench->settings.warm_ups; i < s->bench->moves.iterations; i++) {
+        TSR_TRY(run_iteration(s, i));
+        show_progress(s);
+    }
+    if (inside && s->bench->settings.checks)
+        TSR_TRY(check_destination(s, coordinate));
+    return share_figures(s);
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    move_bench *const b = arg;
+    side s = {.bench = b, .comm = comm, .rank = tsr_comm_rank(comm)};
+    TSR_TRY(move_create(b->setup.place, comm, &b->setup.request, &s.move));
+    const tsr_status status = run_side(&s);
+    peak_leave(&b->peak, comm);
+    local_free(&s.destination);
+    local_free(&s.source);
+    move_finish(&s.move);
+    return status;
+}
+
+static int make_rows(move_bench *b)
+{
+    b->rows = calloc((size_t)b->setup.ranks, sizeof *b->rows);
+    if (b->rows == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for %d ranks", b->setup.ranks);
+    return peak_create(b->setup.place, b->setup.to, b->setup.ranks, &b->peak);
+}
+
+static int make_samples(move_bench *b)
+{
+    const int64_t iterations = b->settings.iterations;
+    int status = samples_create(b->setup.ranks, iterations, &b->moves);
+    if (status == EXIT_DONE)
+        status = samples_create(b->setup.ranks, iterations, &b->enqueues);
+    for (int c = 0; status == EXIT_DONE && peak_name(&b->peak, c) != NULL; c++)
+        status = samples_create(b->setup.ranks, iterations, &b->copies[c]);
+    return status;
+}
+
+void move_bench_finish(move_bench *b)
+{
+    for (int c = 0; c < MAX_PLAIN_COPIES; c++)
+        free(b->copies[c].seconds);
+    free(b->moves.seconds);
+    free(b->enqueues.seconds);
+    free(b->rows);
+    peak_finish(&b->peak);
+    move_setup_finish(&b->setup);
+}
+
+int move_bench_run(const tool_arguments *given, const bench_settings *settings, move_bench *out)
+{
+    *out = (move_bench){.settings = *settings};
+    int status = move_setup_read(given, &out->setup);
+    if (status == EXIT_DONE)
+        status = make_rows(out);
+    if (status == EXIT_DONE)
+        status = make_samples(out);
+    if (status == EXIT_DONE && place_run(out->setup.place, out->setup.ranks, run_rank, out) != TSR_OK)
+        status = complain_status(EXIT_REFUSED);
+    return status;
+}
+
+static double rate(double bytes, double seconds)
+{
+    return seconds > 0 ? bytes / seconds : 0;
+}
+
+/** The best plain copy, by its median as the move is by its own. */
+static void find_peak(move_bench *b, move_figures *f)
+{
+    for (int c = 0; peak_name(&b->peak, c) != NULL; c++) {
+        const double bandwidth = rate((double)b->peak.payload, samples_spread(&b->copies[c]).median);
+        if (c > 0 && bandwidth <= f->peak_bandwidth)
+            continue;
+        f->peak_bandwidth = bandwidth;
+        f->peak_copy = peak_name(&b->peak, c);
+    }
+}
+
+/** Bytes of the source that are not copies of others: every term of a Partial counts. */
+static double distinct_bytes(const tsr_layout *from)
+{
+    const tsr_mesh *const mesh = tsr_layout_mesh(from);
+    double bytes = (double)tsr_dtype_bytes(tsr_layout_dtype(from));
+    for (int d = 0; d < tsr_layout_ndim(from); d++)
+        bytes *= (double)tsr_layout_shape(from)[d];
+    for (int d = 0; d < tsr_mesh_ndim(mesh); d++)
+        if (tsr_layout_placements(from)[d].kind == TSR_PARTIAL)
+            bytes *= (double)tsr_mesh_size(mesh, d);
+    return bytes;
+}
+
+/** A plain copy reads and writes each byte of the payload once, so it moves two. */
+static void find_limit(const move_bench *b, move_figures *f)
+{
+    const double payload = (double)b->peak.payload, touched = distinct_bytes(b->setup.from) + payload;
+    f->limit_bandwidth = touched > 0 ? f->peak_bandwidth * 2 * payload / touched : 0;
+    f->of_limit = rate(f->bandwidth, f->limit_bandwidth);
+}
+
+static int64_t largest_shard(const tsr_layout *layout)
+{
+    int64_t coordinate[TSR_MAX_DIMS] = {0}, largest = 0;
+    do {
+        size_t bytes = 0;
+        if (tsr_layout_local_bytes(layout, coordinate, &bytes) == TSR_OK && (int64_t)bytes > largest)
+            largest = (int64_t)bytes;
+    } while (next_coordinate(tsr_layout_mesh(layout), coordinate));
+    return largest;
+}
+
+/** Bytes over the least possible, for all ranks together; -1 where the least is 0 and more crosses. */
+static int find_ratio(const move_bench *b, move_figures *f)
+{
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    tsr_plan_survey survey;
+    tsr_plan *plan;
+    options.rank = TSR_RANK_NONE;
+    options.mode = b->setup.request.mode;
+    if (tsr_plan_create(b->setup.from, b->setup.to, &options, &plan) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    const tsr_status status = tsr_plan_survey_of(plan, &survey);
+    tsr_plan_destroy(plan);
+    f->ratio = survey.ratio;
+    return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
+}
+
+/** Of the first Partial that is reduced. */
+static const char *find_reduction(const move_bench *b)
+{
+    const tsr_layout *const from = b->setup.from, *const to = b->setup.to;
+    for (int d = 0; d < tsr_mesh_ndim(b->setup.mesh); d++) {
+        const tsr_placement *const before = &tsr_layout_placements(from)[d], *const after = &tsr_layout_placements(to)[d];
+        if (before->kind == TSR_PARTIAL && after->kind != TSR_PARTIAL)
+            return tsr_reduce_op_name(before->op);
+    }
+    return "none";
+}
+
+int move_bench_sum_up(move_bench *b, move_figures *out)
+{
+    move_figures f = {.seconds = samples_spread(&b->moves), .enqueue = samples_spread(&b->enqueues)};
+    const int64_t before = largest_shard(b->setup.from), after = largest_shard(b->setup.to);
+    find_peak(b, &f);
+    f.bandwidth = rate((double)b->peak.payload, f.seconds.median);
+    f.of_peak = rate(f.bandwidth, f.peak_bandwidth);
+    find_limit(b, &f);
+    f.size = before > after ? before : after;
+    for (int r = 0; r < b->setup.ranks; r++) {
+        f.wrong += b->rows[r].wrong;
+        f.received = b->rows[r].bytes_received > f.received ? b->rows[r].bytes_received : f.received;
+    }
+    f.algbw = rate((double)f.size, f.seconds.median);
+    f.busbw = rate((double)f.received, f.seconds.median);
+    f.reduction = find_reduction(b);
+    *out = f;
+    return find_ratio(b, out);
+}
