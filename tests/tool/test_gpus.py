@@ -162,6 +162,16 @@ for engine in ENGINES:
     if machine != "standin":
         for dtype in ("f32", "f64", "bf16", "f16"):
             tool.case(f"{engine}, bench linear in {dtype}", bench_linear, engine, dtype, "2" if ranks >= 2 else "1")
+def failing(engine, device):
+    """A rank that has no memory is the one that is named; the others do not wait for it."""
+    huge = f"S(0;sizes=1,{(1 << 50) - 1})"
+    tool.refuses(1, ["bench", "redistribute", "--mesh", "2", "--shape", 1 << 50, "--from", huge, "--to", huge, *on(engine, device)],
+                 ["rank 1", str(4 * ((1 << 50) - 1))], env=HERE)
+
+
+for engine in ENGINES if machine != "real" else []:
+    failing(engine, "cuda")
+    failing(engine, "host")
 DISPATCH = ["bench", "dispatch", "--mesh", GPUS + 1, "--shape", "10", "--from", "S(0)", "--to", "R", *on("nccl")]
 tool.refuses(1, DISPATCH, [f"{GPUS + 1} ranks", f"sees {GPUS};", "threads"] if "nccl" in ENGINES else ["NCCL"], env=HERE)
 tool.report.finish()
