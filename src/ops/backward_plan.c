@@ -251,7 +251,7 @@ static void move(execution *e, const tsr_plan *move, const tsr_tensor *from, con
 {
     const size_t rest = rest_offset(e->plan);
     if (e->status != TSR_OK)
-        e->status = tsr_layer_take_part(move, e->plan->comm, e->status, e->stream);
+        e->status = tsr_layer_take_part(move, e->plan->comm, e->plan->device, e->status, e->stream);
     else
         e->status = tsr_plan_execute(move, e->plan->comm, from, to, part_at(e, rest), e->bytes - rest, e->stream);
 }

@@ -111,11 +111,13 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
     return tsr_dtensor_from_local(&local, layout, NULL, out);
 }
 
-tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_status status, tsr_stream stream)
+/* Whether peers are told at all depends on where tensors are, which one that is none says. */
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream)
 {
+    const tsr_tensor none = {.ndim = -1, .device = device};
     tsr_kept_message kept;
     tsr_message_keep(&kept);
-    tsr_plan_execute(move, comm, NULL, NULL, NULL, 0, stream);
+    tsr_plan_execute(move, comm, NULL, &none, NULL, 0, stream);
     return tsr_message_restore(&kept, status);
 }
 

@@ -38,9 +38,9 @@ void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *
 /** A dtensor over `memory`, which has tsr_layout_local_bytes() of the layout. */
 tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *memory, tsr_dtensor **out);
 
-/** Peers wait in the redistribution `move`: without tensors this rank takes part in it as failed, and returns `status` with its sentence.
- */
-tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_status status, tsr_stream stream);
+/** Peers wait in the redistribution `move` of tensors on `device`: without them this rank takes part in it as failed, and returns `status`
+ * with its sentence. */
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream);
 
 /** Around products on the host, whose BLAS is shared by all threads; nothing elsewhere. */
 void tsr_layer_hold(tsr_device device);

@@ -164,5 +164,5 @@ tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor
         return status;
     if (status == TSR_OK)
         return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes, stream);
-    return tsr_layer_take_part(plan->move, plan->comm, status, stream);
+    return tsr_layer_take_part(plan->move, plan->comm, plan->device, status, stream);
 }
