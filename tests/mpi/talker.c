@@ -1,0 +1,67 @@
+/*
+ * Ranks that talk until one is lost: talker talk | die RANK | look. Rank 0 says on standard output how ranks lie on nodes, that it talks,
+ * and what it was told when it lost somebody.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+
+enum { BYTES = 1 << 20, ROUNDS_BEFORE_DEATH = 20, TIMEOUT_MS = 3000 };
+
+static char out[BYTES], in[BYTES];
+
+typedef struct part {
+    int victim; /* -1: nobody dies */
+    int look;   /* says how ranks lie, and is done */
+} part;
+
+static void say(const tsr_comm *comm, const char *words)
+{
+    if (tsr_comm_rank(comm) > 0)
+        return;
+    puts(words);
+    fflush(stdout);
+}
+
+static tsr_status talk(tsr_comm *comm, const part *p)
+{
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    const tsr_message send = {(rank + 1) % size, out, BYTES}, receive = {(rank + size - 1) % size, in, BYTES};
+    for (int round = 0;; round++) {
+        TSR_TRY(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL));
+        if (round == ROUNDS_BEFORE_DEATH && rank == p->victim)
+            raise(SIGKILL);
+        if (round == ROUNDS_BEFORE_DEATH)
+            say(comm, "talking");
+    }
+}
+
+static tsr_status take_part(tsr_comm *comm, void *arg)
+{
+    const part *p = arg;
+    char words[1100];
+    snprintf(words, sizeof words, "%d ranks, %lld a node", tsr_comm_size(comm), (long long)tsr_comm_ranks_per_node(comm));
+    say(comm, words);
+    if (p->look)
+        return TSR_OK;
+    const tsr_status status = talk(comm, p);
+    snprintf(words, sizeof words, "lost: %s: %s", tsr_status_name(status), tsr_status_message());
+    say(comm, words);
+    return status;
+}
+
+int main(int count, char **arguments)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    tsr_mpi_job *job;
+    part p = {.victim = count > 2 ? atoi(arguments[2]) : -1, .look = count > 1 && strcmp(arguments[1], "look") == 0};
+    options.timeout_ms = TIMEOUT_MS;
+    if (tsr_mpi_job_create(&job) != TSR_OK)
+        return 2;
+    const tsr_status status = tsr_mpi_job_run(job, take_part, &p, &options);
+    tsr_mpi_job_destroy(job);
+    return status == TSR_OK ? 0 : 1;
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The programs under mpirun: the bytes that rank threads give, one rank that speaks, refusals, and a rank that dies.
+usage: test_tool.py LAUNCH LAUNCHER TALKER TOOL [LLAMA MODEL]"""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tool"))
+import harness  # noqa: E402
+
+launch, launcher, talker, path, *llama = sys.argv[1:]
+tool = harness.Tool(path)
+
+
+def mpirun(ranks, *command, timeout=120):
+    return subprocess.run([launch, launcher, str(ranks), *map(str, command)], capture_output=True, text=True, timeout=timeout)
+
+
+def files(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def same_shards(number, mesh, ranks, source, target, *more):
+    array = tool.folder / f"x-{number}.npy"
+    harness.write_npy(array, "<f4", (31, 17), [i * 0.37 - 50 for i in range(31 * 17)])
+    move = ["redistribute", "--mesh", mesh, "--from", source, "--to", target, "--input", array, "--json", *more]
+    threads, processes = tool.folder / f"threads-{number}", tool.folder / f"processes-{number}"
+    told = tool.json(*move[:-1 - len(more)], *more, "--output", threads)
+    done = mpirun(ranks, tool.path, *move, "--engine", "mpi", "--output", processes)
+    if done.returncode != 0:
+        return [f"exit status {done.returncode}: {done.stderr}"]
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("answers", len(answers), 1)
+    wrong += harness.different("bytes received", answers[0]["bytes_received"], told["bytes_received"])
+    return wrong + harness.different("shards", files(processes), files(threads))
+
+
+MOVES = [("2x2", 4, "S(0),R", "S(1),P"), ("4", 4, "P", "S(0;balanced)"), ("2x2", 4, "P,S(1)", "R,S(0)"), ("3", 3, "S(1)", "R"),
+         ("2", 2, "S(0)", "S(1)", "--mode", "message")]
+for number, (mesh, ranks, source, target, *more) in enumerate(MOVES):
+    tool.case(f"{' '.join([mesh, source, '->', target, *more])}: every shard is that of rank threads", same_shards, number, mesh, ranks,
+              source, target, *more)
+
+
+def benchmark():
+    done = mpirun(2, tool.path, "bench", "redistribute", "--mesh", "2", "--shape", "64x64", "--dtype", "f32", "--from", "S(0)", "--to", "S(1)",
+                  "--iterations", "3", "--engine", "mpi", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("exit status", done.returncode, 0) + harness.different("lines", len(lines), 1)
+    return wrong + harness.different("facts", [lines[0][k] for k in ("engine", "ranks", "wrong")], ["mpi", 2, 0])
+
+
+tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", benchmark)
+
+
+def refused(ranks, mesh, *words):
+    done = mpirun(ranks, tool.path, "bench", "redistribute", "--mesh", mesh, "--shape", "8", "--dtype", "f32", "--from", "S(0)", "--to", "R",
+                  "--engine", "mpi")
+    said = [line for line in done.stderr.splitlines() if line.startswith("tessera: ")]
+    wrong = [] if done.returncode else ["exit status 0"]
+    wrong += harness.different("sentences", len(said), 1)
+    return wrong + [f"{word!r} is not in {said}" for word in words if not any(word in line for line in said)]
+
+
+tool.case("a mesh of more ranks than were launched is refused, once", refused, 2, "3", "2 ranks were launched")
+tool.case("a mesh of fewer ranks than were launched is refused, once", refused, 3, "2", "3 ranks were launched")
+
+
+def information():
+    engines = {engine["name"]: engine for engine in tool.json("info")["engines"]}
+    found = engines["mpi"]
+    return [] if found["available"] and "MPI" in found["version"].upper() else [f"{found}"]
+
+
+tool.case("info says which MPI there is", information)
+
+
+def talk_until_one_dies():
+    done = mpirun(3, talker, "die", 1, timeout=60)
+    wrong = [] if done.returncode else ["exit status 0"]
+    return wrong + ([] if "3 ranks" in done.stdout else [f"they did not talk: {done.stdout} {done.stderr}"])
+
+
+tool.case("a rank that is killed ends the job, not in silence", talk_until_one_dies)
+
+
+def generate(number, ranks):
+    program, model = llama
+    logits = [tool.folder / f"logits-{number}-{kind}.npy" for kind in ("threads", "processes")]
+    request = [model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
+    threads = subprocess.run([program, "--ranks", str(ranks), *request, logits[0]], capture_output=True, text=True, timeout=120, check=True)
+    processes = mpirun(ranks, program, "--engine", "mpi", *request, logits[1])
+    if processes.returncode:
+        return [f"exit status {processes.returncode}: {processes.stderr}"]
+    answers = [json.loads(text) for text in (threads.stdout, processes.stdout)]
+    wrong = harness.different("engine", answers[1]["engine"], "mpi")
+    for key in ("ranks", "ids", "text", "bytes_received_per_token"):
+        wrong += harness.different(key, answers[1][key], answers[0][key])
+    return wrong + harness.different("logits", logits[1].read_bytes(), logits[0].read_bytes())
+
+
+for number, ranks in enumerate((2, 3) if llama else ()):
+    tool.case(f"tessera-llama on {ranks} processes gives the tokens and logits of rank threads", generate, number, ranks)
+
+tool.report.finish()
