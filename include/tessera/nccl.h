@@ -45,9 +45,10 @@ typedef struct tsr_nccl_options {
 
 /**
  * Borrows `comm`, an ncclComm_t, which must be ready, and outlive `*out`; its device is the one that it was made on. It is split where
- * plans need groups, and never aborted: once a call has returned TSR_ERROR_PEER that is for its owner to do, before tsr_comm_destroy(),
- * which otherwise leaves memory behind that NCCL may still use. If it was made blocking, calls of NCCL's may wait for peers for ever. Not
- * collective; `options` may be NULL. TSR_ERROR_UNAVAILABLE: there is no GPU. TSR_ERROR_UNSUPPORTED: NCCL is older than 2.18.
+ * plans need groups, and never aborted: once a call has returned TSR_ERROR_PEER, or has aborted, that is for its owner to do, before
+ * tsr_comm_destroy(), which otherwise leaves memory behind that NCCL may still use. If it was made blocking, calls of NCCL's may wait for
+ * peers for ever. Not collective; `options` may be NULL. TSR_ERROR_UNAVAILABLE: there is no GPU. TSR_ERROR_UNSUPPORTED: NCCL is older
+ * than 2.18.
  */
 TSR_API tsr_status tsr_comm_from_nccl(struct ncclComm *comm, const tsr_nccl_options *options, tsr_comm **out);
 

@@ -494,6 +494,68 @@ static void work_of_the_driver_is_late(void **state)
     end(&s, 0);
 }
 
+/* Every rank records one sum of what is in its first buffer. */
+static void record_sums(stage *s, standin_graph **graphs)
+{
+    for (int r = 0; r < RANKS; r++) {
+        API->cuda_set_device(r);
+        standin_capture_begin(s->stream[0][r]);
+        sum(s, 0, r, WORDS, 0);
+    }
+    settle(s->comm[0]);
+    for (int r = 0; r < RANKS; r++) {
+        API->cuda_set_device(r);
+        graphs[r] = standin_capture_end(s->stream[0][r]);
+        assert_non_null(graphs[r]);
+    }
+}
+
+static void a_graph_does_nothing_until_it_is_launched_and_then_as_often(void **state)
+{
+    (void)state;
+    stage s;
+    standin_graph *graphs[RANKS];
+    begin(&s);
+    record_sums(&s, graphs);
+    assert_true(is_done(&s, 0, 0));
+    assert_int_equal(s.buffer[1][0][1], -1);
+    for (int i = 1; i <= 3; i++) {
+        for (int r = 0; r < RANKS; r++) {
+            s.buffer[0][r][1] = i * (r + 1);
+            API->cuda_set_device(r);
+            standin_graph_launch(graphs[r], s.stream[0][r]);
+        }
+        assert_true(is_done(&s, 0, RANKS - 1));
+        assert_int_equal(s.buffer[1][0][1], 6 * i);
+    }
+    for (int r = 0; r < RANKS; r++)
+        standin_graph_destroy(graphs[r]);
+    expect_none();
+    end(&s, 0);
+}
+
+static void captures_are_spoilt_by_waits_allocations_and_events(void **state)
+{
+    (void)state;
+    stage s;
+    void *memory = NULL;
+    cudaEvent_t event;
+    begin(&s);
+    API->cuda_set_device(0);
+    assert_int_equal(API->cuda_event_create_with_flags(&event, cudaEventDisableTiming), cudaSuccess);
+    standin_capture_begin(s.stream[0][0]);
+    API->cuda_stream_query(s.stream[1][0]);
+    expect_misuse("cudaStreamQuery while a stream of device 0 is captured");
+    assert_int_equal(driver_of(&s)->alloc(NULL, 0, 64, s.stream[0][0], &memory), TSR_OK);
+    expect_misuse("an allocation while a stream of device 0 is captured");
+    API->cuda_event_record(event, s.stream[0][0]);
+    expect_misuse("is given an event");
+    standin_graph_destroy(standin_capture_end(s.stream[0][0]));
+    API->cuda_event_destroy(event);
+    driver_of(&s)->free(NULL, 0, memory, 64, NULL);
+    end(&s, 0);
+}
+
 static void a_broken_network_is_told_by_all(void **state)
 {
     (void)state;
@@ -529,6 +591,8 @@ int main(void)
         cmocka_unit_test(two_ranks_on_a_device_are_refused_on_all),
         cmocka_unit_test(what_is_not_freed_is_told),
         cmocka_unit_test(work_of_the_driver_is_late),
+        cmocka_unit_test(a_graph_does_nothing_until_it_is_launched_and_then_as_often),
+        cmocka_unit_test(captures_are_spoilt_by_waits_allocations_and_events),
         cmocka_unit_test(a_broken_network_is_told_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,33 @@ static void waiting_in_a_capture_spoils_it(void **state)
     take_down(&s);
 }
 
+static void allocating_in_a_capture_spoils_it(void **state)
+{
+    stage s;
+    void *memory = &memory;
+    (void)state;
+    set_up(&s);
+    begin(s.stream[0]);
+    assert_int_equal(s.m.table->alloc(s.m.self, 0, BYTES, s.stream[0], &memory), TSR_ERROR_DEVICE);
+    assert_ptr_equal(memory, &memory);
+    assert_int_equal(end_without(s.stream[0]), cudaErrorStreamCaptureInvalidated);
+    take_down(&s);
+}
+
+static void a_capture_ends_where_it_began(void **state)
+{
+    stage s;
+    (void)state;
+    set_up(&s);
+    assert_int_equal(end_without(s.stream[0]), cudaErrorIllegalState);
+    begin(s.stream[0]);
+    record(&s, s.event, 0);
+    wait_for(&s, s.event, 1);
+    assert_int_equal(end_without(s.stream[1]), cudaErrorStreamCaptureUnmatched);
+    assert_int_equal(cudaGraphDestroy(end(s.stream[0])), cudaSuccess);
+    take_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +279,8 @@ int main(void)
         TEST(events_of_outside_are_not_awaited_inside),
         TEST(two_captures_do_not_merge),
         TEST(waiting_in_a_capture_spoils_it),
+        TEST(allocating_in_a_capture_spoils_it),
+        TEST(a_capture_ends_where_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
