@@ -307,6 +307,20 @@ int64_t tsr_reach_total(const tsr_reach *reach)
     return reach->listed ? (int64_t)reach->overlap.group_count : reach->count;
 }
 
+/* Pieces go on in the order of their cuts. */
+void tsr_reach_narrow(const tsr_reach *reach, tsr_range *range)
+{
+    const tsr_dim_cuts *cuts = &reach->far->dims[reach->dim];
+    bool one = !reach->listed && !reach->empty;
+    for (int i = 0; i < cuts->count && one; i++) {
+        const int m = cuts->mesh_dim[i];
+        const int64_t first = reach->first.coordinate[m], last = reach->last.coordinate[m];
+        range->begin[m] = tsr_max_i64(range->begin[m], first);
+        range->end[m] = tsr_min_i64(range->end[m], last + 1);
+        one = first == last;
+    }
+}
+
 tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, const tsr_segment **segments)
 {
     if (reach->listed) {

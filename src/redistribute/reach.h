@@ -56,6 +56,9 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
 /** All of them. */
 int64_t tsr_reach_total(const tsr_reach *reach);
 
+/** Leaves out of a range coordinates that none of the pieces has, as far as that is plain. */
+void tsr_reach_narrow(const tsr_reach *reach, tsr_range *range);
+
 /** The segments that the shard shares with the piece at `far_coordinate`, which is one that it meets; `*segments` is valid until the next
  * call. */
 tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, const tsr_segment **segments);

@@ -61,10 +61,14 @@ static int64_t others(const tsr_turns *turns, const tsr_ways *ways, int factor)
 
 void tsr_turns_begin(tsr_turns *turns)
 {
+    const int ndim = turns->problem->dst.layout->ndim;
+    for (int i = 0; i < ndim; i++) {
+        tsr_reach_narrow(&turns->reach[i], &turns->all);
+        tsr_reach_narrow(&turns->reach[i], &turns->owned);
+    }
     turns->ranges[ALL] = turns->all;
     turns->ranges[OWNED] = turns->owned;
     turns->chosen = 0;
-    const int ndim = turns->problem->dst.layout->ndim;
     int64_t counts[2] = {0};
     for (int which = ALL; which <= turns->leaves_out; which++) {
         tsr_ways *ways = &turns->ways[0][which];
@@ -140,12 +144,14 @@ static void choose(const choice *c, int64_t at, const tally *below, const tally 
     turns->coordinate[m] = at;
     turns->first[m + 1] = turns->first[m] + below->receivers;
     turns->size[m + 1] = next->receivers - below->receivers;
+    turns->chosen = m + 1;
+    if (m + 1 == turns->problem->dst.ndim)
+        return;
     for (int which = ALL; which <= turns->leaves_out; which++) {
         turns->ways[m + 1][which] = turns->ways[m][which];
         turns->ways[m + 1][which].factors[c->factor] = next->ways[which] - below->ways[which];
         narrow(&turns->ranges[which], m, at, at + 1);
     }
-    turns->chosen = m + 1;
 }
 
 /* Forgets the choices from mesh dim `m` on. */
