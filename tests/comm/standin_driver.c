@@ -6,7 +6,7 @@
 #include <string.h>
 #include <tessera/sys/device.h>
 
-typedef enum deed { COPY, COPY_BOXES, FILL, REDUCE, CONVERT } deed;
+typedef enum deed { COPY, COPY_BOXES, FILL, REDUCE, CONVERT, MULTIPLY } deed;
 
 /* What is asked for, with its own copy of every list. */
 typedef struct job {
@@ -20,6 +20,7 @@ typedef struct job {
     tsr_box_copy *boxes;
     tsr_box_fill fill;
     tsr_box_reduce reduce;
+    tsr_gemm gemm;
 } job;
 
 static const tsr_device_table *host(void **self)
@@ -37,6 +38,19 @@ static void free_lists(standin_work *work)
     free((void *)j->reduce.dst_strides);
 }
 
+/* In f32, in ascending k. */
+static void multiply(const tsr_gemm *g)
+{
+    const float *a = g->a, *b = g->b, *bias = g->bias;
+    for (int64_t i = 0; i < g->m * g->n; i++) {
+        const int64_t row = i / g->n, column = i % g->n;
+        float *c = (float *)g->c + row * g->ldc + column, sum = 0;
+        for (int64_t k = 0; k < g->k; k++)
+            sum += a[g->trans_a ? k * g->lda + row : row * g->lda + k] * b[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
+        *c = (float)g->alpha * sum + (g->beta == 0 ? 0 : (float)g->beta * *c) + (bias ? bias[column] : 0);
+    }
+}
+
 static bool run_job(standin_work *work)
 {
     job *j = (job *)work;
@@ -51,6 +65,8 @@ static bool run_job(standin_work *work)
         status = table->fill(self, 0, &j->fill, NULL);
     else if (j->deed == REDUCE)
         status = table->reduce(self, 0, &j->reduce, NULL);
+    else if (j->deed == MULTIPLY)
+        multiply(&j->gemm);
     else
         status = table->convert(self, 0, j->dst, j->dst_dtype, j->src, j->src_dtype, (int64_t)j->count, NULL);
     if (status != TSR_OK)
@@ -167,6 +183,14 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
     return submit(index, &wanted, stream);
 }
 
+static tsr_status gemm(void *self, int index, const tsr_gemm *product, tsr_stream stream)
+{
+    (void)self;
+    if (product->dtype != TSR_F32)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s", tsr_dtype_name(product->dtype));
+    return submit(index, &(job){.deed = MULTIPLY, .gemm = *product}, stream);
+}
+
 static tsr_status say(cudaError_t error)
 {
     return error == cudaSuccess ? TSR_OK : tsr_status_set(TSR_ERROR_DEVICE, "the stand-in's device fails");
@@ -259,6 +283,7 @@ tsr_status standin_driver_create(tsr_device_driver **out)
         .fill = fill,
         .reduce = reduce,
         .convert = convert,
+        .gemm = gemm,
         .stream_create = stream_create,
         .stream_destroy = stream_destroy,
         .stream_synchronize = stream_synchronize,

@@ -359,7 +359,7 @@ static tsr_status compare(const side *s)
     return TSR_OK;
 }
 
-static tsr_status check_perceptron(tsr_comm *comm, void *arg)
+tsr_status device_layers_perceptron(tsr_comm *comm, void *arg)
 {
     device_layers *d = arg;
     const int rank = tsr_comm_rank(comm);
@@ -378,7 +378,7 @@ void device_layers_check_perceptron(device_layers *d)
 {
     for (d->ranks = 1; d->ranks <= DEVICE_LAYERS_RANKS; d->ranks++) {
         d->graph = NULL;
-        layers_run(d->ranks, check_perceptron, d);
+        layers_run(d->ranks, device_layers_perceptron, d);
     }
 }
 

@@ -20,8 +20,8 @@ typedef struct device_layers {
     int devices, ranks;
     int64_t (*held_up)(void); /**< grows whenever the host allocates on a device or waits for one; NULL: unknown */
     tsr_stream streams[DEVICE_LAYERS_RANKS];
-    const device_graphs
-        *graphs; /**< NULL: steps are enqueued; else the second is captured, for all ranks at once, and replayed from then on */
+    /** NULL: steps are enqueued; else the second is captured, for all ranks at once, and replayed from then on. */
+    const device_graphs *graphs;
     void *graph, *fork, *join[DEVICE_LAYERS_RANKS]; /**< of a run with graphs, written between barriers */
 } device_layers;
 
@@ -35,5 +35,8 @@ void device_layers_check(device_layers *d);
 /** Three training steps of a column- and a row-parallel layer, forward and backward, enqueued one after the other on other data, against
  * one rank alone, byte for byte; nothing is allocated or waited for meanwhile. On 1 to 4 ranks. */
 void device_layers_check_perceptron(device_layers *d);
+
+/** The same as one rank's main, whose argument is a device_layers, for communicators that others make. */
+tsr_status device_layers_perceptron(tsr_comm *comm, void *arg);
 
 #endif
