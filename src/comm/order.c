@@ -104,13 +104,14 @@ void tsr_order_meet_peers(const tsr_comm *comm)
     }
 }
 
+/* Ranks may have drivers of their own: the one that memory is from opens it to other devices. */
 static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
 {
-    const tsr_device_ops *const ops = &mine->ops;
+    const tsr_device_ops *const ops = &mine->known[rank].order->ops;
     const tsr_device there = mine->known[rank].order->device;
     int reached = 1;
-    if (ops->table->reaches && ops->index != there.index)
-        TSR_TRY(ops->table->reaches(ops->self, ops->index, there.index, &reached));
+    if (ops->table->reaches && mine->ops.index != there.index)
+        TSR_TRY(ops->table->reaches(ops->self, mine->ops.index, there.index, &reached));
     if (reached)
         return TSR_OK;
     char own[64], theirs[64];

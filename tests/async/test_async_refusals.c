@@ -237,6 +237,86 @@ static void a_pair_is_asked_once_whether_it_reaches(void **state)
     fixture_finish(&f);
 }
 
+static tsr_status make_nothing(void *self, int index, void **out)
+{
+    (void)index;
+    *out = self;
+    return TSR_OK;
+}
+
+static void lose_nothing(void *self, int index, void *thing)
+{
+    (void)self;
+    (void)index;
+    (void)thing;
+}
+
+static tsr_status settle_nothing(void *self, int index, tsr_stream stream)
+{
+    (void)self;
+    (void)index;
+    (void)stream;
+    return TSR_OK;
+}
+
+static tsr_status order_nothing(void *self, int index, void *event, tsr_stream stream)
+{
+    (void)event;
+    return settle_nothing(self, index, stream);
+}
+
+/** Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
+typedef struct asked {
+    int index, owner;
+} asked;
+
+static tsr_status never_reach(void *self, int index, int owner, int *out)
+{
+    *(asked *)self = (asked){index, owner};
+    *out = 0;
+    return TSR_OK;
+}
+
+/** A device of the host's memory; nothing is done there. */
+static tsr_status create_unreached(asked *self, tsr_device_driver **out)
+{
+    const tsr_device_table *host;
+    TSR_TRY(tsr_device_host_table("portable", &host));
+    tsr_device_table table = *host;
+    table.name = "unreached";
+    table.stream_create = make_nothing;
+    table.stream_destroy = lose_nothing;
+    table.stream_synchronize = settle_nothing;
+    table.event_create = make_nothing;
+    table.event_destroy = lose_nothing;
+    table.event_record = table.event_wait = order_nothing;
+    table.reaches = never_reach;
+    return tsr_device_driver_create(&table, self, out);
+}
+
+/** Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
+static tsr_status ask_drivers(tsr_comm *comm, void *arg)
+{
+    asked *const all = arg;
+    const int rank = tsr_comm_rank(comm);
+    float send = 1, receive = 0;
+    tsr_device_driver *driver;
+    TSR_TRY(create_unreached(&all[rank], &driver));
+    const tsr_device device = {driver, rank};
+    CHECK_ERROR(tsr_comm_all_reduce(comm, &send, &receive, 1, TSR_F32, TSR_SUM, device, NULL), TSR_ERROR_UNSUPPORTED, "does not reach");
+    CHECK(all[rank].index == 1 - rank && all[rank].owner == rank);
+    TSR_TRY(tsr_comm_barrier(comm));
+    tsr_device_driver_destroy(driver);
+    return TSR_OK;
+}
+
+static void the_driver_of_the_memory_is_asked_who_reaches_it(void **state)
+{
+    (void)state;
+    asked all[2] = {{-1, -1}, {-1, -1}};
+    run_ranks(2, ask_drivers, all);
+}
+
 /** A call of one kind fails once, on whichever rank it meets: that one has the device's error, the others are told. */
 static tsr_status fail_once(tsr_comm *comm, void *arg)
 {
@@ -404,6 +484,7 @@ int main(void)
         cmocka_unit_test(captures_that_differ_are_refused_on_every_rank),
         cmocka_unit_test(a_pair_of_devices_that_do_not_reach_each_other_is_named),
         cmocka_unit_test(a_pair_is_asked_once_whether_it_reaches),
+        cmocka_unit_test(the_driver_of_the_memory_is_asked_who_reaches_it),
         cmocka_unit_test(whatever_fails_once_is_told_and_passes),
         cmocka_unit_test(a_driver_may_go_before_the_communicators_that_have_served_it),
         cmocka_unit_test(a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory),
