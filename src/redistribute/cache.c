@@ -182,8 +182,6 @@ tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
 
 tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status)
 {
-    if (!entry->event)
-        return status;
     const tsr_device_ops ops = tsr_device_resolve(NULL, entry->device);
     char sentence[1024];
     snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
@@ -193,7 +191,8 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
     return status == TSR_OK ? recorded : tsr_status_set(status, "%s", sentence);
 }
 
-tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
+/* What is not found is rare. */
+static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
     const tsr_layout *first, *unused;
     pairs->get(pairs->arg, 0, &first, &unused);
@@ -211,6 +210,11 @@ tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device
     return TSR_OK;
 }
 
+tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
+{
+    return find(pairs, device, out);
+}
+
 typedef struct pair {
     const tsr_layout *src, *dst;
 } pair;
@@ -226,7 +230,7 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    return tsr_cache_find_batch(&pairs, device, out);
+    return find(&pairs, device, out);
 }
 
 tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)

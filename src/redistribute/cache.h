@@ -39,7 +39,8 @@ typedef struct tsr_cached_plan {
  */
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out);
 
-/** Before the plan is executed on a stream: makes that follow what was last done in the workspace, perhaps on another one. */
+/** Where the plan has an event, before it is executed on a stream: makes that follow what was last done in the workspace, perhaps on
+ * another one. */
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream);
 
 /** After it was: `status` is how that went, and a failure keeps its sentence. */

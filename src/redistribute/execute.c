@@ -72,7 +72,7 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
     local = bind(e, src, dst, bytes, local);
     e->ops = tsr_device_resolve(e->plan->context, e->device);
     e->eager = e->plan->eager && !e->device.driver;
-    if (local == TSR_OK)
+    if (local == TSR_OK && tsr_has_shelf(e))
         local = tsr_shelf_begin(e);
     place_results(e);
     if (local == TSR_OK)
@@ -94,7 +94,7 @@ static tsr_status finish(tsr_execution *e)
 {
     TSR_TRY(finish_crossing(e));
     TSR_TRY(fill_all(e, false));
-    return tsr_shelf_end(e);
+    return tsr_has_shelf(e) ? tsr_shelf_end(e) : TSR_OK;
 }
 
 /* Started executions keep what they need in the group's scratch. */

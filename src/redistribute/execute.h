@@ -12,7 +12,7 @@
 typedef struct tsr_bound {
     const tsr_item *item;
     tsr_tensor src, dst;
-    tsr_tensor given;  /**< the caller's destination, where dst is on the group's shelf; else dst */
+    tsr_tensor given;  /**< where the group has a shelf: the caller's destination, for dst may be there */
     tsr_tensor result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
 } tsr_bound;
 

@@ -45,11 +45,6 @@ static bool is_reached(const tsr_execution *e, const tsr_tensor *t, size_t eleme
     return tsr_comm_shares(e->group->comm, t->data, ((size_t)last + 1) * element_bytes);
 }
 
-static bool has_shelf(const tsr_execution *e)
-{
-    return e->group && e->plan->mode == TSR_MODE_DIRECT && !tsr_comm_shares_all(e->group->comm);
-}
-
 static tsr_tensor on_shelf(const tsr_tensor *t, char *at)
 {
     return tsr_tensor_contiguous(at, t->dtype, t->ndim, t->shape);
@@ -76,8 +71,6 @@ tsr_status tsr_shelf_begin(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++)
         e->bound[i].given = e->bound[i].dst;
-    if (!has_shelf(e))
-        return TSR_OK;
     char *at = (char *)e->group->shelf + views_bytes(e->plan);
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_bound *b = &e->bound[i];
@@ -104,5 +97,5 @@ tsr_status tsr_shelf_end(const tsr_execution *e)
 
 tsr_view *tsr_shelf_views(const tsr_execution *e)
 {
-    return has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
+    return tsr_has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
 }

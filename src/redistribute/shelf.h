@@ -11,10 +11,16 @@
 /** Bytes of a shelf on which all tensors of the plan that peers touch have room. */
 size_t tsr_shelf_bytes(const tsr_plan *plan);
 
-/** Lets e->bound of a direct execution be what all ranks reach. Nothing where they share all memory. */
+/** True of direct executions between processes. */
+static inline bool tsr_has_shelf(const tsr_execution *e)
+{
+    return e->group && e->group->shelf && e->plan->mode == TSR_MODE_DIRECT;
+}
+
+/** Lets e->bound of an execution with a shelf be what all ranks reach. */
 tsr_status tsr_shelf_begin(tsr_execution *e);
 
-/** Copies destinations to where they belong. */
+/** Copies its destinations to where they belong. */
 tsr_status tsr_shelf_end(const tsr_execution *e);
 
 /** What a rank shows its peers of a batch: an array of one an item that they reach. */

@@ -13,10 +13,10 @@ static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_t
 {
     if (!entry->group)
         return local;
-    if (local == TSR_OK)
+    if (local == TSR_OK && entry->event)
         local = tsr_cached_begin(entry, stream);
     const tsr_status status = tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
-    return tsr_cached_end(entry, stream, status);
+    return entry->event ? tsr_cached_end(entry, stream, status) : status;
 }
 
 /* Passes a status on; the sentence names the call. */
