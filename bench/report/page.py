@@ -10,6 +10,8 @@ figures of `scripts/bench-peers`; [what they say, and where they fall short](ben
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
+The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json).
+
 A figure is the median of {rounds} rounds' medians, {samples} samples a round; every implementation is asked once in each round. A sample
 is a loop of calls that takes about 20 ms, or one call that takes longer, on the slowest rank; warm-up is left out. Every result is held
 against the same reference, element by element: {checked}.
@@ -39,13 +41,21 @@ def table(head, rows, figures_from=1):
     yield ""
 
 
+def others(figures):
+    """How much of the cores was not ours."""
+    known = sorted(line["others"] for line in figures.measured if line.get("others") is not None)
+    if not known:
+        return "not known"
+    unknown = len(figures.measured) - len(known)
+    return (f"used up to {100 * known[-1]:.0f} % of the cores while a figure was measured, {100 * known[len(known) // 2]:.0f} % in the median"
+            + (f"; not known for {unknown} of {len(figures.measured)} figures" if unknown else ""))
+
+
 def machine(figures):
     m = figures.machine
     versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items() if version)
-    others = sorted(line["others"] for line in figures.measured)
     rows = [("date", m["date"]), ("processor", f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB of memory"),
-            ("system", f"{m['system']}, {m['libc']}"), ("versions", versions), ("ranks", figures.ranks()),
-            ("other processes", f"used up to {100 * others[-1]:.0f} % of the cores while a figure was measured, {100 * others[len(others) // 2]:.0f} % in the median")]
+            ("system", f"{m['system']}, {m['libc']}"), ("versions", versions), ("ranks", figures.ranks()), ("other processes", others(figures))]
     yield "## The machine\n"
     yield from table(("what", "which"), rows, 2)
 
