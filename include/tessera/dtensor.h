@@ -81,10 +81,10 @@ TSR_API tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor);
 TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out);
 
 /**
- * Collective: writes `x` into `y`, whose layouts are of one global shape and dtype on one mesh. The first call for a pair of layouts plans,
- * prepares and keeps plan and workspace in a bounded cache of the mesh; later calls allocate and plan nothing. Memory may be shared where
- * tsr_plan_in_place() would allow it. The kept workspace serves one stream after the other. What a graph holds is tsr_plan_execute(): what
- * is kept here may be evicted before the graph is replayed.
+ * Collective: writes `x` into `y`, whose layouts are of one global shape and dtype on one mesh. The first call for a pair of layouts
+ * (and a device: ranks go over to others together) plans, prepares and keeps plan and workspace in a bounded cache of the mesh; later calls
+ * allocate and plan nothing. Memory may be shared where tsr_plan_in_place() would allow it. The kept workspace serves one stream after the
+ * other. What a graph holds is tsr_plan_execute(): what is kept here may be evicted before the graph is replayed.
  */
 TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
