@@ -242,7 +242,7 @@ static bool reach_reduce(async_machine *machine, async_stream *stream, const tsr
 static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr_stream handle)
 {
     async_machine *machine = self;
-    const size_t operands = (size_t)(given->src_count + given->dst_count);
+    const size_t operands = (size_t)given->src_count + (size_t)given->dst_count;
     job j = {NULL, NULL, NULL};
     TSR_TRY(begin(machine, ASYNC_REDUCE, index, handle, sizeof(reduction) + operands * (sizeof(int64_t[TSR_MAX_DIMS]) + sizeof(void *)),
                   run_reduce, &j));
