@@ -57,7 +57,7 @@ static bool run_job(standin_work *work)
     void *self;
     const tsr_device_table *table = host(&self);
     tsr_status status = TSR_OK;
-    if (j->deed == COPY)
+    if (j->deed == COPY && j->count > 0)
         memmove(j->dst, j->src, j->count);
     else if (j->deed == COPY_BOXES)
         status = table->copy_boxes(self, 0, j->boxes, j->count, NULL);
@@ -67,7 +67,7 @@ static bool run_job(standin_work *work)
         status = table->reduce(self, 0, &j->reduce, NULL);
     else if (j->deed == MULTIPLY)
         multiply(&j->gemm);
-    else
+    else if (j->deed == CONVERT)
         status = table->convert(self, 0, j->dst, j->dst_dtype, j->src, j->src_dtype, (int64_t)j->count, NULL);
     if (status != TSR_OK)
         standin_complain("a job of a stream failed: %s", tsr_status_message());
