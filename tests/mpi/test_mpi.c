@@ -262,6 +262,44 @@ static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
     run_all(2, send_wrongly, NULL, &options);
 }
 
+/* Ranks 0 and 1 cannot do what they are asked, of which rank 2 knows nothing: what it sent does not pass for what it sends next. */
+static tsr_status ask_too_much(tsr_comm *comm, void *arg)
+{
+    enum { TOO_MANY = 1025 };
+    (void)arg;
+    static tsr_message many[TOO_MANY + 1];
+    const int rank = tsr_comm_rank(comm);
+    char first = 1, second = 2, in = 0;
+    tsr_message sends[] = {{0, &first, 1}, {0, &second, 1}};
+    const tsr_message receive = {2, &in, 1};
+    for (int i = 0; i < TOO_MANY; i++)
+        many[i] = (tsr_message){!rank, NULL, 0};
+    many[TOO_MANY] = receive;
+    if (rank == 2) {
+        TSR_TRY(tsr_comm_exchange(comm, &sends[0], 1, NULL, 0, tsr_device_host(), NULL));
+        const tsr_status status = tsr_comm_exchange(comm, &sends[1], 1, NULL, 0, tsr_device_host(), NULL);
+        return status == TSR_ERROR_PEER ? TSR_OK : status;
+    }
+    CHECK_ERROR(rank == 0 ? tsr_comm_exchange(comm, NULL, 0, many, TOO_MANY + 1, tsr_device_host(), NULL)
+                          : tsr_comm_exchange(comm, many, TOO_MANY, NULL, 0, tsr_device_host(), NULL),
+                TSR_ERROR_UNSUPPORTED, "more than 1024 messages between ranks");
+    if (rank == 0)
+        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "more than 1024 messages");
+    CHECK(in == 0);
+    return TSR_OK;
+}
+
+static void a_rank_that_cannot_take_its_messages_takes_no_later_ones(void **state)
+{
+    (void)state;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = !sharing;
+        options.timeout_ms = 2000;
+        run_all(3, ask_too_much, NULL, &options);
+    }
+}
+
 /* All ranks of these tests are on one node, which is nothing that a plan has to know. */
 static tsr_status look_at_nodes(tsr_comm *comm, void *arg)
 {
@@ -317,6 +355,7 @@ int main(void)
         cmocka_unit_test(groups_come_and_go),
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
         cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
+        cmocka_unit_test(a_rank_that_cannot_take_its_messages_takes_no_later_ones),
         cmocka_unit_test(one_node_is_no_topology),
         cmocka_unit_test(a_job_tells_every_rank_why_it_failed),
     };
