@@ -50,10 +50,11 @@ def main(root):
     for folder in ("include", "tools", "bench", "examples", "tests"):
         inside = [path for path in sources if path.relative_to(root).parts[0] == folder]
         report.check(f"{folder}/ includes nothing of src/" + (" but a folder's own tests" if folder == "tests" else ""), (line for path in inside for line in into_src(root, path)))
+    ours = {path.name for path in sources}
     outside = [path for path in sources if not str(path.relative_to(root)).startswith(VENDOR_HOME)]
     report.check("vendors' headers stay in the folders of their engines",
-                 (f"{path.relative_to(root)}: {name}" for path in outside for _, name in includes(path)
-                  if VENDOR.match(name) and not (path.parent / name).exists()))
+                 (f"{path.relative_to(root)}: {name}" for path in outside for quote, name in includes(path)
+                  if VENDOR.match(name) and not (quote == '"' and name in ours)))
     library = [path for path in sources if path.relative_to(root).parts[0] in ("include", "src") and "ops" not in path.parts]
     report.check("of the library, src/ops alone knows BLAS",
                  (f"{path.relative_to(root)}: {name}" for path in library for _, name in includes(path) if BLAS.match(name)))
