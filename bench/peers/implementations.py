@@ -114,8 +114,10 @@ class Served:
         shared = {**os.environ, **SINGLE, **QUIET, **self.environment, "WORLD_SIZE": str(self.count), "LOCAL_WORLD_SIZE": str(self.count),
                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         with open(self.log, "w") as log:
-            self.processes = [subprocess.Popen(self.command, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                                               env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(self.count)]
+            for rank in range(self.count):
+                own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+                self.processes.append(subprocess.Popen(self.command, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                       stderr=log, env=own))
 
     def ask(self, case, way, samples):
         if not self.processes:
@@ -166,7 +168,8 @@ def served(directory, ranks):
         command = [str(directory / "venv" / "bin" / "python"), os.path.join(HERE, script)]
         return Served(name, ways, command, processes, environment, directory / f"{name}.log")
 
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, {**XLA, "JAX_NUM_CPU_DEVICES": str(ranks)}),
+    xla = {**XLA, "JAX_NUM_CPU_DEVICES": str(ranks)}
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla),
             peer("transformers", transformers_ways, "transformers_peer.py", ranks, {})]
 
 

@@ -37,7 +37,8 @@ def way_of(case, mesh):
 
 
 def again(x):
-    """An array of the same memory. An array keeps the copy for the host that device_put goes through, so a second move of one costs less."""
+    """An array of the same memory. An array keeps the copy for the host that device_put goes through, so moving it again costs
+    less."""
     return jax.make_array_from_single_device_arrays(x.shape, x.sharding, [shard.data for shard in x.addressable_shards])
 
 

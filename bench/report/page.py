@@ -17,6 +17,22 @@ is a loop of calls that takes about 20 ms, or one call that takes longer, on the
 against the same reference, element by element: {checked}.
 """
 
+MOVING = """\
+Of a square f32 tensor. The limit is the time of the best plain copy of the same run for the bytes that the move must read and write:
+those of a copy of the payload (what is written into all destination shards), and half as much again from P to S(0) on two ranks. Up to
+some MiB tensors stay in the caches, where a loop of the same call finds them.
+"""
+
+LAYERS = """\
+A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both weights. `of its GEMMs` is the
+time of the same local products called directly, by each implementation's own BLAS, over that of the layers.
+"""
+
+DECODING = """\
+Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters, greedily, after the prompt. Its
+3 key/value heads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text.
+"""
+
 ASKED = """## How each one is asked
 
 | implementation | is asked by | ranks are |
@@ -47,7 +63,8 @@ def others(figures):
     if not known:
         return "not known"
     unknown = len(figures.measured) - len(known)
-    return (f"used up to {100 * known[-1]:.0f} % of the cores while a figure was measured, {100 * known[len(known) // 2]:.0f} % in the median"
+    most, median = known[-1], known[len(known) // 2]
+    return (f"used up to {100 * most:.0f} % of the cores while a figure was measured, {100 * median:.0f} % in the median"
             + (f"; not known for {unknown} of {len(figures.measured)} figures" if unknown else ""))
 
 
@@ -55,7 +72,8 @@ def machine(figures):
     m = figures.machine
     versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items() if version)
     rows = [("date", m["date"]), ("processor", f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB of memory"),
-            ("system", f"{m['system']}, {m['libc']}"), ("versions", versions), ("ranks", figures.ranks()), ("other processes", others(figures))]
+            ("system", f"{m['system']}, {m['libc']}"), ("versions", versions), ("ranks", figures.ranks()),
+            ("other processes", others(figures))]
     yield "## The machine\n"
     yield from table(("what", "which"), rows, 2)
 
@@ -79,9 +97,7 @@ def moves(figures, drawn):
                 "ratio": "ratio to each peer against the tensor's size"}
     names = ["tessera", *PEERS, "memcpy"]
     yield "## Moves\n"
-    yield ("Of a square f32 tensor. The limit is the time of the best plain copy of the same run for the bytes that the move must read and write: "
-           "those of a\ncopy of the payload (what is written into all destination shards), and half as much again from P to S(0) on two ranks. "
-           "Up to some MiB\ntensors stay in the caches, where a loop of the same call finds them.\n")
+    yield MOVING
     for name in drawn:
         yield f"![{captions[name]}](benchmarks/{name}.svg)\n"
     for move in MOVES:
@@ -97,7 +113,7 @@ def layers(figures):
     if not lines:
         return
     yield "## A tensor-parallel MLP\n"
-    yield "A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both weights. `of its GEMMs` is the time\nof the same local products called directly, by each implementation's own BLAS, over that of the layers.\n"
+    yield LAYERS
     rows = []
     for line in lines:
         of_gemm = line["gemm_seconds"]["median"] / line["seconds"]["median"]
@@ -111,7 +127,7 @@ def decoding(figures):
     if not lines:
         return
     yield "## Decoding\n"
-    yield "Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters, greedily, after the prompt. Its 3 key/value\nheads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text.\n"
+    yield DECODING
     rows = []
     for line in lines:
         speed = f"`{line['refused']}`" if "refused" in line else f"{1 / line['seconds']['median']:,.0f}"
@@ -122,12 +138,14 @@ def decoding(figures):
 def checked(figures):
     wrong = sum(line.get("wrong") or 0 for line in figures.measured)
     unchecked = sorted({f"{NAMES[line['implementation']]}'s {line['kind']}" for line in figures.measured if line.get("wrong") is None})
-    return (f"{wrong} were wrong" if wrong else "none was wrong") + (f" ({', '.join(unchecked)}: not in this run, but by its own tests)" if unchecked else "")
+    said = f"{wrong} were wrong" if wrong else "none was wrong"
+    return said + (f" ({', '.join(unchecked)}: not in this run, but by its own tests)" if unchecked else "")
 
 
 def write(figures, drawn):
     """The page; `drawn` are the names of the pictures that there are."""
     first = figures.measured[0] if figures.measured else {"rounds": 0, "samples": 0}
-    parts = [INTRODUCTION.format(rounds=first["rounds"], samples=first["samples"], checked=checked(figures)), *machine(figures), *goals(figures),
-             *moves(figures, drawn), *layers(figures), *decoding(figures), ASKED]
+    introduction = INTRODUCTION.format(rounds=first["rounds"], samples=first["samples"], checked=checked(figures))
+    parts = [introduction, *machine(figures), *goals(figures), *moves(figures, drawn), *layers(figures), *decoding(figures),
+             ASKED]
     return "\n".join(parts)

@@ -19,8 +19,10 @@ def decades(values, text):
 
 def series_of(figures, names, sizes, point):
     """{move: {name: [(size, value, least, most)]}}, leaving out what was not measured."""
-    found = {move: {name: [(size, *point(name, move, size)) for size in sizes if point(name, move, size)] for name in names} for move in MOVES}
-    return {move: {name: points for name, points in series.items() if points} for move, series in found.items()}
+    def points(name, move):
+        return [(size, *point(name, move, size)) for size in sizes if point(name, move, size)]
+
+    return {move: {name: points(name, move) for name in names if points(name, move)} for move in MOVES}
 
 
 def values_of(series):
@@ -43,8 +45,9 @@ def time(figures):
         line = figures.move(name, move, size)
         return line and tuple(line["seconds"][key] for key in ("median", "min", "max"))
 
-    return draw(figures, ["tessera", *PEERS, "memcpy"], figures.sizes(), point, f"Time of a move on {figures.ranks()} ranks, by the tensor's bytes",
-                "time of a call", lambda values: decades(values, plain_time))
+    return draw(figures, ["tessera", *PEERS, "memcpy"], figures.sizes(), point,
+                f"Time of a move on {figures.ranks()} ranks, by the tensor's bytes", "time of a call",
+                lambda values: decades(values, plain_time))
 
 
 def share(figures):

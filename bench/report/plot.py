@@ -110,7 +110,8 @@ def picture(title, names, panels, y_title, level=None):
     """Panels are (title, across, up, series), two in a row. A level is a value that is ruled across every panel."""
     rows = (len(panels) + 1) // 2
     height = TOP + rows * (PANEL_HEIGHT + GAP_Y)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" fill="#111111">',
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" '
+             'fill="#111111">',
              f"<title>{escape(title)}</title>", f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
              text_at(LEFT, 22, title, "start", 15, "bold"), *legend(names)]
     for i, (panel_title, across, up, series) in enumerate(panels):

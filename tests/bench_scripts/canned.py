@@ -1,7 +1,8 @@
 """A run that nobody measured: small figures whose report can be worked out by hand."""
 import json
 
-MACHINE = {"kind": "machine", "date": "2026-01-02", "processor": "Abacus <1>", "cores": 2, "memory_gib": 8.0, "system": "Linux 6", "libc": "glibc 2",
+MACHINE = {"kind": "machine", "date": "2026-01-02", "processor": "Abacus <1>", "cores": 2, "memory_gib": 8.0,
+           "system": "Linux 6", "libc": "glibc 2",
            "versions": {"tessera": "tessera 0.1.0", "mpi": None, "torch": "2.0"}}
 SECONDS = {"tessera": 1e-6, "mpi": 3e-6, "jax": 74e-6, "pytorch": 600e-6, "memcpy": 0.5e-6}
 
@@ -12,7 +13,8 @@ def spread(median):
 
 def move(implementation, source, target, size, seconds, **more):
     return {"kind": "move", "from": source, "to": target, "bytes": size, "payload_bytes": size * (2 if target == "R" else 1), "ranks": 2,
-            "implementation": implementation, "way": "a", "rounds": 3, "samples": 3, "wrong": 0, "others": 0.25, "seconds": spread(seconds), **more}
+            "implementation": implementation, "way": "a", "rounds": 3, "samples": 3, "wrong": 0, "others": 0.25,
+            "seconds": spread(seconds), **more}
 
 
 def lines():

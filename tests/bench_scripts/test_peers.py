@@ -94,7 +94,8 @@ def check_quiet(report):
     # Three waits are all the patience there is.
     watched = Watched(1.2, [0.5, 0, 0.3, 0.2, 0.2, 0.6, 0])
     answer = watched.ask(lambda: {})
-    report.check("patience ends, and the least disturbed answer is kept", unless(answer == {"turn": 2, "others": 0.3} and watched.asked == 3, answer))
+    report.check("patience ends, and the least disturbed answer is kept", unless(
+        answer == {"turn": 2, "others": 0.3} and watched.asked == 3, answer))
     busy = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\nsys.stdin.read()"
     begin, before = quiet.busy_seconds(), quiet.own_seconds(list)
     with subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as served:
@@ -120,8 +121,8 @@ def check_tool(report):
 
 def build(compiler, source, folder, *options):
     program = folder / source.stem
-    done = subprocess.run([*compiler, "-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *options], capture_output=True,
-                          text=True)
+    done = subprocess.run([*compiler, "-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *options],
+                          capture_output=True, text=True)
     return program, unless(done.returncode == 0, done.stderr)
 
 
@@ -150,7 +151,8 @@ def check_mpi(report, folder):
     for (source, target), ways in mpi.WAYS.items():
         for way in ways:
             answer = mpi.ask({**MOVE, "from": source, "to": target}, way, 1)
-            report.check(f"{way} moves {source} to {target} right", unless(answer.get("wrong") == 0 and len(answer["seconds"]) == 1, answer))
+            report.check(f"{way} moves {source} to {target} right", unless(
+                answer.get("wrong") == 0 and len(answer["seconds"]) == 1, answer))
     answer = mpi.ask({**MOVE, "shape": [3, 16]}, "alltoallw", 1)
     report.check("sizes that do not divide are refused", unless("usage" in answer.get("refused", ""), answer))
 

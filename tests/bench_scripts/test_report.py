@@ -70,7 +70,8 @@ def check_page(cases, page):
                                                              "| 256 MiB | 256 us | 768 us | 18.9 ms | 154 ms | 128 us |"))
     cases.check("machine, versions and what others used are told", missing(page, "Abacus <1>, 2 cores, 8.0 GiB", "tessera 0.1.0, torch 2.0",
                                                                "up to 50 % of the cores", "25 % in the median"))
-    cases.check("layers are held against their own GEMMs", missing(page, "| forward | Tessera | 2.00 ms | 1.00 ms | 0.50 |", "| 4.00 ms | 1.00 ms | 0.25 |"))
+    cases.check("layers are held against their own GEMMs", missing(
+        page, "| forward | Tessera | 2.00 ms | 1.00 ms | 0.50 |", "| 4.00 ms | 1.00 ms | 0.25 |"))
     cases.check("a refusal is told in its own words", missing(page, "`RuntimeError: no`", "| 6 | Tessera, 2 ranks | 10,000 |"))
     cases.check("what was not checked in the run is said", missing(page, "none was wrong (Tessera's linear: not in this run"))
 
@@ -87,7 +88,8 @@ def check_pictures(cases, folder):
                 + differs("mpi at 4 KiB", height_of(ratio, "mpi", 3, 0), math.log10(3) / 3))
     share = ElementTree.parse(folder / "benchmarks" / "share.svg").getroot()
     cases.check("the limit is the copy of the payload, and half as much again from P to S(0)",
-                differs("S(0) to S(1)", height_of(share, "tessera", 0, 1), 0.5) + differs("P to S(0)", height_of(share, "tessera", 2, 1), 0.75))
+                differs("S(0) to S(1)", height_of(share, "tessera", 0, 1), 0.5)
+                + differs("P to S(0)", height_of(share, "tessera", 2, 1), 0.75))
 
 
 def check_limit(cases, folder):
@@ -102,12 +104,13 @@ def check_few(cases, folder):
     done = report(canned.write(folder / "few.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 1e-6)]), folder / "few")
     page = folder / "few" / "benchmarks.md"
     text = page.read_text() if page.exists() else done.stderr
-    cases.check("what was not measured is said, and draws nothing", missing(text, "| 4 KiB, P to R | JAX | 75 | not measured |", "(benchmarks/time.svg)")
-                + [word for word in ("share.svg", "ratio.svg", "## Decoding") if word in text])
+    cases.check("what was not measured is said, and draws nothing", missing(
+        text, "| 4 KiB, P to R | JAX | 75 | not measured |", "(benchmarks/time.svg)") + [word for word in ("share.svg", "ratio.svg", "## Decoding") if word in text])
 
 
 def check_several(cases, folder):
-    first = canned.write(folder / "first.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 1e-6), canned.move("tessera", "P", "R", 256, 1e-6)])
+    first = canned.write(folder / "first.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 1e-6),
+                                                 canned.move("tessera", "P", "R", 256, 1e-6)])
     second = canned.write(folder / "second.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 2e-6)])
     found = [figures.Figures(first, second).seconds("tessera", ("P", "R"), size) for size in (64, 256)]
     cases.check("a later file replaces what it measured again, and nothing else", [] if found == [2e-6, 1e-6] else [found])
@@ -121,14 +124,15 @@ def check_several(cases, folder):
 
 
 def check_refusals(cases, folder):
-    for name, text in (("text", "hello\n"), ("nothing", ""), ("another", '{"bench": "redistribute"}\n'), ("list", "[1]\n"), ("absent", None)):
+    files = {"text": "hello\n", "nothing": "", "another": '{"bench": "redistribute"}\n', "list": "[1]\n", "absent": None}
+    for name, text in files.items():
         file = folder / name
         if text is not None:
             file.write_text(text)
         done = report(file, folder / "refused")
         cases.check(f"a file of {name} is refused in one sentence, with nothing written",
-                    ([] if done.returncode == 1 and done.stderr.count("\n") == 1 and str(file) in done.stderr else [f"{done.returncode}: {done.stderr}"])
-                    + (["it wrote"] if (folder / "refused").exists() else []))
+                    ([] if done.returncode == 1 and done.stderr.count("\n") == 1 and str(file) in done.stderr
+                     else [f"{done.returncode}: {done.stderr}"]) + (["it wrote"] if (folder / "refused").exists() else []))
 
 
 def main():
