@@ -99,19 +99,19 @@ static void collectives_of_nccl_are_enqueued_just_so(void **state)
 
 static void move_large(const tsr_plan_options *options, int kernels)
 {
-    const int64_t shape[] = {1024, 1024};
+    const int64_t shape[] = {512, 512};
     static trial t;
     t = (trial){.kernels = kernels, .options = options};
     enqueued_line(&t.move, 2, TSR_F64, 2, shape, tsr_shard(0), tsr_shard(1));
     run_trial(2, &t);
 }
 
-/* 2 MiB go each way, packed on both ends, in two halves: a quarter of it fits at a time. */
+/* 512 KiB go each way, packed on both ends, in two halves: a quarter of it fits at a time. */
 static void rounds_follow_one_another_in_the_stream(void **state)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     (void)state;
-    options.max_workspace = (size_t)2 << 20;
+    options.max_workspace = (size_t)512 << 10;
     move_large(&options, 4);
 }
 
