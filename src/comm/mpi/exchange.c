@@ -115,20 +115,27 @@ static tsr_status check_device(tsr_device device)
     return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
 }
 
+static tsr_status post_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
+    TSR_TRY(list(handle, receives, receive_count, true));
+    TSR_TRY(list(handle, sends, send_count, false));
+    TSR_TRY(post_range(handle, 0, receive_count));
+    return post_range(handle, receive_count, e->count);
+}
+
+/* What peers have sent to a rank that cannot take it would pass for what they send next: its communicator is broken. */
 static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                         size_t receive_count, tsr_device device)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(check_device(device));
     TSR_TRY(tsr_mpi_check_whole(handle));
-    TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
     e->count = e->under_way = 0;
     e->mismatch = TSR_OK;
-    TSR_TRY(list(handle, receives, receive_count, true));
-    TSR_TRY(list(handle, sends, send_count, false));
-    tsr_status status = post_range(handle, 0, receive_count);
-    if (status == TSR_OK)
-        status = post_range(handle, receive_count, e->count);
+    const tsr_status status = post_all(handle, sends, send_count, receives, receive_count);
     if (status == TSR_OK)
         return TSR_OK;
     tsr_mpi_exchange_drop(handle);
