@@ -5,8 +5,8 @@
 #include <mpi.h>
 #include <tessera/mpi.h>
 
-/** As tsr_threads_run(), for comm_suite.h; `options` gives the timeout. A run of more ranks than were launched is left out. Over memory that the ranks share, and by messages. The first call
- * initializes MPI, and the end of the program finalizes it. */
+/** As tsr_threads_run(), for comm_suite.h; `options` gives the timeout. A run of more ranks than were launched is left out. Over memory
+ * that the ranks share, and by messages. The first call initializes MPI, and the end of the program finalizes it. */
 tsr_status launched_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 tsr_status launched_run_by_messages(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 
