@@ -121,6 +121,8 @@ static int run_compare(const tool_arguments *given)
     if (status == EXIT_DONE)
         status = bench_lines_read(given->operand[1], &j.new);
     if (status == EXIT_DONE)
+        status = bench_lines_identify(&j.old, &j.new);
+    if (status == EXIT_DONE)
         status = match_lines(&j);
     if (status == EXIT_DONE)
         status = judge(given, &j);
@@ -134,7 +136,8 @@ const tool_command bench_compare_command = {
     .name = "bench compare",
     .summary = "what became slower from one file of benchmarks to another",
     .details =
-        "Both files hold what benchmarks print with --json, an object on each line. Lines are matched by all fields that are not measured, "
+        "Both files hold what benchmarks print with --json, an object on each line. Lines are matched by all fields that are not measured "
+        "and that both files know, "
         "repeated ones in their order; a ratio is the new median over the old one, so that more than 1 is slower. Its noise is half of "
         "what the old and the new times spread over, from least to most, each relative to its median: \"worse\" and \"better\" are "
         "beyond it. Exit status 1 if a line is \"slower\": if its ratio is more than 1 and --loss.",

@@ -1,7 +1,9 @@
 /* What a small redistribute costs when it is repeated: rendezvous and bookkeeping, hardly any bytes. */
 #include "bench.h"
+#include "csv.h"
 #include "local.h"
 #include "report.h"
+#include "sweep.h"
 
 #include <stdlib.h>
 #include <tessera/sys/status.h>
@@ -16,7 +18,8 @@
 
 typedef struct job {
     move_setup setup;
-    int64_t calls; /**< in a loop; 0: found out by rank 0 */
+    double warm_seconds; /**< before the first loop */
+    int64_t calls;       /**< in a loop; 0: found out by rank 0 */
     samples loops;
 } job;
 
@@ -38,7 +41,7 @@ static tsr_status settle_calls(tsr_comm *comm, const job *j, bench_loop *l)
     const place *const p = j->setup.place;
     if (place_enqueues(p))
         l->runs = ENQUEUED_CALLS;
-    TSR_TRY(bench_loop_fill(p, comm, l, WARM_SECONDS));
+    TSR_TRY(bench_loop_fill(p, comm, l, j->warm_seconds));
     if (place_enqueues(p))
         l->runs = ENQUEUED_CALLS;
     else
@@ -112,28 +115,33 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-static int report_job(const tool_arguments *given, const job *j)
+static int report_job(const job *j, row_format format, bool first)
 {
     const move_setup *const s = &j->setup;
     const move_request *const request = &s->request;
     const spread seconds = samples_spread(&j->loops);
     if (!place_speaks(s->place))
         return EXIT_DONE;
-    if (given->value[OPT_JSON] != NULL)
-        return print_json(json_pack("{ss ss ss sI ss so ss ss ss so sI si}", "bench", "dispatch", "engine", place_engine(s->place),
-                                    "device", place_device_name(s->place), "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh",
-                                    s->names.mesh, "shape", sizes_to_json(request->shape.size, request->shape.ndim), "dtype",
-                                    tsr_dtype_name(request->dtype), "from", s->names.from, "to", s->names.to, "seconds",
-                                    spread_to_json(seconds), "calls", (json_int_t)j->calls, "loops", LOOPS));
+    if (format != ROWS_TEXT)
+        return print_row(format,
+                         json_pack("{ss ss ss sI ss so ss ss ss so sI si}", "bench", "dispatch", "engine", place_engine(s->place), "device",
+                                   place_device_name(s->place), "ranks", (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh,
+                                   "shape", sizes_to_json(request->shape.size, request->shape.ndim), "dtype",
+                                   tsr_dtype_name(request->dtype), "from", s->names.from, "to", s->names.to, "seconds",
+                                   spread_to_json(seconds), "calls", (json_int_t)j->calls, "loops", LOOPS),
+                         first);
     printf("# %s -> %s on mesh %s: microseconds a call, mean over %lld calls, of %d such loops\n", s->names.from, s->names.to,
            s->names.mesh, (long long)j->calls, LOOPS);
     printf("%12s %12s %12s\n%12.3f %12.3f %12.3f\n", "median", "min", "max", 1e6 * seconds.median, 1e6 * seconds.min, 1e6 * seconds.max);
     return EXIT_DONE;
 }
 
-static int run_job(const tool_arguments *given, job *j)
+static int run_job(const tool_arguments *given, job *j, bool first)
 {
-    int status = given->value[OPT_ITERATIONS] == NULL ? EXIT_DONE : parse_count("--iterations", given->value[OPT_ITERATIONS], 0, &j->calls);
+    row_format format;
+    int status = row_format_read(given, &format);
+    if (status == EXIT_DONE && given->value[OPT_ITERATIONS] != NULL)
+        status = parse_count("--iterations", given->value[OPT_ITERATIONS], 0, &j->calls);
     if (status == EXIT_DONE)
         status = samples_create(j->setup.ranks, LOOPS, &j->loops);
     if (status != EXIT_DONE)
@@ -141,19 +149,25 @@ static int run_job(const tool_arguments *given, job *j)
     if (place_run(j->setup.place, j->setup.ranks, run_rank, j) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     else
-        status = report_job(given, j);
+        status = report_job(j, format, first);
     free(j->loops.seconds);
+    return status;
+}
+
+static int run_one(const tool_arguments *given, bool first)
+{
+    job j = {.warm_seconds = first ? WARM_SECONDS : LOOP_SECONDS};
+    int status = move_setup_read(given, &j.setup);
+    if (status == EXIT_DONE)
+        status = run_job(given, &j, first);
+    move_setup_finish(&j.setup);
     return status;
 }
 
 static int run_dispatch(const tool_arguments *given)
 {
-    job j = {.calls = 0};
-    int status = move_setup_read(given, &j.setup);
-    if (status == EXIT_DONE)
-        status = run_job(given, &j);
-    move_setup_finish(&j.setup);
-    return status;
+    static const tool_option order[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_FROM, OPT_DTYPE, OPT_SHAPE};
+    return sweep_run(given, order, sizeof order / sizeof *order, run_one);
 }
 
 const tool_command bench_dispatch_command = {
@@ -163,11 +177,14 @@ const tool_command bench_dispatch_command = {
         "Repeats one redistribute into the same memory. Reported is the mean of a loop of calls on its slowest rank: median, least and "
         "most of several loops, after a warm-up that plans. --iterations is the number of calls in a loop; by default a loop takes "
         "about 20 ms. With --device cuda it is what a call costs the host, which only enqueues: the GPU's work is not waited for, and a "
-        "loop has 32 calls by default, so that they never wait for room in the GPU's queue.",
+        "loop has 32 calls by default, so that they never wait for room in the GPU's queue.\n\n"
+        "--mesh and the pair of --from and --to may be repeated, --shape, --dtype, --engine and --device may be repeated and be lists: "
+        "every combination is run.",
     .examples = "  tessera bench dispatch --mesh 2 --shape 16 --dtype f32 --from 'S(0)' --to R\n"
-                "  tessera bench dispatch --mesh 4 --shape 64x64 --dtype f32 --from P --to R --iterations 10000 --json\n",
+                "  tessera bench dispatch --mesh 4 --shape 64x64 --dtype f32 --from P --to R --iterations 10000 --json\n"
+                "  tessera bench dispatch --mesh 2 --shape 16,64x16,64x64 --from 'S(0)' --to R --from P --to R --csv\n",
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(ITERATIONS) | TAKES(ENGINE) | TAKES(DEVICE) |
-             TAKES(JSON),
+             TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_dispatch,
 };

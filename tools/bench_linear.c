@@ -2,7 +2,9 @@
 #include "bench.h"
 #include "bench_product.h"
 #include "blas.h"
+#include "csv.h"
 #include "report.h"
+#include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -263,14 +265,14 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-static int report_pass_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
+static json_t *pass_to_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
-    return print_json(json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI}", "bench", "linear", "engine", place_engine(j->place),
-                                "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
-                                (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate,
-                                "dtype", tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds),
-                                "gemm_seconds", spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0,
-                                "iterations", (json_int_t)j->layers[pass].iterations));
+    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI}", "bench", "linear", "engine", place_engine(j->place), "device",
+                     place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
+                     (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
+                     tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
+                     spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
+                     (json_int_t)j->layers[pass].iterations);
 }
 
 static void report_pass(const job *j, int pass, spread seconds, spread gemm)
@@ -280,23 +282,22 @@ static void report_pass(const job *j, int pass, spread seconds, spread gemm)
            1e-9 * flops / seconds.median);
 }
 
-static int report_job(const tool_arguments *given, job *j)
+static int report_job(job *j, row_format format, bool first)
 {
     if (!place_speaks(j->place))
         return EXIT_DONE;
     char *const mesh = mesh_text(j->mesh);
     if (mesh == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
-    const bool json = given->value[OPT_JSON] != NULL;
-    if (!json)
+    if (format == ROWS_TEXT)
         printf("# column- and row-parallel layers on mesh %s: %lld x %lld -> %lld -> %lld, %s\n%10s %12s %12s %10s %10s\n", mesh,
                (long long)j->tokens, (long long)j->hidden, (long long)j->intermediate, (long long)j->hidden, tsr_dtype_name(j->dtype),
                "pass", "time (ms)", "gemm (ms)", "of gemm", "GFLOP/s");
     int status = EXIT_DONE;
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
         const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
-        if (json)
-            status = report_pass_json(j, mesh, pass, seconds, gemm);
+        if (format != ROWS_TEXT)
+            status = print_row(format, pass_to_json(j, mesh, pass, seconds, gemm), first && pass == 0);
         else
             report_pass(j, pass, seconds, gemm);
     }
@@ -356,18 +357,27 @@ static void finish_job(job *j)
     place_close(j->place);
 }
 
-static int run_linear(const tool_arguments *given)
+static int run_one(const tool_arguments *given, bool first)
 {
     job j = {.ranks = 0};
-    int status = read_job(given, &j);
+    row_format format;
+    int status = row_format_read(given, &format);
+    if (status == EXIT_DONE)
+        status = read_job(given, &j);
     if (status == EXIT_DONE)
         status = make_samples(given, &j);
     if (status == EXIT_DONE && place_run(j.place, j.ranks, run_rank, &j) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
-        status = report_job(given, &j);
+        status = report_job(&j, format, first);
     finish_job(&j);
     return status;
+}
+
+static int run_linear(const tool_arguments *given)
+{
+    static const tool_option order[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE};
+    return sweep_run(given, order, sizeof order / sizeof *order, run_one);
 }
 
 const tool_command bench_linear_command = {
@@ -377,11 +387,12 @@ const tool_command bench_linear_command = {
                "planned; forward, "
                "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
                "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
-               "dim of the mesh is tensor-parallel, the others cut the tokens.",
+               "dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
+               "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
                 "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
     .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(ENGINE) |
-             TAKES(DEVICE) | TAKES(JSON),
+             TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
     .run = run_linear,
 };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_MEMORY "there is no memory for the names of the lines"
+
 /** What was measured, or follows from it, though it is no number with a point and no table. */
 static const char *const measured[] = {
     "seconds",  "gemm_seconds",    "bandwidth",         "peak_bandwidth", "of_peak",         "of_gemm",        "peak_copy",
@@ -95,16 +97,47 @@ static int add_line(bench_lines *lines, const json_t *object, spread seconds)
         lines->at = at;
         lines->capacity = capacity;
     }
-    json_t *const identity = identify(object);
     bench_line *const line = &lines->at[lines->count++];
-    *line = (bench_line){.seconds = seconds};
-    if (identity != NULL) {
-        line->identity = json_dumps(identity, JSON_SORT_KEYS | JSON_COMPACT);
-        line->key = describe(identity);
+    *line = (bench_line){.fields = identify(object), .seconds = seconds};
+    if (line->fields != NULL)
+        line->key = describe(line->fields);
+    return line->key != NULL ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
+}
+
+/** Whether some line of the kind has the field. */
+static bool has_field(const bench_lines *lines, const json_t *kind, const char *name)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        const json_t *const fields = lines->at[i].fields;
+        if (json_equal(json_object_get(fields, "bench"), kind) && json_object_get(fields, name) != NULL)
+            return true;
     }
-    json_decref(identity);
-    return line->identity != NULL && line->key != NULL ? EXIT_DONE
-                                                       : complain(EXIT_REFUSED, "there is no memory for the names of the lines");
+    return false;
+}
+
+static int identify_lines(bench_lines *lines, const bench_lines *others)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        bench_line *const line = &lines->at[i];
+        const char *name;
+        json_t *value;
+        void *next;
+        json_object_foreach_safe(line->fields, next, name, value)
+        {
+            if (strcmp(name, "bench") != 0 && !has_field(others, json_object_get(line->fields, "bench"), name))
+                json_object_del(line->fields, name);
+        }
+        line->identity = json_dumps(line->fields, JSON_SORT_KEYS | JSON_COMPACT);
+        if (line->identity == NULL)
+            return complain(EXIT_REFUSED, NO_MEMORY);
+    }
+    return EXIT_DONE;
+}
+
+int bench_lines_identify(bench_lines *a, bench_lines *b)
+{
+    const int status = identify_lines(a, b);
+    return status == EXIT_DONE ? identify_lines(b, a) : status;
 }
 
 static int read_line(const char *path, size_t number, const char *text, bench_lines *lines)
@@ -154,6 +187,7 @@ int bench_lines_read(const char *path, bench_lines *out)
 void bench_lines_finish(bench_lines *lines)
 {
     for (size_t i = 0; i < lines->count; i++) {
+        json_decref(lines->at[i].fields);
         free(lines->at[i].identity);
         free(lines->at[i].key);
     }

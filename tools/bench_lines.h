@@ -6,7 +6,8 @@
 
 /** A line that has seconds. */
 typedef struct bench_line {
-    char *identity; /**< all fields that are not measured, in an order of their own: equal where two lines measured the same */
+    json_t *fields; /**< those that are not measured */
+    char *identity; /**< the same as text, once lines were matched: equal where two lines measured the same */
     char *key;      /**< the same for people: "bench=plan dtype=f32 .." */
     spread seconds;
     bool taken;
@@ -20,6 +21,10 @@ typedef struct bench_lines {
 /** Reads a file, one JSON object on each line; those without seconds are left out. The caller calls bench_lines_finish() in any case. */
 int bench_lines_read(const char *path, bench_lines *out);
 void bench_lines_finish(bench_lines *lines);
+
+/** Gives lines of two files their identities: fields that no line of the same kind has in the other file, of a version that does not know
+ * them, are left out. */
+int bench_lines_identify(bench_lines *a, bench_lines *b);
 
 /** The first line of that identity that was not taken yet; NULL if there is none. */
 bench_line *bench_lines_take(bench_lines *lines, const char *identity);

@@ -1,8 +1,10 @@
 /* What it costs to plan: one rank's plan of a move, on meshes of up to a million ranks. */
 #include "bench.h"
+#include "csv.h"
 #include "halvings.h"
 #include "plan_request.h"
 #include "report.h"
+#include "sweep.h"
 
 #include <stdlib.h>
 #include <tessera/explain.h>
@@ -112,17 +114,22 @@ static void print_result(const plan_request *r, const char *mesh, const result *
            (long long)count_messages(one));
 }
 
-/** `first` says that the columns need their names. */
-static int report(const tool_arguments *given, const plan_request *r, const result *one, bool first)
+/** How a row is printed, and whether it is the first of its table and of all. */
+typedef struct manner {
+    row_format format;
+    bool begins_table, first;
+} manner;
+
+static int report(const plan_request *r, const result *one, manner how)
 {
     int status = EXIT_DONE;
     char *const mesh = mesh_text(r->mesh), *const from = layout_text(r->from), *const to = layout_text(r->to);
     if (mesh == NULL || from == NULL || to == NULL)
         status = complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
-    else if (given->value[OPT_JSON] != NULL)
-        status = print_json(result_to_json(r, mesh, from, to, one));
+    else if (how.format != ROWS_TEXT)
+        status = print_row(how.format, result_to_json(r, mesh, from, to, one), how.first);
     else {
-        if (first)
+        if (how.begins_table)
             print_columns(from, to);
         print_result(r, mesh, one);
     }
@@ -133,7 +140,7 @@ static int report(const tool_arguments *given, const plan_request *r, const resu
 }
 
 /** One line for the mesh that `given` names. */
-static int run_mesh(const tool_arguments *given, bool first)
+static int run_mesh(const tool_arguments *given, manner how)
 {
     int64_t asked = 0;
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
@@ -153,38 +160,47 @@ static int run_mesh(const tool_arguments *given, bool first)
     if (status == EXIT_DONE && measure(&request, &times, &asked, &one) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
-        status = report(given, &request, &one, first);
+        status = report(&request, &one, how);
     free(times.seconds);
     plan_request_finish(&request);
     tsr_context_destroy(context);
     return status;
 }
 
-static int run_sweep(const tool_arguments *given)
+/** The mesh and those that halving leaves, fewest ranks first. */
+static int run_halvings(const tool_arguments *given, manner how)
 {
     tsr_mesh *mesh;
     int status = parse_mesh(given->value[OPT_MESH], &mesh);
     if (status != EXIT_DONE)
         return status;
-    const int last = halvings_count(mesh);
-    for (int times = last; times >= 0 && status == EXIT_DONE; times--) {
+    for (int times = halvings_count(mesh); times >= 0 && status == EXIT_DONE; times--) {
         char text[SHAPE_TEXT_BYTES];
         tool_arguments halved = *given;
         halvings_print(mesh, times, text);
         halved.value[OPT_MESH] = text;
-        status = run_mesh(&halved, times == last);
+        status = run_mesh(&halved, how);
+        how.begins_table = how.first = false;
     }
     tsr_mesh_destroy(mesh);
     return status;
 }
 
+static int run_one(const tool_arguments *given, bool first)
+{
+    manner how = {.begins_table = true, .first = first};
+    const int status = row_format_read(given, &how.format);
+    if (status != EXIT_DONE)
+        return status;
+    return given->value[OPT_SWEEP] != NULL ? run_halvings(given, how) : run_mesh(given, how);
+}
+
 static int run_bench_plan(const tool_arguments *given)
 {
-    if (given->value[OPT_SWEEP] == NULL)
-        return run_mesh(given, true);
-    if (given->value[OPT_RANK] != NULL)
+    static const tool_option order[] = {OPT_MODE, OPT_DTYPE, OPT_SHAPE, OPT_FROM, OPT_MESH};
+    if (given->value[OPT_SWEEP] != NULL && given->value[OPT_RANK] != NULL)
         return complain(EXIT_USAGE, "--sweep takes the rank in the middle of each mesh; leave out --rank");
-    return run_sweep(given);
+    return sweep_run(given, order, sizeof order / sizeof *order, run_one);
 }
 
 const tool_command bench_plan_command = {
@@ -195,12 +211,12 @@ const tool_command bench_plan_command = {
         "it "
         "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order where --rank does not say. "
         "--sweep prints a line for the mesh and for each that halving its longest dim leaves, down to 16 ranks, fewest first; those "
-        "have unnamed dims and ranks from 0 up.",
+        "have unnamed dims and ranks from 0 up. --mesh, --shape, --dtype, --mode and the pair of --from and --to may be repeated.",
     .examples =
         "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to 'S(1),S(0),S(2)'\n"
         "  tessera bench plan --mesh 1048576 --shape 5000000x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
-             TAKES(RANKS_PER_NODE) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(JSON),
+             TAKES(RANKS_PER_NODE) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_bench_plan,
 };

@@ -1,6 +1,7 @@
 /* Time, bytes and workspace of moves on meshes of up to a million ranks, by the model of the links; and how far that is from what is
  * measured here. */
 #include "calibration.h"
+#include "csv.h"
 #include "file.h"
 #include "halvings.h"
 #include "profile.h"
@@ -12,6 +13,7 @@
 
 typedef struct job {
     const tool_arguments *given;
+    row_format format;
     place *place; /**< with --validate; else NULL */
     tsr_cost_profile links;
     simulation *rows;
@@ -153,7 +155,7 @@ static json_t *row_to_json(const simulation *s, const char *links)
                      (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
-static int report_json(const job *j)
+static int report_rows(const job *j)
 {
     int status = EXIT_DONE;
     for (size_t i = 0; i < j->count && status == EXIT_DONE; i++) {
@@ -164,7 +166,7 @@ static int report_json(const job *j)
             json_object_set_new(row, "measured_seconds", spread_to_json(j->rows[i].measured));
             json_object_set_new(row, "error", json_real(simulation_error(&j->rows[i])));
         }
-        status = print_json(row);
+        status = print_row(j->format, row, i == 0);
     }
     return status;
 }
@@ -199,7 +201,7 @@ static void print_columns(const job *j)
     printf(j->place != NULL ? " %12s\n" : "\n", "(us)");
 }
 
-static void print_row(const job *j, const simulation *s)
+static void print_figures(const job *j, const simulation *s)
 {
     char shape[SHAPE_TEXT_BYTES], ratio[16] = "-", words[64];
     const tsr_plan_survey *const f = &s->figures;
@@ -229,7 +231,7 @@ static int report_text(const job *j)
     int status = j->place != NULL ? print_errors(j) : EXIT_DONE;
     print_columns(j);
     for (size_t i = 0; i < j->count; i++)
-        print_row(j, &j->rows[i]);
+        print_figures(j, &j->rows[i]);
     return status;
 }
 
@@ -287,7 +289,9 @@ static int draw(const job *j)
 
 static int run_job(job *j)
 {
-    int status = check_options(j->given);
+    int status = row_format_read(j->given, &j->format);
+    if (status == EXIT_DONE)
+        status = check_options(j->given);
     if (status == EXIT_DONE)
         status = read_links(j->given, &j->links);
     if (status == EXIT_DONE && j->given->value[OPT_SVG] != NULL)
@@ -299,7 +303,7 @@ static int run_job(job *j)
     if (status != EXIT_DONE || (j->place != NULL && !place_speaks(j->place)))
         return status;
     status = draw(j);
-    return status != EXIT_DONE ? status : j->given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
+    return status != EXIT_DONE ? status : j->format != ROWS_TEXT ? report_rows(j) : report_text(j);
 }
 
 static int run_simulate(const tool_arguments *given)
@@ -332,7 +336,7 @@ const tool_command bench_simulate_command = {
                 "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
                 "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
-             TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) | TAKES(VALIDATE) | TAKES(SVG) | TAKES(JSON),
+             TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) | TAKES(VALIDATE) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_simulate,
 };

@@ -52,6 +52,7 @@ static const struct {
     [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1, the default, is a tenth more time"},
     [OPT_LINKS] = {"links", "TEXT", "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
+    [OPT_QUICK] = {"quick", NULL, "small sizes: seconds instead of minutes"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
     [OPT_HELP] = {"help", NULL, "print this help"},

@@ -8,7 +8,11 @@
 /** Options whose values have no commas of their own. */
 static bool takes_lists(tool_option option)
 {
-    return option == OPT_SHAPE || option == OPT_DTYPE || option == OPT_MODE || option == OPT_ENGINE || option == OPT_DEVICE;
+    static const tool_option lists[] = {OPT_SHAPE, OPT_DTYPE, OPT_MODE, OPT_ENGINE, OPT_DEVICE, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (lists[i] == option)
+            return true;
+    return false;
 }
 
 static int add_value(sweep_list *list, const char *text, size_t length)
@@ -154,4 +158,17 @@ int64_t sweep_count(const sweep *s)
     for (int a = 0; a < s->axis_count; a++)
         count *= (int64_t)s->axes[a].count;
     return count;
+}
+
+int sweep_run(const tool_arguments *given, const tool_option *order, int count, sweep_body *body)
+{
+    sweep s;
+    int status = sweep_begin(given, order, count, &s);
+    bool more = status == EXIT_DONE;
+    for (bool first = true; more; first = false) {
+        status = body(&s.now, first);
+        more = status == EXIT_DONE && sweep_next(&s);
+    }
+    sweep_finish(&s);
+    return status;
 }

@@ -23,14 +23,16 @@ _tessera_options() {
     "bench redistribute")
         echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --check --mode --engine --device --json --csv
         ;;
-    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json ;;
-    "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json ;;
+    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json --csv ;;
+    "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json --csv ;;
+    "bench suite") echo --ranks --quick --engine --device --json ;;
     "bench plan")
-        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json
+        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json --csv
         ;;
     "bench compare") echo --loss --json ;;
     "bench simulate")
-        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --svg --json
+        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --svg --json \
+            --csv
         ;;
     "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
@@ -46,7 +48,7 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare simulate --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare simulate suite --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"

@@ -73,6 +73,15 @@ def no_field_that_is_measured_parts_lines():
     return sum((outcome([line()], [line(**{name: value})], 0, compared=1, slower=0) for name, value in others.items()), [])
 
 
+def a_field_of_one_version_alone_parts_nothing():
+    """Where no line of the kind has it in the other file; it does part lines of a kind that has it there."""
+    plan = {"bench": "plan", "ranks": 4, "warm_ups": 2}
+    old = [line(1.0), line(2.0, dtype="f64"), {**plan, "seconds": 1}]
+    new = [line(1.0, warm_ups=2, redop="none"), line(2.0, dtype="f64", warm_ups=2), {**plan, "warm_ups": 3, "seconds": 1}]
+    wrong = outcome(old, new, 0, compared=2, only_old=1, only_new=1)
+    return wrong + outcome(new, old, 0, compared=2, only_old=1, only_new=1)
+
+
 def lines_of_one_kind_may_repeat_and_stand_in_any_order():
     old = [line(1.0), line(5.0, dtype="f64"), line(2.0), line(7.0, mesh="3")]
     new = [line(7.0, mesh="4"), line(5.0, dtype="f64"), line(1.0), line(2.0), line(9.0)]
@@ -118,6 +127,7 @@ tool.case("no time is as quick as no time", outcome, [line(0.0)], [line(0.0)], 0
 tool.case("the key holds what was asked for", the_key_holds_what_was_asked_and_nothing_that_was_measured)
 tool.case("every field that is asked for parts lines", every_field_that_is_asked_for_parts_lines)
 tool.case("no field that is measured parts lines", no_field_that_is_measured_parts_lines)
+tool.case("a field that one version alone prints parts nothing", a_field_of_one_version_alone_parts_nothing)
 tool.case("lines may repeat and stand in any order", lines_of_one_kind_may_repeat_and_stand_in_any_order)
 tool.case("the table says what is slower, worse and better", the_table_says_slower_worse_and_better)
 tool.case("lines without seconds, and empty ones, are left out", what_has_no_seconds_is_left_out)

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""`tessera bench suite`, and sweeps and CSV of the benchmarks that it runs: dispatch, linear, plan, simulate."""
+import csv
+import io
+import json
+import sys
+
+import harness
+
+tool = harness.Tool(sys.argv[1])
+LAYERS = tool.run("bench", "linear", "--help").returncode == 0
+MOVES = [("S(0)", "S(1)"), ("S(1)", "S(0)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
+
+
+def lines(*arguments):
+    done = tool.run("bench", *arguments, "--json")
+    if done.returncode or done.stderr:
+        raise AssertionError(f"{harness.shown(arguments)}: exit status {done.returncode}, {done.stderr.strip()}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def flattened(row):
+    flat = {}
+    for name, value in row.items():
+        flat.update({f"{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {name: value})
+    return flat
+
+
+def the_suite_holds_every_kind():
+    found = lines("suite", "--quick")
+    kinds = {k: [l for l in found if l["bench"] == k] for k in ("redistribute", "dispatch", "linear", "plan")}
+    wrong = harness.different("lines of other kinds", len(found) - sum(map(len, kinds.values())), 0)
+    moved = {(l["dtype"], l["mode"], l["from"], l["to"]) for l in kinds["redistribute"]}
+    wrong += harness.different("moves", moved, {(d, m, *pair) for d, m in (("f32", "direct"), ("f32", "message"), ("bf16", "direct")) for pair in MOVES})
+    wrong += harness.different("small moves", {(l["from"], l["to"]) for l in kinds["dispatch"]}, set(MOVES))
+    wrong += harness.different("passes", [l["pass"] for l in kinds["linear"]], ["forward", "backward"] * 2 if LAYERS else [])
+    wrong += harness.different("ranks of plans", [l["ranks"] for l in kinds["plan"]], [2 ** 20] * 2)
+    wrong += [f"{l} is wrong" for l in kinds["redistribute"] if l["wrong"] != 0]
+    return wrong + harness.different("messages of the largest plan", max(l["messages_received"] for l in kinds["plan"]), 1023)
+
+
+def the_suite_runs_on_other_ranks():
+    found = lines("suite", "--quick", "--ranks", 3)
+    return harness.different("ranks", {l["ranks"] for l in found if l["bench"] != "plan"}, {3})
+
+
+def every_combination(wanted, names, *arguments):
+    return harness.different("rows", [tuple(row[name] for name in names) for row in lines(*arguments)], wanted)
+
+
+def csv_of(*arguments):
+    """CSV has the names of JSON's fields, once, and as many rows."""
+    found = lines(*arguments)
+    done = tool.run("bench", *arguments, "--csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    wrong = harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("rows", len(rows), len(found))
+    wrong += harness.different("names", list(rows[0]), list(flattened(found[0])))
+    for row, line in zip(rows, found):
+        wrong += [f"{n}: {row[n]!r} instead of {v!r}" for n, v in flattened(line).items() if isinstance(v, str) and row[n] != v]
+        wrong += [f"{n}: {row[n]!r}" for n in row if None in (n, row[n])]
+    return wrong
+
+
+DISPATCH = ["dispatch", "--mesh", 2, "--mesh", "a=2@1", "--from", "S(0)", "--to", "R", "--to", "S(1)", "--shape", "4x4,16x2", "--iterations", 2]
+PLAN = ["plan", "--mesh", 4, "--mesh", 8, "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "--to", "R", "--iterations", 2]
+LINEAR = ["linear", "--mesh", 1, "--mesh", 2, "--tokens", "4,8", "--hidden", 4, "--intermediate", "4,6", "--dtype", "f32,f64", "--iterations", 1]
+
+tool.case("the suite holds every kind of line", the_suite_holds_every_kind)
+tool.case("the suite runs on other ranks", the_suite_runs_on_other_ranks)
+tool.case("dispatch sweeps", every_combination,
+          [(m, to, s) for m in ("2", "a=2@1") for to in ("R", "S(1)") for s in ([4, 4], [16, 2])], ("mesh", "to", "shape"), *DISPATCH)
+tool.case("dispatch as CSV", csv_of, *DISPATCH)
+tool.case("plan sweeps", every_combination, [(to, m) for to in ("S(1)", "R") for m in ("4", "8")], ("to", "mesh"), *PLAN)
+tool.case("plan as CSV", csv_of, *PLAN, "--sweep")
+tool.case("simulate as CSV", csv_of, "simulate", *PLAN[1:-2])
+if LAYERS:
+    tool.case("linear sweeps", every_combination,
+              [(m, t, i, d, p) for m in ("1", "2") for t in (4, 8) for i in (4, 6) for d in ("f32", "f64") for p in ("forward", "backward")],
+              ("mesh", "tokens", "intermediate", "dtype", "pass"), *LINEAR)
+    tool.case("linear as CSV", csv_of, *LINEAR)
+else:
+    tool.report.skip("linear sweeps", "this build has no BLAS")
+for status, arguments, mentions in [
+        (2, ["suite", "--mesh", "2"], ["--mesh"]), (1, ["suite", "--quick", "--ranks", "0"], ["--ranks"]), (2, ["suite", "--ranks", "x"], ["--ranks"]),
+        (2, [*DISPATCH, "--json", "--csv"], ["--csv"]), (2, [*PLAN, "--json", "--csv"], ["--csv"]),
+        (2, [*DISPATCH, "--dtype", "x"], ["x"]), (2, [*PLAN, "--from", "S(0)", "--from", "R", "--from", "R"], ["4 times", "2 times"])]:
+    tool.refuses(status, ["bench", *arguments], mentions)
+tool.report.finish()
