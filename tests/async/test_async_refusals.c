@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -357,6 +358,52 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
+static _Thread_local bool exhausted;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    return exhausted ? NULL : aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+/** The first call on a device, for which a rank has no memory, and the next one, for which it has. */
+static tsr_status run_short(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    buffers b = {0};
+    TSR_TRY(take(comm, f, &b));
+    exhausted = b.rank == 1;
+    const tsr_status status = all_reduce(comm, &b);
+    exhausted = false;
+    CHECK(status == (b.rank == 1 ? TSR_ERROR_MEMORY : TSR_ERROR_PEER));
+    TSR_TRY(check_usable(comm, f, &b));
+    give_back(f, &b);
+    return TSR_OK;
+}
+
+static void a_rank_without_memory_for_its_events_is_named_by_the_others(void **state)
+{
+    (void)state;
+    fixture f;
+    tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    context_options.allocator = (tsr_allocator){allocate, release, NULL};
+    fixture_start(&f, 3, (async_options){.devices = 1});
+    assert_int_equal(tsr_context_create(&context_options, &options.context), TSR_OK);
+    const tsr_status status = tsr_threads_run(3, run_short, &f, &options);
+    if (status != TSR_OK)
+        fail_msg("%s", tsr_status_message());
+    tsr_context_destroy(options.context);
+    fixture_finish(&f);
+}
+
 static tsr_status call_with(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -486,6 +533,7 @@ int main(void)
         cmocka_unit_test(a_pair_is_asked_once_whether_it_reaches),
         cmocka_unit_test(the_driver_of_the_memory_is_asked_who_reaches_it),
         cmocka_unit_test(whatever_fails_once_is_told_and_passes),
+        cmocka_unit_test(a_rank_without_memory_for_its_events_is_named_by_the_others),
         cmocka_unit_test(a_driver_may_go_before_the_communicators_that_have_served_it),
         cmocka_unit_test(a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory),
         cmocka_unit_test(a_rank_that_finds_another_gone_is_left_alone_by_the_rest),
