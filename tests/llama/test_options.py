@@ -34,7 +34,7 @@ for sentence, arguments in USAGE.items():
 
 
 REFUSED = {
-    "an engine that this build lacks": ((SHAKESPEARE, "--engine", "mpi"), "threads"),
+    "ranks that nobody launched": ((SHAKESPEARE, "--engine", "mpi", "--ranks", "2"), ""),
     "an empty prompt": ((SHAKESPEARE, "--prompt", ""), "empty"),
     "a token outside the vocabulary": ((SHAKESPEARE, "--prompt-ids", "1,256"), "256"),
     "more tokens than positions": ((SHAKESPEARE, "--prompt", "ROMEO:\n", "--tokens", "506"), "505"),

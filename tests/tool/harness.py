@@ -36,6 +36,9 @@ class Tool:
             raise AssertionError(f"{shown(arguments)}: exit status {done.returncode}, {done.stderr.strip()}")
         return json.loads(done.stdout)
 
+    def has_engine(self, name):
+        return next(engine["available"] for engine in self.json("info")["engines"] if engine["name"] == name)
+
     def refuses(self, status, arguments, mentions=(), **options):
         """One case: that exit status, one line `tessera: SENTENCE` on standard error, nothing on standard output."""
         done = self.run(*arguments, **options)
