@@ -276,7 +276,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     return TSR_OK;
 }
 
-static tsr_status wait_for_all(tsr_mpi_handle *handle)
+static tsr_status wait_in_peace(tsr_mpi_handle *handle)
 {
     patience p = begin_waiting(handle);
     while (handle->exchange.under_way > 0) {
@@ -288,6 +288,18 @@ static tsr_status wait_for_all(tsr_mpi_handle *handle)
             TSR_TRY(be_patient(handle, &p));
     }
     return TSR_OK;
+}
+
+/* MPICH takes what goes wrong with requests to the error handler of MPI_COMM_WORLD, whose default ends the program. */
+static tsr_status wait_for_all(tsr_mpi_handle *handle)
+{
+    MPI_Errhandler theirs;
+    TSR_TRY(tsr_mpi_check(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &theirs), "MPI_Comm_get_errhandler"));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const tsr_status status = wait_in_peace(handle);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, theirs);
+    MPI_Errhandler_free(&theirs);
+    return status;
 }
 
 static tsr_status finish(tsr_mpi_handle *handle)
