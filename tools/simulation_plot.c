@@ -25,8 +25,8 @@ typedef struct series {
 
 /** The ends of the axes: powers of 2 for ranks, of 10 for seconds. */
 typedef struct axes {
-    double least_ranks, most_ranks;     /**< logarithms to base 2 */
-    double least_seconds, most_seconds; /**< to base 10 */
+    double least_ranks, most_ranks;     /**< logarithms to base 2, whole numbers */
+    double least_seconds, most_seconds; /**< to base 10, likewise */
 } axes;
 
 static bool is_same_move(const simulation *a, const simulation *b)
@@ -78,15 +78,15 @@ static double y_of(const axes *a, double seconds)
 
 static void draw_axes(svg *s, const axes *a)
 {
-    const double step = a->most_ranks - a->least_ranks > 12 ? 2 : 1;
-    for (double power = a->least_seconds; power <= a->most_seconds; power++) {
+    const int step = a->most_ranks - a->least_ranks > 12 ? 2 : 1;
+    for (int power = (int)a->least_seconds; power <= (int)a->most_seconds; power++) {
         char text[BYTES_TEXT];
         const double y = y_of(a, pow(10, power));
         print_seconds(pow(10, power), text);
         svg_line(s, LEFT, y, RIGHT, y, GRID);
         svg_text(s, LEFT - 8, y + 4, (svg_style){12, "end", LEFT - MARGIN - 16, 0}, "%s", text);
     }
-    for (double power = fmax(a->least_ranks, 0); power <= a->most_ranks; power += step) {
+    for (int power = a->least_ranks > 0 ? (int)a->least_ranks : 0; power <= (int)a->most_ranks; power += step) {
         const double x = x_of(a, pow(2, power));
         svg_line(s, x, TOP, x, BOTTOM, GRID);
         svg_text(s, x, BOTTOM + 18, (svg_style){12, "middle", 70, 0}, "%.0f", pow(2, power));
