@@ -333,6 +333,9 @@ static void a_job_tells_every_rank_why_it_failed(void **state)
 {
     (void)state;
     tsr_mpi_job *job;
+    char version[256];
+    assert_true(tsr_mpi_version_print(version, sizeof version) > 0);
+    assert_non_null(strstr(version, "MPI"));
     assert_int_equal(tsr_mpi_job_create(&job), TSR_OK);
     assert_int_equal(tsr_mpi_job_rank(job), launched_rank());
     assert_int_equal(tsr_mpi_job_size(job), launched_ranks());

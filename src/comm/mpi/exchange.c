@@ -19,12 +19,8 @@ static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks
     used += capacity * sizeof *e->transits;
     e->requests = block ? (MPI_Request *)(block + used) : NULL;
     used += (capacity * sizeof *e->requests + 15) & ~(size_t)15;
-    e->outcomes = block ? (MPI_Status *)(block + used) : NULL;
-    used += (capacity * sizeof *e->outcomes + 15) & ~(size_t)15;
     e->rows = block ? (tsr_message *)(block + used) : NULL;
     used += (size_t)ranks * sizeof *e->rows;
-    e->indices = block ? (int *)(block + used) : NULL;
-    used += capacity * sizeof *e->indices;
     e->turns = block ? (int *)(block + used) : NULL;
     return used + (size_t)ranks * sizeof *e->turns;
 }
@@ -34,8 +30,6 @@ tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
     tsr_mpi_exchange *e = &handle->exchange, measured;
     if (count <= e->capacity)
         return TSR_OK;
-    if (count > INT32_MAX)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: an exchange of %zu messages on one rank; MPI counts to 2^31 - 1", count);
     void *memory;
     TSR_TRY(tsr_allocate(handle->world->context, place(&measured, NULL, count, handle->ranks), &memory));
     tsr_release(handle->world->context, e->memory);
@@ -202,20 +196,23 @@ static tsr_status take(tsr_mpi_handle *handle, size_t at, int result, const MPI_
     return TSR_OK;
 }
 
-/* What has come by now; `*some`: anything has. */
+/* What has come by now; `*some`: anything has. One by one: errors of calls for several requests are no communicator's, and end the program
+ * where MPI's own handler of errors does. */
 static tsr_status look(tsr_mpi_handle *handle, bool *some)
 {
     tsr_mpi_exchange *e = &handle->exchange;
-    int count = 0;
-    const int result = MPI_Testsome((int)e->count, e->requests, &count, e->indices, e->outcomes);
-    int class = MPI_SUCCESS;
-    if (result != MPI_SUCCESS)
-        MPI_Error_class(result, &class);
-    if (result != MPI_SUCCESS && class != MPI_ERR_IN_STATUS)
-        return tsr_mpi_check(result, "MPI_Testsome");
-    *some = count != MPI_UNDEFINED && count > 0;
-    for (int i = 0; *some && i < count; i++)
-        TSR_TRY(take(handle, (size_t)e->indices[i], result == MPI_SUCCESS ? MPI_SUCCESS : e->outcomes[i].MPI_ERROR, &e->outcomes[i]));
+    *some = false;
+    for (size_t i = 0; i < e->count; i++) {
+        MPI_Status outcome;
+        int done = 0;
+        if (e->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        const int result = MPI_Test(&e->requests[i], &done, &outcome);
+        if (!done && result == MPI_SUCCESS)
+            continue;
+        *some = true;
+        TSR_TRY(take(handle, i, result, &outcome));
+    }
     return TSR_OK;
 }
 

@@ -21,13 +21,11 @@ typedef struct tsr_mpi_transit {
     bool receives;
 } tsr_mpi_transit;
 
-/** The arrays of an exchange. `requests` and `transits` have `capacity` elements, sends after receives; `outcomes` and `indices` too. */
+/** The arrays of an exchange. `requests` and `transits` have `capacity` elements, sends after receives. */
 typedef struct tsr_mpi_exchange {
     size_t capacity, count, under_way;
     tsr_mpi_transit *transits;
     MPI_Request *requests;
-    MPI_Status *outcomes;
-    int *indices;
     int *turns;        /**< one a rank: messages to or from it so far */
     tsr_message *rows; /**< one a rank, for tsr_mpi_gather_and_spread() */
     void *memory;
