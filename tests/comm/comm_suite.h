@@ -19,7 +19,7 @@ typedef struct comm_engine {
     tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
     bool direct;  /**< tsr_comm_exchange() too compares what ranks call */
     bool watches; /**< a rank that returns, aborts or is late is named to its peers, and so is a message that does not fit */
-    bool apart;   /**< ranks are processes: what a test's ranks write is their own, and a message that does not fit is told to its receiver */
+    bool apart; /**< ranks are processes: what a test's ranks write is their own, and a message that does not fit is told to its receiver */
 } comm_engine;
 
 /** Those that the program knows, the last of them without a name. */
