@@ -172,12 +172,23 @@ static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs
     return TSR_OK;
 }
 
+/* A graph would use the workspace at times of its own, and keep doing so when the cache has freed it. */
+static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
+{
+    uint64_t id = 0;
+    if (ops->table->capture)
+        TSR_TRY(ops->table->capture(ops->self, ops->index, stream, &id));
+    if (id == 0)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stream is captured, but this move works in memory that belongs to the mesh's cache: "
+                                                 "capture tsr_plan_execute() with a workspace of your own");
+}
+
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
 {
-    if (!entry->recorded || entry->stream == stream)
-        return TSR_OK;
     const tsr_device_ops ops = tsr_device_resolve(NULL, entry->device);
-    return ops.table->event_wait(ops.self, ops.index, entry->event, stream);
+    TSR_TRY(refuse_capture(&ops, stream));
+    return entry->recorded ? ops.table->event_wait(ops.self, ops.index, entry->event, stream) : TSR_OK;
 }
 
 tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status)
@@ -187,7 +198,6 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
     snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
     const tsr_status recorded = ops.table->event_record(ops.self, ops.index, entry->event, stream);
     entry->recorded = true;
-    entry->stream = stream;
     return status == TSR_OK ? recorded : tsr_status_set(status, "%s", sentence);
 }
 

@@ -27,7 +27,6 @@ typedef struct tsr_cached_plan {
     size_t workspace_bytes;
     tsr_device device; /**< its driver is retained */
     void *event;       /**< where work on the workspace ends, on a device with streams; NULL: it needs none */
-    tsr_stream stream; /**< where that was recorded last, if it was */
     bool recorded;
     uint64_t used; /**< when last: the smallest goes first */
 } tsr_cached_plan;
@@ -40,10 +39,10 @@ typedef struct tsr_cached_plan {
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out);
 
 /** Where the plan has an event, before it is executed on a stream: makes that follow what was last done in the workspace, perhaps on
- * another one. */
+ * another one. TSR_ERROR_UNSUPPORTED: the stream is captured. */
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream);
 
-/** After it was: `status` is how that went, and a failure keeps its sentence. */
+/** After that, if it succeeded, and the execution: `status` is how that went, and a failure keeps its sentence. */
 tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status);
 
 /** The same for one tensor. */

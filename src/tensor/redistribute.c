@@ -8,15 +8,21 @@
 #include "redistribute/cache.h"
 #include "tensor/dtensor.h"
 
+static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+{
+    return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
+}
+
 /* Runs a cached plan between two local tensors. `local` is a failure with which this rank takes part. */
 static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
     if (!entry->group)
         return local;
-    if (local == TSR_OK && entry->event)
-        local = tsr_cached_begin(entry, stream);
-    const tsr_status status = tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
-    return entry->event ? tsr_cached_end(entry, stream, status) : status;
+    if (!entry->event || local != TSR_OK)
+        return execute(entry, src, dst, stream, local);
+    const tsr_status begun = tsr_cached_begin(entry, stream);
+    const tsr_status status = execute(entry, src, dst, stream, begun);
+    return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
 }
 
 /* Passes a status on; the sentence names the call. */

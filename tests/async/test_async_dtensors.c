@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <tessera/dtensor.h>
 
 #include <cmocka.h>
@@ -130,6 +131,38 @@ static void one_workspace_serves_streams_one_after_the_other(void **state)
         fixture_run(2, (async_options){.devices = 2, .seed = seed, .lazy = seed % 2 == 1}, take_turns, NULL);
 }
 
+static tsr_status capture_in_place(tsr_comm *comm, void *arg)
+{
+    const fixture *f = arg;
+    const int rank = tsr_comm_rank(comm), index = fixture_device(f, rank).index;
+    const tsr_placement whole = tsr_replicate();
+    const tsr_stream stream = f->device.streams[rank];
+    tsr_layout *partial = NULL;
+    tsr_dtensor *x = NULL;
+    tsr_tensor local;
+    TSR_TRY(layout_over(comm, "2", "48x50", "P", TSR_F32, &partial));
+    TSR_TRY(make_global(f, rank, &local));
+    TSR_TRY(tsr_dtensor_from_local(&local, partial, NULL, &x));
+    async_capture(f->machine, index, stream, 3);
+    const tsr_status status = tsr_redistribute_in_place(x, &whole, stream);
+    const bool told = status == TSR_ERROR_UNSUPPORTED && strstr(tsr_status_message(), "the stream is captured");
+    async_capture(f->machine, index, stream, 0);
+    TSR_TRY(told ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: status %d, %s", rank, (int)status, tsr_status_message()));
+    TSR_TRY(tsr_redistribute_in_place(x, &whole, stream));
+    TSR_TRY(fixture_wait(f, rank));
+    TSR_TRY(check_shard(f, x, (float)tsr_comm_size(comm)));
+    tsr_dtensor_destroy(x);
+    fixture_free(f, rank, local.data, COUNT * 4);
+    tsr_layout_destroy(partial);
+    return TSR_OK;
+}
+
+static void a_capture_of_what_works_in_the_caches_memory_is_refused(void **state)
+{
+    (void)state;
+    fixture_run(2, (async_options){.devices = 2}, capture_in_place, NULL);
+}
+
 static tsr_status outlive(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -168,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dtensors_are_distributed_moved_and_gathered),
         cmocka_unit_test(one_workspace_serves_streams_one_after_the_other),
+        cmocka_unit_test(a_capture_of_what_works_in_the_caches_memory_is_refused),
         cmocka_unit_test(a_driver_lives_as_long_as_dtensors_and_meshes_that_use_it),
     };
     test_watchdog(60);
