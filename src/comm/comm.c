@@ -251,6 +251,11 @@ static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
     return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate(comm->context, bytes, out);
 }
 
+tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
+{
+    return comm->table.alloc(comm->self, bytes, out);
+}
+
 tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
 {
     TSR_TRY(check(comm, out, "tsr_comm_alloc"));

@@ -45,12 +45,37 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     return TSR_OK;
 }
 
+/* Where ranks are processes, peers reach a dtensor in the memory that they share; else NULL. */
+static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
+{
+    tsr_comm *comm = tsr_mesh_comm(dtensor->layout->mesh);
+    const bool some = comm && tsr_comm_is_direct(comm) && !tsr_comm_shares_all(comm);
+    return some && !dtensor->local.device.driver ? comm : NULL;
+}
+
+static tsr_status allocate_bytes(const tsr_dtensor *dtensor, size_t bytes, void **out)
+{
+    tsr_comm *comm = sharing_of(dtensor);
+    if (comm && bytes > 0)
+        return tsr_comm_alloc_shared(comm, bytes, out);
+    return tsr_device_allocate(dtensor->context, dtensor->local.device, bytes, out);
+}
+
+static void release_bytes(const tsr_dtensor *dtensor)
+{
+    tsr_comm *comm = sharing_of(dtensor);
+    if (comm)
+        tsr_comm_free(comm, dtensor->local.data, dtensor->owned_bytes);
+    else
+        tsr_device_release(dtensor->context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
+}
+
 static tsr_status allocate_local(tsr_dtensor *dtensor)
 {
     int64_t count;
     TSR_TRY(tsr_tensor_count(&dtensor->local, &count));
     const size_t bytes = (size_t)count * dtensor->layout->element_bytes;
-    TSR_TRY(tsr_device_allocate(dtensor->context, dtensor->local.device, bytes, &dtensor->local.data));
+    TSR_TRY(allocate_bytes(dtensor, bytes, &dtensor->local.data));
     dtensor->owned_bytes = bytes;
     return TSR_OK;
 }
@@ -154,7 +179,7 @@ void tsr_dtensor_destroy(tsr_dtensor *dtensor)
         return;
     tsr_context *context = dtensor->context;
     if (dtensor->owned_bytes > 0)
-        tsr_device_release(context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
+        release_bytes(dtensor);
     tsr_device_driver_release(dtensor->local.device.driver);
     tsr_layout_destroy(dtensor->layout);
     tsr_release(context, dtensor);

@@ -7,7 +7,7 @@
 #include "launched.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/mesh.h>
+#include <tessera/dtensor.h>
 
 enum { MOST_RANKS = 4 };
 
@@ -155,6 +155,36 @@ static void memory_lies_at_one_address_in_all_processes(void **state)
     (void)state;
     for (int n = 1; n <= launched_ranks() && n <= MOST_RANKS; n++)
         run_all(n, read_neighbour, NULL, NULL);
+}
+
+/* The second element of a tensor of the library's own is its rank, for whoever reads it in place. */
+static tsr_status read_neighbours_tensor(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    const int64_t mesh_shape[] = {size}, shape[] = {2 * size};
+    const tsr_placement shards[] = {tsr_shard(0)};
+    tsr_mesh *mesh;
+    tsr_layout *layout;
+    tsr_dtensor *x;
+    TSR_TRY(tsr_mesh_create(comm, 1, mesh_shape, NULL, NULL, &mesh));
+    TSR_TRY(tsr_layout_create(mesh, shards, 1, shape, TSR_I32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &x));
+    int32_t *const mine = tsr_dtensor_to_local(x).data, *all[MOST_RANKS];
+    mine[1] = rank;
+    TSR_TRY(tsr_comm_all_gather(comm, &mine, all, sizeof mine, NULL, TSR_U8, tsr_device_host(), NULL));
+    CHECK(all[(rank + 1) % size][1] == (rank + 1) % size);
+    TSR_TRY(tsr_comm_barrier(comm));
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(layout);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void dtensors_lie_where_peers_reach_them(void **state)
+{
+    (void)state;
+    run_all(2, read_neighbours_tensor, NULL, NULL);
 }
 
 /* What is given back serves again, in whatever order. */
@@ -355,6 +385,7 @@ int main(void)
         cmocka_unit_test(the_callers_communicator_is_left_alone),
         cmocka_unit_test(long_messages_travel_in_pieces),
         cmocka_unit_test(memory_lies_at_one_address_in_all_processes),
+        cmocka_unit_test(dtensors_lie_where_peers_reach_them),
         cmocka_unit_test(memory_that_is_freed_serves_again),
         cmocka_unit_test(groups_come_and_go),
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
