@@ -96,8 +96,8 @@ typedef struct tsr_comm_table {
     int (*reduces)(void *self, tsr_dtype dtype, tsr_reduce_op op);
 
     /** Optional, of engines with TSR_COMM_DIRECT whose ranks do not share all memory: 1 if these bytes are where all ranks read and write
-     * them, at the same address. `exchange`, `alloc` and `free` are required then, and what `alloc` gives is shared: plans copy other memory
-     * there first, and everything but plans goes by messages. `alloc` then waits for nobody. NULL: all memory is shared. */
+     * them, at the same address. `exchange`, `alloc` and `free` are required then, and what `alloc` gives is shared: plans copy other
+     * memory there first, and everything but plans goes by messages. `alloc` then waits for nobody. NULL: all memory is shared. */
     int (*shares)(void *self, const void *memory, size_t bytes);
 
     /** Optional: n where ranks 0 to n-1 share a node, the next n another, .., which meshes over the communicator then know. 0, as without
