@@ -7,6 +7,9 @@
 TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const int64_t *operand, uint32_t index)
 {
     int64_t offset = 0;
+    if (head.ndim == 1) /* shards without gaps */
+        return reinterpret_cast<unsigned char *>(operand[0]) + index * operand[1];
+#pragma unroll 1
     for (int d = 0; d < head.ndim; d++) {
         const uint32_t rest = d + 1 < head.ndim ? tsr_cuda_divide(head.by[d], index) : 0;
         offset += (int64_t)(index - rest * head.by[d].value) * operand[1 + d];
@@ -15,12 +18,93 @@ TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const
     return reinterpret_cast<unsigned char *>(operand[0]) + offset;
 }
 
-template <typename number, int count>
-TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum, const tsr_cuda_pack<typename number::stored, count> &pack)
+/** A unit as it is loaded: words, which are taken apart when it is combined and not before: a thread would wait for each load by itself. */
+template <typename stored, int count> struct alignas(16) tsr_cuda_unit {
+    static_assert(count * sizeof(stored) == 16, "several elements are 16 bytes");
+    uint32_t word[4];
+
+    TSR_BOTH stored element(const tsr_cuda_unit &unit, int i)
+    {
+        stored value;
+        const uint32_t *const from = unit.word + i * (int)sizeof value / 4;
+        if constexpr (sizeof value < 4)
+            value = (stored)(*from >> i * 8 * (int)sizeof value % 32);
+        else
+            memcpy(&value, from, sizeof value);
+        return value;
+    }
+};
+
+template <typename stored> struct tsr_cuda_unit<stored, 1> {
+    stored only;
+
+    TSR_BOTH stored element(const tsr_cuda_unit &unit, int)
+    {
+        return unit.only;
+    }
+};
+
+/** Sources whose loads are on their way together. */
+#define TSR_CUDA_TOGETHER 4
+
+template <typename number, int count, int op>
+TSR_BOTH void tsr_cuda_combine_by(typename number::wide *sum, const tsr_cuda_unit<typename number::stored, count> &unit)
 {
 #pragma unroll
     for (int i = 0; i < count; i++)
-        sum[i] = number::combine(op, sum[i], number::widen(pack.element[i]));
+        sum[i] = number::combine(op, sum[i], number::widen(unit.element(unit, i)));
+}
+
+/** The op is looked at once a unit, not once an element. */
+template <typename number, int count>
+TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum, const tsr_cuda_unit<typename number::stored, count> &unit)
+{
+    switch (op) {
+    case TSR_CUDA_SUM:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_SUM>(sum, unit);
+    case TSR_CUDA_PROD:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_PROD>(sum, unit);
+    case TSR_CUDA_MIN:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_MIN>(sum, unit);
+    case TSR_CUDA_MAX:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_MAX>(sum, unit);
+    case TSR_CUDA_SIGNED_MIN:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_SIGNED_MIN>(sum, unit);
+    default:
+        return tsr_cuda_combine_by<number, count, TSR_CUDA_SIGNED_MAX>(sum, unit);
+    }
+}
+
+template <typename number, int count>
+TSR_BOTH void tsr_cuda_start(typename number::wide *sum, const tsr_cuda_unit<typename number::stored, count> &unit)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        sum[i] = number::widen(unit.element(unit, i));
+}
+
+/** Combines what the sources hold of a unit, in ascending order. */
+template <typename number, int count>
+TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t index, bool aligned, typename number::wide *sum)
+{
+    typedef tsr_cuda_unit<typename number::stored, count> unit;
+    const tsr_cuda_reduce_head &head = given.head;
+    const int words = 1 + head.ndim;
+#pragma unroll 1
+    for (int first = 0; first < head.src_count; first += TSR_CUDA_TOGETHER) {
+        unit loaded[TSR_CUDA_TOGETHER];
+#pragma unroll
+        for (int j = 0; j < TSR_CUDA_TOGETHER; j++)
+            if (first + j < head.src_count)
+                loaded[j] = tsr_cuda_load<unit>(tsr_cuda_address(head, given.word + (first + j) * words, index), aligned);
+#pragma unroll
+        for (int j = 0; j < TSR_CUDA_TOGETHER; j++) {
+            if (j == 0 && first == 0)
+                tsr_cuda_start<number, count>(sum, loaded[j]);
+            else if (first + j < head.src_count)
+                tsr_cuda_combine<number, count>(head.op, sum, loaded[j]);
+        }
+    }
 }
 
 /** `count` elements a unit; more than one where all operands are aligned and contiguous along dim 0. */
@@ -28,32 +112,23 @@ template <typename number, int count> TSR_BOTH void tsr_cuda_reduce_unit(const t
 {
     typedef tsr_cuda_pack<typename number::stored, count> pack;
     const tsr_cuda_reduce_head &head = given.head;
+    const bool aligned = count > 1 || head.aligned;
+    typename number::wide sum[count] = {}; /* there is a source, which compilers do not know */
+    pack value;
     if (index >= head.units)
         return;
-    const int words = 1 + head.ndim;
-    const int64_t *operand = given.word;
-    const bool aligned = count > 1 || head.aligned;
-    /* The next source's load is on its way while one is combined. */
-    pack value = tsr_cuda_load<pack>(tsr_cuda_address(head, operand, index), aligned), next = value;
-    typename number::wide sum[count];
-    if (head.src_count > 1)
-        next = tsr_cuda_load<pack>(tsr_cuda_address(head, operand + words, index), aligned);
+    tsr_cuda_reduce_sources<number, count>(given, index, aligned, sum);
+    if (head.divisor != 1) {
 #pragma unroll
-    for (int i = 0; i < count; i++)
-        sum[i] = number::widen(value.element[i]);
-#pragma unroll 1
-    for (int s = 1; s < head.src_count; s++) {
-        value = next;
-        if (s + 1 < head.src_count)
-            next = tsr_cuda_load<pack>(tsr_cuda_address(head, operand + (s + 1) * words, index), aligned);
-        tsr_cuda_combine<number, count>(head.op, sum, value);
+        for (int i = 0; i < count; i++)
+            sum[i] = number::divide(sum[i], head.divisor);
     }
 #pragma unroll
     for (int i = 0; i < count; i++)
-        value.element[i] = number::narrow(head.divisor == 1 ? sum[i] : number::divide(sum[i], head.divisor));
-    operand += head.src_count * words;
+        value.element[i] = number::narrow(sum[i]);
+    const int words = 1 + head.ndim;
     for (int d = 0; d < head.dst_count; d++)
-        tsr_cuda_store<pack>(tsr_cuda_address(head, operand + d * words, index), value, aligned);
+        tsr_cuda_store<pack>(tsr_cuda_address(head, given.word + (head.src_count + d) * words, index), value, aligned);
 }
 
 /** Elements of a 16-byte unit. */
