@@ -22,6 +22,13 @@ const engine *engine_find(const char *name)
     return NULL;
 }
 
+void engines_leave(void)
+{
+    for (size_t i = 0; i < LENGTH(engines); i++)
+        if (engines[i]->leave != NULL)
+            engines[i]->leave();
+}
+
 const device_kind *device_find(const char *name)
 {
     for (size_t i = 0; i < LENGTH(devices); i++)

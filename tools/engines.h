@@ -17,20 +17,23 @@ typedef struct engine {
     const char *(*missing)(const cuda_facts *cuda);
     const char *(*version)(const cuda_facts *cuda);
 
-    /** Once a process, before anything runs: which rank of how many this is, where a launcher started them. NULL: ranks are threads, as
-     * many as are asked for. */
+    /** Before anything runs, and as often as that: which rank of how many this is, where a launcher started them. NULL: ranks are threads,
+     * as many as are asked for. */
     tsr_status (*join)(int *rank, int *ranks);
 
     /** Runs `main` on `ranks` ranks, or on this process' own; its communicator is freed when it has returned. The first failure. */
     tsr_status (*run)(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda);
 
-    /** What `join` is undone by, or NULL. */
+    /** What the first `join` is undone by, if there was one; or NULL. */
     void (*leave)(void);
 } engine;
 
 /** Row `index`, or NULL past the last; the row with that name, or NULL. Static. */
 const engine *engine_get(int index);
 const engine *engine_find(const char *name);
+
+/** When nothing will run any more: MPI is initialized and finalized once in the life of a process, however many benchmarks a sweep has. */
+void engines_leave(void);
 
 extern const engine threads_engine, mpi_engine, nccl_engine;
 

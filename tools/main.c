@@ -1,5 +1,6 @@
 /* tessera: the library's tool. One file a subcommand; this one finds it. */
 #include "command.h"
+#include "engines.h"
 
 #include <signal.h>
 #include <string.h>
@@ -85,6 +86,9 @@ int main(int argc, char **argv)
 {
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
-    const int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
-    return status == EXIT_DONE ? finish_stdout() : status;
+    int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
+    if (status == EXIT_DONE)
+        status = finish_stdout();
+    engines_leave();
+    return status;
 }

@@ -11,7 +11,6 @@ struct place {
     const device_kind *device;
     cuda_facts cuda; /**< gathered where engine or device are of GPUs */
     int rank, launched;
-    bool joined;
     int ranks;           /**< of the run that is under way */
     tsr_stream *streams; /**< likewise, one a rank; NULL on the host */
 };
@@ -33,11 +32,16 @@ static int choose(const tool_arguments *given, place *p)
     return EXIT_DONE;
 }
 
-static int look_for_what_is_missing(const place *p)
+static int look_for_engine(const place *p)
 {
     const char *const reason = p->engine->missing(p->engine->of_gpus ? &p->cuda : NULL);
     if (reason != NULL)
         return complain(EXIT_REFUSED, "--engine %s cannot be used: %s", p->engine->name, reason);
+    return EXIT_DONE;
+}
+
+static int look_for_device(const place *p)
+{
     if (p->device->of_gpus && p->cuda.count == 0)
         return complain(EXIT_REFUSED, "--device %s cannot be used: %s", p->device->name, p->cuda.reason);
     return EXIT_DONE;
@@ -47,12 +51,10 @@ static int join(place *p)
 {
     if (p->engine->join == NULL)
         return EXIT_DONE;
-    if (p->engine->join(&p->rank, &p->launched) != TSR_OK)
-        return complain_status(EXIT_REFUSED);
-    p->joined = true;
-    return EXIT_DONE;
+    return p->engine->join(&p->rank, &p->launched) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
+/** Ranks of a launcher join as soon as they can: then one speaks for all. */
 static int open_place(const tool_arguments *given, place *p)
 {
     int status = choose(given, p);
@@ -60,8 +62,10 @@ static int open_place(const tool_arguments *given, place *p)
         return status;
     if (of_gpus(p))
         cuda_gather(&p->cuda);
-    status = look_for_what_is_missing(p);
-    return status == EXIT_DONE ? join(p) : status;
+    status = look_for_engine(p);
+    if (status == EXIT_DONE)
+        status = join(p);
+    return status == EXIT_DONE ? look_for_device(p) : status;
 }
 
 int place_open(const tool_arguments *given, place **out)
@@ -81,8 +85,6 @@ void place_close(place *p)
 {
     if (p == NULL)
         return;
-    if (p->joined && p->engine->leave != NULL)
-        p->engine->leave();
     cuda_release(&p->cuda);
     free(p);
 }

@@ -37,16 +37,23 @@ static bool be_silent(void)
     return freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;
 }
 
-static tsr_status join(int *rank, int *ranks)
+static tsr_status create_job(void)
 {
     const char *const reason = missing(NULL);
     if (reason != NULL)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
     TSR_TRY(mine.library.job_create(&mine.job));
+    if (mine.library.job_rank(mine.job) > 0 && !be_silent())
+        return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened, for what only rank 0 is to say");
+    return TSR_OK;
+}
+
+static tsr_status join(int *rank, int *ranks)
+{
+    if (mine.job == NULL)
+        TSR_TRY(create_job());
     *rank = mine.library.job_rank(mine.job);
     *ranks = mine.library.job_size(mine.job);
-    if (*rank > 0 && !be_silent())
-        return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened, for what only rank 0 is to say");
     return TSR_OK;
 }
 
@@ -59,6 +66,8 @@ static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const c
 
 static void leave(void)
 {
+    if (mine.job == NULL)
+        return;
     mine.library.job_destroy(mine.job);
     mine.job = NULL;
 }

@@ -95,13 +95,25 @@ int tsr_mpi_job_size(const tsr_mpi_job *job)
     return job->size;
 }
 
+/* MPICH puts a tab before the number; more lines say how it was built. */
+static void keep_first_line(char *words)
+{
+    size_t length = 0;
+    for (const char *c = words; *c != '\0' && *c != '\n'; c++) {
+        const char next = *c == '\t' ? ' ' : *c;
+        if (next != ' ' || (length > 0 && words[length - 1] != ' '))
+            words[length++] = next;
+    }
+    words[length] = '\0';
+}
+
 size_t tsr_mpi_version_print(char *text, size_t capacity)
 {
     char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     if (MPI_Get_library_version(words, &length) != MPI_SUCCESS)
         words[0] = '\0';
-    words[strcspn(words, "\n\t")] = '\0';
+    keep_first_line(words);
     return (size_t)snprintf(text, capacity, "%s", words);
 }
 
