@@ -47,8 +47,8 @@ static int report_text(const job *j)
     const tsr_link *const inside = &j->found.profile.inside;
     char text[PROFILE_TEXT_BYTES];
     tsr_cost_print(&j->found.profile, text, sizeof text);
-    printf("# %d rank threads, %s: %.2f us and %.2f GB/s into one rank\n", j->found.ranks, mode_name(j->found.mode), 1e6 * inside->latency,
-           1e-9 * inside->bandwidth);
+    printf("# %d ranks, engine %s, %s: %.2f us and %.2f GB/s into one rank\n", j->found.ranks, place_engine(j->place),
+           mode_name(j->found.mode), 1e6 * inside->latency, 1e-9 * inside->bandwidth);
     printf("# relative error of the model: %.2f in the median, %.2f at worst\n", j->found.error.median, j->found.error.max);
     printf("#%13s %8s %11s %11s\n#%13s %8s %11s %11s\n", "received", "to", "time", "model", "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < j->found.count; i++)
@@ -62,8 +62,8 @@ static int write_profile(const job *j)
 {
     char comment[160];
     snprintf(comment, sizeof comment,
-             "inside: tessera bench calibrate, %d rank threads, %s; relative error %.2f in the median, %.2f at worst", j->found.ranks,
-             mode_name(j->found.mode), j->found.error.median, j->found.error.max);
+             "inside: tessera bench calibrate, %d ranks, engine %s, %s; relative error %.2f in the median, %.2f at worst", j->found.ranks,
+             place_engine(j->place), mode_name(j->found.mode), j->found.error.median, j->found.error.max);
     return profile_write(j->output, comment, &j->found.profile);
 }
 
@@ -78,7 +78,7 @@ static int read_ranks(const place *p, const char *text, int *out)
     if (launched > 0 && ranks != launched)
         return complain(EXIT_REFUSED, "--ranks is %lld, but %d were launched", (long long)ranks, launched);
     if (ranks < LEAST_RANKS || ranks > MAX_RANK_THREADS)
-        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d rank threads can be measured", (long long)ranks, LEAST_RANKS,
+        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d ranks can be measured", (long long)ranks, LEAST_RANKS,
                         MAX_RANK_THREADS);
     *out = (int)ranks;
     return EXIT_DONE;

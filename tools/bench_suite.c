@@ -76,6 +76,21 @@ static int run_item(const item *which, const tool_arguments *given, char *mesh)
     return status;
 }
 
+/** Whether there is a place for so many ranks: what no benchmark could do is refused once. */
+static int check_place(const tool_arguments *given, const char *mesh_text)
+{
+    place *p = NULL;
+    tsr_mesh *mesh = NULL;
+    int ranks, status = place_open(given, &p);
+    if (status == EXIT_DONE)
+        status = parse_mesh(mesh_text, &mesh);
+    if (status == EXIT_DONE)
+        status = place_count_ranks(p, mesh, &ranks);
+    tsr_mesh_destroy(mesh);
+    place_close(p);
+    return status;
+}
+
 /** What fails does not keep the others from running; its status is the suite's. */
 static int run_suite(const tool_arguments *given)
 {
@@ -85,6 +100,9 @@ static int run_suite(const tool_arguments *given)
     if (status != EXIT_DONE)
         return status;
     snprintf(mesh, sizeof mesh, "%lld", (long long)ranks);
+    status = check_place(given, mesh);
+    if (status != EXIT_DONE)
+        return status;
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
         const int one = run_item(&items[i], given, mesh);
         status = status == EXIT_DONE ? one : status;

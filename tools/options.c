@@ -36,7 +36,7 @@ static const struct {
     [OPT_ITERATIONS] = {"iterations", "N", "how often to measure", 'n'},
     [OPT_WARM_UP] = {"warm-up", "N", "how often to run before", 'w'},
     [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
-    [OPT_RANKS] = {"ranks", "N", "how many rank threads to start"},
+    [OPT_RANKS] = {"ranks", "N", "how many ranks there are"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
     [OPT_MODE] = {"mode", "MODE", "direct (read the peers' memory; the default) or message (pack, send, unpack)"},
     [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes (the default) or time"},

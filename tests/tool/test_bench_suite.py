@@ -82,6 +82,7 @@ else:
     tool.report.skip("linear sweeps", "this build has no BLAS")
 for status, arguments, mentions in [
         (2, ["suite", "--mesh", "2"], ["--mesh"]), (1, ["suite", "--quick", "--ranks", "0"], ["--ranks"]), (2, ["suite", "--ranks", "x"], ["--ranks"]),
+        (2, ["suite", "--quick", "--engine", "x"], ["--engine 'x'"]), (1, ["suite", "--ranks", "1000000"], ["rank 999999"]),
         (2, [*DISPATCH, "--json", "--csv"], ["--csv"]), (2, [*PLAN, "--json", "--csv"], ["--csv"]),
         (2, [*DISPATCH, "--dtype", "x"], ["x"]), (2, [*PLAN, "--from", "S(0)", "--from", "R", "--from", "R"], ["4 times", "2 times"])]:
     tool.refuses(status, ["bench", *arguments], mentions)
