@@ -279,6 +279,22 @@ static void memory_without_a_stream_waits_and_with_one_does_not(void **state)
     stop(&m);
 }
 
+/* In a stream of the program's own, which stays. */
+static void a_driver_that_goes_waits_for_what_its_devices_were_given(void **state)
+{
+    uint32_t theirs[4] = {0};
+    cudaStream_t stream;
+    tsr_box_fill f = {.dst = theirs, .element_bytes = 4, .value = {7}, .ndim = 1, .shape = {4}, .dst_strides = {1}};
+    (void)state;
+    const machine m = start();
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(m.table->fill(m.self, 0, &f, stream), TSR_OK);
+    tsr_device_driver_destroy(m.driver);
+    assert_int_equal(theirs[3], 7);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+    assert_int_equal(emulated_alive(), 0);
+}
+
 static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
 {
     void *here, *there;
@@ -560,6 +576,7 @@ int main(void)
         TEST(an_error_that_loses_the_context_is_told_apart),
         TEST(a_device_without_memory_says_how_much_there_is_and_stays_usable),
         TEST(memory_without_a_stream_waits_and_with_one_does_not),
+        TEST(a_driver_that_goes_waits_for_what_its_devices_were_given),
         TEST(devices_open_their_memory_to_each_other_when_they_meet),
         TEST(asking_who_reaches_whom_opens_both),
         TEST(threads_may_open_and_use_the_devices_at_once),

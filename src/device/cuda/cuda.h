@@ -37,6 +37,9 @@ tsr_status tsr_cuda_enter(tsr_cuda *cuda, int index, int *previous);
 /** Gives the calling thread its device back. */
 void tsr_cuda_leave(int previous);
 
+/** Waits for all that a device was given, if it is open. */
+void tsr_cuda_drain(tsr_cuda *cuda, int index);
+
 /** Closes a device that may be open. */
 void tsr_cuda_close(tsr_cuda *cuda, int index);
 

@@ -19,6 +19,9 @@ static void destroy(void *self)
 {
     tsr_cuda *const cuda = self;
     tsr_context *const context = cuda->context;
+    /* On the caller's streams kernels may still run that are unloaded here. */
+    for (int index = 0; index < cuda->count; index++)
+        tsr_cuda_drain(cuda, index);
     tsr_cuda_gemms_destroy(cuda);
     for (int index = 0; index < cuda->count; index++)
         tsr_cuda_close(cuda, index);

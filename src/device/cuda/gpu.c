@@ -147,6 +147,16 @@ tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out)
     return TSR_OK;
 }
 
+void tsr_cuda_drain(tsr_cuda *cuda, int index)
+{
+    int previous;
+    if (!atomic_load(&cuda->gpu[index].open) || tsr_cuda_enter(cuda, index, &previous) != TSR_OK)
+        return;
+    if (cudaDeviceSynchronize() != cudaSuccess)
+        (void)cudaGetLastError();
+    tsr_cuda_leave(previous);
+}
+
 void tsr_cuda_close(tsr_cuda *cuda, int index)
 {
     int previous;
