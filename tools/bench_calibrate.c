@@ -104,6 +104,7 @@ static int read_job(const tool_arguments *given, job *j)
 static int run_job(const tool_arguments *given, job *j)
 {
     int status = read_job(given, j);
+    status = place_agree(j->place, status);
     if (status == EXIT_DONE)
         status = calibrate(j->place, &j->found);
     if (status != EXIT_DONE || !place_speaks(j->place))

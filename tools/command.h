@@ -102,6 +102,9 @@ int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
 /** complain() with the library's sentence. */
 int complain_status(int status);
 
+/** What was complained of last; "" before that. */
+const char *complaint(void);
+
 /** Writes out what standard output still holds; a failure of any write to it shows here. */
 int finish_stdout(void);
 

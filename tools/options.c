@@ -77,9 +77,16 @@ static int option_of(const tool_command *command, int key)
     return option;
 }
 
+/* The last complaint of this process. */
+static char sentence[2048];
+
+const char *complaint(void)
+{
+    return sentence;
+}
+
 int complain(int status, const char *format, ...)
 {
-    char sentence[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);

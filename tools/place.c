@@ -191,6 +191,20 @@ tsr_status place_run(place *p, int ranks, place_body *body, void *arg)
     return status;
 }
 
+/* One rank's end of what it did by itself. */
+static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    return *(const int *)arg == EXIT_DONE ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s", complaint());
+}
+
+int place_agree(const place *p, int status)
+{
+    if (p == NULL || p->launched == 0 || p->engine->run(p->launched, say_how_it_ended, &status, NULL) == TSR_OK)
+        return status;
+    return status == EXIT_DONE ? complain_status(EXIT_REFUSED) : status;
+}
+
 tsr_status place_settle(const place *p, int rank)
 {
     void *self;

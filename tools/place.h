@@ -39,6 +39,11 @@ typedef tsr_status place_body(tsr_comm *comm, void *arg);
 /** Runs `body` on every rank: of `ranks` threads, or on this process' own rank. The first failure, with its sentence. One run at a time. */
 tsr_status place_run(place *p, int ranks, place_body *body, void *arg);
 
+/** Between runs, where ranks are processes: collective, for what each does by itself, as with its files. `status` is this rank's, after its
+ * complaint. Returns it if it is a failure, else a failure, with the sentence of the lowest rank that failed, if there is one. NULL is
+ * fine, and agrees. */
+int place_agree(const place *p, int status);
+
 /** The device of rank `rank`'s tensors, and the stream on which they are worked on (NULL on the host), while that rank's body runs. Ranks
  * that share a GPU differ in the stream. */
 tsr_device place_device(const place *p, int rank);

@@ -226,21 +226,26 @@ static int report_job(const tool_arguments *given, const job *j)
     return EXIT_DONE;
 }
 
-/** The files stay only if the report that lists them arrives too. */
+static int print_report(const tool_arguments *given, const job *j)
+{
+    const int status = report_job(given, j);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+/** The files stay only if those of all ranks are there and the report that lists them arrives too. */
 static int deliver_job(const tool_arguments *given, const job *j)
 {
     output files;
     int status = output_begin(given->value[OPT_OUTPUT], &files);
-    if (status != EXIT_DONE)
-        return status;
-    status = write_results(&files, j);
+    const bool begun = status == EXIT_DONE;
+    if (begun)
+        status = write_results(&files, j);
+    status = place_agree(j->place, status);
     if (status == EXIT_DONE)
-        status = report_job(given, j);
-    if (status == EXIT_DONE)
-        status = finish_stdout();
+        status = place_agree(j->place, print_report(given, j));
     if (status == EXIT_DONE)
         output_finish(&files);
-    else
+    else if (begun)
         output_cancel(&files);
     return status;
 }
@@ -276,6 +281,7 @@ static int run_redistribute(const tool_arguments *given)
         return complain(EXIT_USAGE, "redistribute needs either --input X.npy or --input-shards DIR");
     job j = {.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     int status = prepare_job(given, &j);
+    status = place_agree(j.place, status);
     if (status == EXIT_DONE)
         status = run_job(given, &j);
     finish_job(&j);

@@ -122,16 +122,23 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     return status;
 }
 
+static tsr_status open_model(const llama_options *options, llama_config *config, llama_checkpoint **checkpoint)
+{
+    if (options->logits != NULL)
+        TSR_TRY(check_place(options->logits));
+    TSR_TRY(load_config(options, config));
+    return options->random == NULL ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
+}
+
 static tsr_status run_on(const llama_options *options, const llama_processes *processes)
 {
     llama_config config;
     llama_checkpoint *checkpoint = NULL;
-    if (options->logits != NULL)
-        TSR_TRY(check_place(options->logits));
-    TSR_TRY(load_config(options, &config));
-    if (options->random == NULL)
-        TSR_TRY(llama_checkpoint_open(options->directory, &checkpoint));
-    const tsr_status status = run_prompt(options, &config, checkpoint, processes);
+    tsr_status status = open_model(options, &config, &checkpoint);
+    if (processes != NULL)
+        status = llama_processes_agree(processes, status);
+    if (status == TSR_OK)
+        status = run_prompt(options, &config, checkpoint, processes);
     llama_checkpoint_close(checkpoint);
     return status;
 }

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <tessera/sys/status.h>
 
+/** Any sentence of the library. */
+#define SENTENCE_BYTES 1024
+
 tsr_status llama_processes_join(llama_processes *out)
 {
     char reason[MPI_REASON_BYTES];
@@ -33,4 +36,24 @@ bool llama_processes_speak(const llama_processes *processes)
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg)
 {
     return processes->library.job_run(processes->job, main, arg, NULL);
+}
+
+typedef struct ending {
+    tsr_status status;
+    char sentence[SENTENCE_BYTES];
+} ending;
+
+static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
+{
+    const ending *const own = arg;
+    (void)comm;
+    return own->status == TSR_OK ? TSR_OK : tsr_status_set(own->status, "%s", own->sentence);
+}
+
+tsr_status llama_processes_agree(const llama_processes *processes, tsr_status status)
+{
+    ending own = {.status = status};
+    if (status != TSR_OK)
+        snprintf(own.sentence, sizeof own.sentence, "%s", tsr_status_message());
+    return llama_processes_run(processes, say_how_it_ended, &own);
 }

@@ -22,4 +22,8 @@ bool llama_processes_speak(const llama_processes *processes);
 /** tsr_threads_run() of the processes; `ranks` is how many there are. */
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg);
 
+/** Collective, for what each rank does by itself: returns the status of the lowest rank that failed, with its sentence; TSR_OK if none did.
+ */
+tsr_status llama_processes_agree(const llama_processes *processes, tsr_status status);
+
 #endif

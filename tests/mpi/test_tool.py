@@ -78,6 +78,28 @@ tool.case("a mesh of more ranks than were launched is refused, once", refused, 2
 tool.case("a mesh of fewer ranks than were launched is refused, once", refused, 3, "2", "3 ranks were launched")
 
 
+def refused_by_one(number, missing, *words):
+    """Each rank works in a folder of its own, as without a file system that all share; rank 1's is not as it must be."""
+    folders = [tool.folder / f"one-{number}-{rank}" for rank in range(2)]
+    for folder in folders:
+        folder.mkdir()
+        harness.write_npy(folder / "x.npy", "<f4", (5, 3), range(15))
+    missing(folders[1])
+    before = [sorted(folder.rglob("*")) for folder in folders]
+    done = mpirun(2, "sh", "-c", 'cd "$0-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" && exec "$@"', tool.folder / f"one-{number}", tool.path,
+                  "redistribute", "--mesh", "2", "--from", "S(0)", "--to", "R", "--input", "x.npy", "--output", ".", "--engine", "mpi",
+                  timeout=60)
+    said = [line for line in done.stderr.splitlines() if line.startswith("tessera: ")]
+    wrong = harness.different("exit status", done.returncode, 1) + harness.different("answer", done.stdout, "")
+    wrong += harness.different("files", [sorted(folder.rglob("*")) for folder in folders], before)
+    return wrong if len(said) == 1 and all(word in said[0] for word in words) else wrong + [f"{words} are not in {said}"]
+
+
+for number, (name, missing) in enumerate({"x.npy": lambda folder: (folder / "x.npy").unlink(),
+                                          "rank-1.npy": lambda folder: (folder / "rank-1.npy").mkdir()}.items()):
+    tool.case(f"what rank 1 alone cannot do with {name} is told once, and nothing is left", refused_by_one, number, missing, "rank 1: ", name)
+
+
 def information():
     engines = {engine["name"]: engine for engine in tool.json("info")["engines"]}
     found = engines["mpi"]
