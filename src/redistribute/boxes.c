@@ -3,33 +3,25 @@
 
 #include "redistribute/execute.h"
 
-/* Handed to the device together, from the stack. */
-#define BATCH 8
-
-typedef struct batch {
-    const tsr_execution *e;
-    tsr_box_copy copies[BATCH];
-    size_t count;
-} batch;
-
 /* Copies are written before they are read: a whole batch of zeros would cost more than a small move. */
-static void start_batch(batch *b, const tsr_execution *e)
+void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)
 {
-    b->e = e;
-    b->count = 0;
+    copies->e = e;
+    copies->count = 0;
 }
 
-static tsr_status flush(batch *b)
+tsr_status tsr_copies_end(tsr_copies *copies)
 {
-    const size_t count = b->count;
-    b->count = 0;
-    return count == 0 ? TSR_OK : b->e->ops.table->copy_boxes(b->e->ops.self, b->e->ops.index, b->copies, count, b->e->stream);
+    const tsr_execution *const e = copies->e;
+    const size_t count = copies->count;
+    copies->count = 0;
+    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(e->ops.self, e->ops.index, copies->at, count, e->stream);
 }
 
-/* The next copy to fill in; the batch is flushed by whoever finds it full. */
-static tsr_box_copy *next_copy(batch *b, const tsr_item *item, const int64_t *shape)
+/* The next copy to fill in; what is full is handed over by whoever finds it so. */
+static tsr_box_copy *next_copy(tsr_copies *copies, const tsr_item *item, const int64_t *shape)
 {
-    tsr_box_copy *copy = &b->copies[b->count++];
+    tsr_box_copy *copy = &copies->at[copies->count++];
     copy->element_bytes = item->src->element_bytes;
     copy->ndim = item->src->ndim;
     for (int dim = 0; dim < copy->ndim; dim++)
@@ -58,19 +50,18 @@ static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_s
     return place.base + tsr_execution_offset(item, box, place.strides, at_source);
 }
 
-tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
-                              bool from_source)
+/* The host has nothing to launch, and chooses by what it is given at once how it stores. */
+tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
+                          bool from_source)
 {
-    batch b;
-    start_batch(&b, e);
     for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
-        tsr_box_copy *copy = next_copy(&b, item, tsr_item_box(item, box));
+        tsr_box_copy *copy = next_copy(copies, item, tsr_item_box(item, box));
         copy->src = locate(item, box, src, from_source, copy->src_strides);
         copy->dst = locate(item, box, dst, false, copy->dst_strides);
-        if (b.count == BATCH)
-            TSR_TRY(flush(&b));
+        if (copies->count == TSR_COPIES)
+            TSR_TRY(tsr_copies_end(copies));
     }
-    return flush(&b);
+    return copies->e->device.driver ? TSR_OK : tsr_copies_end(copies);
 }
 
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)
@@ -91,18 +82,18 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     const tsr_item *item = &e->plan->items[parcel->item];
     tsr_fragments fragments = tsr_fragments_begin(item, parcel->first_box, range.begin, range.end);
     tsr_fragment f;
-    batch b;
-    start_batch(&b, e);
+    tsr_copies copies;
+    tsr_copies_begin(&copies, e);
     for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
-        tsr_box_copy *copy = next_copy(&b, item, f.shape);
+        tsr_box_copy *copy = next_copy(&copies, item, f.shape);
         char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
         tsr_fragment_strides(&f, copy->ndim, way.pack ? copy->dst_strides : copy->src_strides);
         copy->src = way.pack ? placed : packed;
         copy->dst = way.pack ? packed : placed;
-        if (b.count == BATCH)
-            TSR_TRY(flush(&b));
+        if (copies.count == TSR_COPIES)
+            TSR_TRY(tsr_copies_end(&copies));
     }
-    return flush(&b);
+    return tsr_copies_end(&copies);
 }
 
 tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,

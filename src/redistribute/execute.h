@@ -42,9 +42,21 @@ typedef struct tsr_place {
     const int64_t *strides;
 } tsr_place;
 
-/** Copies boxes between two places. `from_source`: out of a source shard, else out of the same piece's destination. */
-tsr_status tsr_execution_copy(const tsr_execution *e, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
-                              bool from_source);
+/** Copies that the device is given together, as it launches them. */
+#define TSR_COPIES 8
+
+typedef struct tsr_copies {
+    const tsr_execution *e;
+    tsr_box_copy at[TSR_COPIES];
+    size_t count;
+} tsr_copies;
+
+/** Boxes between two places, of which none waits for another one. `from_source`: out of a source shard, else out of the same piece's
+ * destination. What was added is copied when it is ended. */
+void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e);
+tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
+                          bool from_source);
+tsr_status tsr_copies_end(tsr_copies *copies);
 
 /** Copies a range of a parcel between memory in which it lies packed and its place. `at_source`: its boxes' positions in the source shard
  * count, else those in the destination's. */

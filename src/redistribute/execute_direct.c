@@ -35,7 +35,7 @@ static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int6
     return (tsr_place){view->dst, view->dst_strides};
 }
 
-static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
+static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
 {
     const tsr_transfers *moves = &b->item->moves;
     const tsr_place dst = {b->dst.data, b->dst.strides};
@@ -43,7 +43,7 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
         const tsr_place src = source_of(e, b, moves->at[i].peer);
         const bool in_place = moves->at[i].peer == e->plan->rank && src.base == dst.base;
         if (!in_place)
-            TSR_TRY(tsr_execution_copy(e, b->item, &moves->at[i], dst, src, true));
+            TSR_TRY(tsr_copies_add(copies, b->item, &moves->at[i], dst, src, true));
     }
     return TSR_OK;
 }
@@ -51,14 +51,16 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b)
 /* What mates have taken by now for all of them. */
 static tsr_status collect(const tsr_execution *e)
 {
+    tsr_copies copies;
+    tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         const tsr_transfers *relayed = &b->item->relayed;
         const tsr_place dst = {b->dst.data, b->dst.strides};
         for (size_t k = 0; k < relayed->count; k++)
-            TSR_TRY(tsr_execution_copy(e, b->item, &relayed->at[k], dst, destination_of(e, b, relayed->at[k].peer), false));
+            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], dst, destination_of(e, b, relayed->at[k].peer), false));
     }
-    return TSR_OK;
+    return tsr_copies_end(&copies);
 }
 
 static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
@@ -158,12 +160,16 @@ tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
 
 static tsr_status read_sources(const tsr_execution *e)
 {
+    tsr_copies copies;
+    tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
-        TSR_TRY(pull(e, &e->bound[i]));
-        if (e->bound[i].item->reduction_count > 0)
-            TSR_TRY(reduce(e, &e->bound[i]));
+        TSR_TRY(pull(e, &e->bound[i], &copies));
+        if (e->bound[i].item->reduction_count == 0)
+            continue;
+        TSR_TRY(tsr_copies_end(&copies));
+        TSR_TRY(reduce(e, &e->bound[i]));
     }
-    return TSR_OK;
+    return tsr_copies_end(&copies);
 }
 
 /* `*over`: the call ended in the middle, for everybody. */

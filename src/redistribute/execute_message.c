@@ -228,14 +228,16 @@ static tsr_status settle(const round *r)
 /* What stays on this rank, while the first messages travel. */
 static tsr_status keep(const tsr_execution *e)
 {
+    tsr_copies copies;
+    tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         const tsr_place src = {b->src.data, b->src.strides}, dst = {b->dst.data, b->dst.strides};
         for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->rank; k++)
             if (src.base != dst.base)
-                TSR_TRY(tsr_execution_copy(e, b->item, &b->item->moves.at[k], dst, src, true));
+                TSR_TRY(tsr_copies_add(&copies, b->item, &b->item->moves.at[k], dst, src, true));
     }
-    return TSR_OK;
+    return tsr_copies_end(&copies);
 }
 
 /* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */

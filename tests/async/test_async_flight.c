@@ -187,21 +187,27 @@ static tsr_placement placement_of(const char *text)
     return text[0] == 'R' ? tsr_replicate() : text[0] == 'P' ? tsr_partial(TSR_SUM) : tsr_shard(text[1] - '0');
 }
 
-/** True if the machine finds a fault when events are not recorded, or not waited for. */
-static bool is_found_out(size_t i, unsigned mask, bool halves)
+/** On one device, with what has been left out. */
+static void fly_plain(size_t i, unsigned mask, bool halves, fixture *f)
 {
     const int64_t ranks = 4;
-    fixture f;
     trial t = {.seed = 1, .ranks_per_node = plain[i].ranks_per_node, .halves = halves};
     t.src = (oracle_layout){.mesh = oracle_mesh_make(1, &ranks, 0), .ndim = 2, .shape = {16, 12}, .dtype = TSR_F32};
     t.dst = t.src;
     t.src.placements[0] = placement_of(plain[i].from);
     t.dst.placements[0] = placement_of(plain[i].to);
     oracle_move_make(&t.src, &t.dst, &t.move);
-    fixture_start(&f, 4, (async_options){.devices = 1, .lazy = true});
-    f.arg = &t;
-    async_leave_out(f.machine, mask);
-    tsr_threads_run(4, run_trial, &f, NULL);
+    fixture_start(f, 4, (async_options){.devices = 1, .lazy = true});
+    f->arg = &t;
+    async_leave_out(f->machine, mask);
+    tsr_threads_run(4, run_trial, f, NULL);
+}
+
+/** True if the machine finds a fault when events are not recorded, or not waited for. */
+static bool is_found_out(size_t i, unsigned mask, bool halves)
+{
+    fixture f;
+    fly_plain(i, mask, halves, &f);
     const bool found = async_fault(f.machine) != NULL;
     fixture_finish(&f);
     return found;
@@ -218,11 +224,22 @@ static void a_library_that_forgets_to_wait_is_found_out(void **state)
         }
 }
 
+/* One launch, whoever the bytes are from. */
+static void what_a_rank_copies_is_given_to_its_device_at_once(void **state)
+{
+    fixture f;
+    (void)state;
+    fly_plain(0, 0, false, &f);
+    assert_int_equal(async_count(f.machine, ASYNC_COPY_BOXES), 4 * ROUNDS);
+    fixture_finish(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executions_in_flight_do_not_disturb_each_other),
         cmocka_unit_test(a_library_that_forgets_to_wait_is_found_out),
+        cmocka_unit_test(what_a_rank_copies_is_given_to_its_device_at_once),
     };
     test_watchdog(60);
     return cmocka_run_group_tests(tests, NULL, NULL);
