@@ -65,7 +65,7 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 /**
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
  * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its sentence and rank. A rank that
- * does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be NULL.
+ * does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

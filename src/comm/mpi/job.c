@@ -179,6 +179,8 @@ tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, con
     void *endings;
     if (!job || !main)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_run: %s is NULL", job ? "main" : "job");
+    if (job->lost)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_run: a rank was lost in an earlier run, and MPI would wait for it");
     TSR_TRY(tsr_allocate(job->context, (size_t)job->size * sizeof(ending), &endings));
     const tsr_status status = run_witnessed(job, main, arg, options, endings);
     tsr_release(job->context, endings);
