@@ -27,8 +27,11 @@ static void print_text(const char *text)
     putchar('"');
 }
 
-static void print_list(const json_t *list)
+/** A shape, as options take it. */
+static void print_sizes(const json_t *list)
 {
+    if (json_array_size(list) == 0)
+        fputs("scalar", stdout);
     for (size_t i = 0; i < json_array_size(list); i++)
         printf("%s%lld", i > 0 ? "x" : "", (long long)json_integer_value(json_array_get(list, i)));
 }
@@ -38,7 +41,7 @@ static void print_value(const json_t *value)
     if (json_is_string(value))
         print_text(json_string_value(value));
     else if (json_is_array(value))
-        print_list(value);
+        print_sizes(value);
     else if (!json_is_null(value))
         json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }

@@ -45,4 +45,7 @@ typedef struct device_kind {
 
 const device_kind *device_find(const char *name);
 
+/** Where neither is found: the option, and what it was given. */
+#define UNKNOWN_PLACE "%s '%s' is not known; 'tessera info' lists what there is"
+
 #endif

@@ -26,9 +26,9 @@ static int choose(const tool_arguments *given, place *p)
     p->engine = engine_find(engine_name != NULL ? engine_name : "threads");
     p->device = device_find(device_name != NULL ? device_name : "host");
     if (p->engine == NULL)
-        return complain(EXIT_USAGE, "--engine '%s' is not known; 'tessera info' lists what there is", engine_name);
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);
     if (p->device == NULL)
-        return complain(EXIT_USAGE, "--device '%s' is not known; 'tessera info' lists what there is", device_name);
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", device_name);
     return EXIT_DONE;
 }
 

@@ -1,5 +1,6 @@
 #include "sweep.h"
 
+#include "engines.h"
 #include "parse.h"
 
 #include <stdlib.h>
@@ -88,6 +89,10 @@ static int check_value(tool_option option, const char *text)
         return parse_dtype(text, &dtype);
     if (option == OPT_MODE)
         return parse_mode(text, &mode);
+    if (option == OPT_ENGINE && engine_find(text) == NULL)
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", text);
+    if (option == OPT_DEVICE && device_find(text) == NULL)
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", text);
     if (option == OPT_FROM || option == OPT_TO)
         return check_placements(option == OPT_FROM ? "--from" : "--to", text);
     if (option != OPT_MESH)

@@ -142,6 +142,8 @@ def csv_has_the_fields_of_json():
         wrong += harness.different("shape", found["shape"], "x".join(map(str, wanted["shape"])))
         wrong += harness.different("enqueue_seconds", found["enqueue_seconds.median"], "")
         wrong += [f"{n} is {found[n]!r}" for n in ("seconds.median", "bandwidth", "of_limit", "ratio") if not float(found[n]) > 0]
+    scalar, = csv.DictReader(io.StringIO(run("--mesh", 2, "--shape", "scalar", "--from", "P", "--to", "R", "--csv")))
+    wrong += harness.different("shape", scalar["shape"], "scalar")
     return wrong + harness.different("rows", len(csv_rows), 2)
 
 
@@ -207,6 +209,7 @@ for status, more, mentions in [
         (1, ["-b", "64", "-f", "1"], ["--factor"]), (2, ["-b", "64", "-f", "x"], ["--factor"]), (2, ["-b", "64", "-c", "yes"], ["--check"]),
         (2, ["-b", "64", "-w", "x"], ["--warm-up"]), (1, ["-b", "64", "-w", "9999999"], ["--warm-up"]), (1, ["-b", "64", "-n", "0"], ["--iterations"]),
         (2, ["-b", "64", "--json", "--csv"], ["--json", "--csv"]), (2, ["-b", "64", "--dtype", "f32,x"], ["x"]), (2, ["-q"], ["-q"]),
+        (2, ["-b", "64", "--engine", "threads,x"], ["--engine 'x'"]), (2, ["-b", "64", "--device", "host,x"], ["--device 'x'"]),
         (2, ["-b", "64", "--from", "Q"], ["--from", "Q"]), (1, ["-b", "64", "--from", "S(9)"], ["9"]), (2, ["-b", "64", "--mode", ""], ["--mode"]),
         (2, ["-b", "64", "--from", "R", "--from", "R", "--to", "R"], ["3 times", "2 times"])]:
     words = MOVE[:4] + MOVE[6:] + ["--to", "R"] if "--from" in more and len(more) < 6 else MOVE
