@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
@@ -58,6 +59,14 @@ int parse_iterations(const char *text, int64_t otherwise, int64_t *out)
     if (status == EXIT_DONE && *out > MAX_ITERATIONS)
         return complain(EXIT_REFUSED, "--iterations is %s; %lld are the most", text, (long long)MAX_ITERATIONS);
     return status;
+}
+
+int parse_check(const char *text, bool *out)
+{
+    *out = text == NULL || strcmp(text, "0") != 0;
+    if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+        return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
+    return EXIT_DONE;
 }
 
 int core_count(void)

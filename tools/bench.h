@@ -39,6 +39,9 @@ json_t *spread_to_json(spread s);
 /** --iterations; refused beyond MAX_ITERATIONS. */
 int parse_iterations(const char *text, int64_t otherwise, int64_t *out);
 
+/** --check: 1 where it is not given. */
+int parse_check(const char *text, bool *out);
+
 /** Processor cores that this process may use. */
 int core_count(void);
 

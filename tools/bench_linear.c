@@ -3,6 +3,7 @@
 #include "bench_product.h"
 #include "blas.h"
 #include "csv.h"
+#include "linear_oracle.h"
 #include "report.h"
 #include "sweep.h"
 
@@ -32,6 +33,11 @@ typedef struct job {
     int64_t tokens, hidden, intermediate;
     tsr_dtype dtype;
     samples layers[PASSES], gemms[PASSES];
+    bool checks;          /**< whether what the layers wrote is compared with what it must be */
+    linear_oracle oracle; /**< which says what that is */
+    struct row {
+        int64_t wrong[PASSES];
+    } * rows;
 } job;
 
 /** One rank's side. */
@@ -42,7 +48,8 @@ typedef struct side {
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS];
     local memory[TENSORS];
-    local result[RESULTS]; /**< of direct products and backward passes */
+    local gradient[RESULTS]; /**< of the layers; LIKE_Y1 and LIKE_Y2 are those of y1 and x */
+    local direct[RESULTS];   /**< of direct products */
     tsr_linear_plan *column, *row;
     tsr_linear_backward_plan *column_backward, *row_backward;
     tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
@@ -74,47 +81,86 @@ static tsr_status make_layouts(side *s)
     return TSR_OK;
 }
 
-/** Small numbers that differ, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
-static void fill(double *values, int64_t count)
+/** What a rank holds of a tensor; nothing for a rank outside the mesh. */
+static tsr_status find_tile(const tsr_layout *layout, linear_tile *out)
+{
+    int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
+    int inside;
+    *out = (linear_tile){.rows = 0};
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(layout), coordinate, &inside));
+    if (!inside)
+        return TSR_OK;
+    TSR_TRY(tsr_layout_local(layout, coordinate, shape, offset));
+    *out = (linear_tile){offset[0], offset[1], shape[0], shape[1]};
+    return TSR_OK;
+}
+
+static tsr_status allocate_numbers(linear_tile tile, double **out)
+{
+    const int64_t count = tile.rows * tile.columns;
+    *out = malloc((size_t)count * sizeof **out + 1);
+    if (*out == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
+    return TSR_OK;
+}
+
+/** On the host. */
+static tsr_status convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype from_dtype, linear_tile tile)
+{
+    void *self;
+    return tsr_device_driver_table(NULL, &self)->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
+}
+
+/** Small numbers of many bits, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
+static void fill_densely(int64_t count, double *values)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 512;
 }
 
-/** Fills host memory of `count` elements. */
-static tsr_status fill_as(tsr_dtype dtype, int64_t count, void *staged)
+/** What tensors hold before the first run; results, something that they must not hold after it. */
+#define RESULT (-1)
+static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
+
+static void fill(const job *j, int content, linear_tile tile, double *values)
 {
-    double *const values = malloc((size_t)count * sizeof *values + 1);
-    void *self;
-    if (values == NULL)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
-    fill(values, count);
-    const tsr_status status = tsr_device_driver_table(NULL, &self)->convert(self, 0, staged, dtype, values, TSR_F64, count, NULL);
+    if (j->checks && content != RESULT)
+        linear_oracle_fill(&j->oracle, (linear_input)content, tile, values);
+    else
+        fill_densely(tile.rows * tile.columns, values);
+}
+
+static tsr_status make_tensor(const side *s, const tsr_layout *layout, int content, local *l)
+{
+    const tsr_dtype dtype = s->job->dtype;
+    linear_tile tile;
+    double *values;
+    void *staged;
+    TSR_TRY(local_create(s->job->place, s->comm, layout, l));
+    TSR_TRY(find_tile(layout, &tile));
+    TSR_TRY(allocate_numbers(tile, &values));
+    tsr_status status = local_stage(l, &staged);
+    if (status != TSR_OK)
+        goto free_values;
+    fill(s->job, content, tile, values);
+    status = convert(staged, dtype, values, TSR_F64, tile);
+    if (status == TSR_OK)
+        status = local_push(l, staged);
+    local_unstage(l, staged);
+free_values:
     free(values);
     return status;
 }
 
-static tsr_status make_tensor(side *s, int k)
-{
-    local *const l = &s->memory[k];
-    void *staged;
-    TSR_TRY(local_create(s->job->place, s->comm, s->layout[k], l));
-    TSR_TRY(local_stage(l, &staged));
-    tsr_status status = fill_as(s->job->dtype, (int64_t)(l->bytes / tsr_dtype_bytes(s->job->dtype)), staged);
-    if (status == TSR_OK)
-        status = local_push(l, staged);
-    local_unstage(l, staged);
-    return status;
-}
-
+/** Layers and direct products write apart: neither's results are taken for the other's. */
 static tsr_status make_tensors(side *s)
 {
     static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
     for (int k = 0; k < TENSORS; k++)
-        TSR_TRY(make_tensor(s, k));
+        TSR_TRY(make_tensor(s, s->layout[k], contents[k], &s->memory[k]));
     for (int k = 0; k < RESULTS; k++) {
-        TSR_TRY(local_create(s->job->place, s->comm, s->layout[like[k]], &s->result[k]));
-        TSR_TRY(local_clear(&s->result[k]));
+        TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->gradient[k]));
+        TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->direct[k]));
     }
     return TSR_OK;
 }
@@ -132,7 +178,7 @@ static tsr_status make_plans(side *s)
 /** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
 static void make_products(side *s)
 {
-    const local *const m = s->memory, *const r = s->result;
+    const local *const m = s->memory, *const r = s->direct;
     const tsr_tensor *const y1 = &m[Y1].tensor;
     /* A rank outside the mesh has tensors of shape {0}. */
     const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
@@ -177,8 +223,10 @@ static void finish_side(side *s)
 {
     if (s->workspace != NULL)
         place_release(s->job->place, s->comm, s->workspace, s->workspace_bytes);
-    for (int k = 0; k < RESULTS; k++)
-        local_free(&s->result[k]);
+    for (int k = 0; k < RESULTS; k++) {
+        local_free(&s->gradient[k]);
+        local_free(&s->direct[k]);
+    }
     tsr_linear_plan_destroy(s->column);
     tsr_linear_plan_destroy(s->row);
     tsr_linear_backward_plan_destroy(s->column_backward);
@@ -200,11 +248,11 @@ static tsr_status layers_forward(void *arg)
     return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
 }
 
-/** Gradients of x and of both weights, where the direct products leave theirs. */
+/** Gradients of x and of both weights. */
 static tsr_status layers_backward(void *arg)
 {
     const side *const s = arg;
-    const local *const t = s->memory, *const r = s->result;
+    const local *const t = s->memory, *const r = s->gradient;
     const tsr_stream stream = place_stream(s->job->place, s->rank);
     TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor, &r[LIKE_Y1].tensor,
                                              &r[LIKE_W2].tensor, NULL, s->workspace, s->workspace_bytes, stream));
@@ -238,6 +286,49 @@ static tsr_status time_into(side *s, bench_body *body, samples *into, int64_t it
     return TSR_OK;
 }
 
+static tsr_status check_result(const side *s, linear_result result, const tsr_layout *layout, const local *l, int64_t *wrong)
+{
+    const job *const j = s->job;
+    int64_t more = 0;
+    linear_tile tile;
+    double *values;
+    void *staged;
+    TSR_TRY(find_tile(layout, &tile));
+    TSR_TRY(allocate_numbers(tile, &values));
+    tsr_status status = local_stage(l, &staged);
+    if (status != TSR_OK)
+        goto free_values;
+    status = local_pull(l, staged);
+    if (status == TSR_OK)
+        status = convert(values, TSR_F64, staged, j->dtype, tile);
+    if (status == TSR_OK)
+        status = linear_oracle_count_wrong(&j->oracle, result, tile, values, &more);
+    if (status == TSR_OK)
+        *wrong += more;
+    local_unstage(l, staged);
+free_values:
+    free(values);
+    return status;
+}
+
+/** What the layers' last run left. */
+static tsr_status check_pass(const side *s, int pass)
+{
+    const local *const t = s->memory, *const g = s->gradient;
+    const tsr_layout *const *const l = (const tsr_layout *const *)s->layout;
+    int64_t *const wrong = &s->job->rows[s->rank].wrong[pass];
+    if (!s->job->checks)
+        return TSR_OK;
+    if (pass == FORWARD) {
+        TSR_TRY(check_result(s, LINEAR_Y1, l[Y1], &t[Y1], wrong));
+        return check_result(s, LINEAR_Y2, l[Y2], &t[Y2], wrong);
+    }
+    TSR_TRY(check_result(s, LINEAR_DY1, l[Y1], &g[LIKE_Y1], wrong));
+    TSR_TRY(check_result(s, LINEAR_DW2, l[W2], &g[LIKE_W2], wrong));
+    TSR_TRY(check_result(s, LINEAR_DX, l[X], &g[LIKE_Y2], wrong));
+    return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
+}
+
 /** Layers and GEMMs in turns, so that what slows the machine down slows both. */
 static tsr_status run_side(side *s)
 {
@@ -252,8 +343,9 @@ static tsr_status run_side(side *s)
         }
         TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
         TSR_TRY(samples_share(&j->gemms[pass], j->place, s->comm));
+        TSR_TRY(check_pass(s, pass));
     }
-    return TSR_OK;
+    return place_share(j->place, s->comm, j->rows, sizeof *j->rows);
 }
 
 static tsr_status run_rank(tsr_comm *comm, void *arg)
@@ -265,35 +357,47 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
+static int64_t count_wrong(const job *j, int pass)
+{
+    int64_t wrong = 0;
+    for (int r = 0; r < j->ranks; r++)
+        wrong += j->rows[r].wrong[pass];
+    return wrong;
+}
+
 static json_t *pass_to_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
-    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI}", "bench", "linear", "engine", place_engine(j->place), "device",
+    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI so}", "bench", "linear", "engine", place_engine(j->place), "device",
                      place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
                      (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
                      tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
                      spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
-                     (json_int_t)j->layers[pass].iterations);
+                     (json_int_t)j->layers[pass].iterations, "wrong", j->checks ? json_integer(count_wrong(j, pass)) : json_null());
 }
 
 static void report_pass(const job *j, int pass, spread seconds, spread gemm)
 {
     const double flops = (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
-    printf("%10s %12.3f %12.3f %10.3f %10.1f\n", pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median, gemm.median / seconds.median,
+    printf("%10s %12.3f %12.3f %10.3f %10.1f", pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median, gemm.median / seconds.median,
            1e-9 * flops / seconds.median);
+    if (j->checks)
+        printf(" %10lld\n", (long long)count_wrong(j, pass));
+    else
+        printf(" %10s\n", "-");
 }
 
-static int report_job(job *j, row_format format, bool first)
+static void print_columns(const job *j, const char *mesh)
 {
-    if (!place_speaks(j->place))
-        return EXIT_DONE;
-    char *const mesh = mesh_text(j->mesh);
-    if (mesh == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the answer");
-    if (format == ROWS_TEXT)
-        printf("# column- and row-parallel layers on mesh %s: %lld x %lld -> %lld -> %lld, %s\n%10s %12s %12s %10s %10s\n", mesh,
-               (long long)j->tokens, (long long)j->hidden, (long long)j->intermediate, (long long)j->hidden, tsr_dtype_name(j->dtype),
-               "pass", "time (ms)", "gemm (ms)", "of gemm", "GFLOP/s");
+    printf("# column- and row-parallel layers on mesh %s: %lld x %lld -> %lld -> %lld, %s\n%10s %12s %12s %10s %10s %10s\n", mesh,
+           (long long)j->tokens, (long long)j->hidden, (long long)j->intermediate, (long long)j->hidden, tsr_dtype_name(j->dtype), "pass",
+           "time (ms)", "gemm (ms)", "of gemm", "GFLOP/s", "#wrong");
+}
+
+static int print_passes(job *j, const char *mesh, row_format format, bool first)
+{
     int status = EXIT_DONE;
+    if (format == ROWS_TEXT)
+        print_columns(j, mesh);
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
         const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
         if (format != ROWS_TEXT)
@@ -301,6 +405,21 @@ static int report_job(job *j, row_format format, bool first)
         else
             report_pass(j, pass, seconds, gemm);
     }
+    return status;
+}
+
+static int report_job(job *j, row_format format, bool first)
+{
+    const int64_t wrong = count_wrong(j, FORWARD) + count_wrong(j, BACKWARD);
+    if (!place_speaks(j->place))
+        return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
+    char *const mesh = mesh_text(j->mesh);
+    if (mesh == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    int status = print_passes(j, mesh, format, first);
+    fflush(stdout);
+    if (status == EXIT_DONE && wrong > 0)
+        status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong, mesh);
     free(mesh);
     return status;
 }
@@ -339,11 +458,16 @@ static int make_samples(const tool_arguments *given, job *j)
 {
     int64_t iterations;
     int status = parse_iterations(given->value[OPT_ITERATIONS], 11, &iterations);
+    if (status == EXIT_DONE)
+        status = parse_check(given->value[OPT_CHECK], &j->checks);
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
         status = samples_create(j->ranks, iterations, &j->layers[pass]);
         if (status == EXIT_DONE)
             status = samples_create(j->ranks, iterations, &j->gemms[pass]);
     }
+    if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
+    j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->dtype);
     return status;
 }
 
@@ -353,6 +477,7 @@ static void finish_job(job *j)
         free(j->layers[pass].seconds);
         free(j->gemms[pass].seconds);
     }
+    free(j->rows);
     tsr_mesh_destroy(j->mesh);
     place_close(j->place);
 }
@@ -388,11 +513,13 @@ const tool_command bench_linear_command = {
                "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
                "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
                "dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
+               "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
+               "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
                "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
                 "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
     .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(ENGINE) |
-             TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+             TAKES(DEVICE) | TAKES(CHECK) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
     .run = run_linear,
 };

@@ -6,8 +6,6 @@
 #include "size_range.h"
 #include "sweep.h"
 
-#include <string.h>
-
 #define ITERATIONS 11
 #define WARM_UPS   2
 
@@ -123,14 +121,6 @@ static int run_sizes(job *j)
     return status;
 }
 
-static int read_check(const char *text, bool *out)
-{
-    *out = text == NULL || strcmp(text, "0") != 0;
-    if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
-        return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
-    return EXIT_DONE;
-}
-
 static int read_settings(const tool_arguments *given, bench_settings *s)
 {
     s->warm_ups = WARM_UPS;
@@ -139,7 +129,7 @@ static int read_settings(const tool_arguments *given, bench_settings *s)
         status = parse_index("--warm-up", given->value[OPT_WARM_UP], &s->warm_ups);
     if (status == EXIT_DONE && s->warm_ups > MAX_ITERATIONS)
         return complain(EXIT_REFUSED, "--warm-up is %s; %lld are the most", given->value[OPT_WARM_UP], (long long)MAX_ITERATIONS);
-    return status == EXIT_DONE ? read_check(given->value[OPT_CHECK], &s->checks) : status;
+    return status == EXIT_DONE ? parse_check(given->value[OPT_CHECK], &s->checks) : status;
 }
 
 /** Sizes or shapes, one of the two. */

@@ -23,7 +23,7 @@ _tessera_options() {
     "bench redistribute")
         echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --check --mode --engine --device --json --csv
         ;;
-    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --engine --device --json --csv ;;
+    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --check --engine --device --json --csv ;;
     "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json --csv ;;
     "bench suite") echo --ranks --quick --engine --device --json ;;
     "bench plan")

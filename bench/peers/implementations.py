@@ -59,7 +59,8 @@ class Tessera:
         passes = self.bench("linear", case, *layers, "--iterations", samples)
         if "refused" in passes[0]:
             return passes[0]
-        return {key: {line["pass"]: line[key] for line in passes} for key in ("seconds", "gemm_seconds")}
+        spreads = {key: {line["pass"]: line[key] for line in passes} for key in ("seconds", "gemm_seconds")}
+        return {**spreads, "wrong": sum(line["wrong"] for line in passes)}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))

@@ -55,6 +55,20 @@ def benchmark():
 tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", benchmark)
 
 
+def layers():
+    done = mpirun(4, tool.path, "bench", "linear", "--mesh", "dp=2,tp=2", "--tokens", 9, "--hidden", 14, "--intermediate", 21, "-n", 2, "--engine", "mpi",
+                  "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different(
+        "passes", [(l["engine"], l["pass"], l["wrong"]) for l in lines], [("mpi", "forward", 0), ("mpi", "backward", 0)])
+
+
+if tool.run("bench", "linear", "--help").returncode == 0:
+    tool.case("bench linear --engine mpi is right on every rank", layers)
+else:
+    tool.report.skip("bench linear --engine mpi", "this build has no BLAS")
+
+
 def sweep():
     done = mpirun(2, tool.path, "bench", "dispatch", "--mesh", "2", "--shape", "4,8x2", "--from", "S(0)", "--to", "R", "--to", "S(0)",
                   "--iterations", "2", "--engine", "mpi", "--json")

@@ -67,11 +67,31 @@ def linear(mesh, dtype, ranks):
     wrong = harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("passes", [l["pass"] for l in lines], ["forward", "backward"])
     for line in lines:
         fixed = {"bench": "linear", "engine": "threads", "device": "host", "ranks": ranks, "mesh": mesh, "tokens": 8, "hidden": 12,
-                 "intermediate": 20, "dtype": dtype}
+                 "intermediate": 20, "dtype": dtype, "wrong": 0}
         wrong += [f"{k}: {line.get(k)!r} instead of {v!r}" for k, v in fixed.items() if line.get(k) != v]
         wrong += check_spread("seconds", line["seconds"]) + check_spread("gemm_seconds", line["gemm_seconds"])
         wrong += close("of_gemm", line["of_gemm"], line["gemm_seconds"]["median"] / line["seconds"]["median"])
     return wrong
+
+
+def linear_checked(mesh, dtype, tokens, hidden, intermediate):
+    """Sizes that do not divide, and some of which the inputs have zeros."""
+    done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", tokens, "--hidden", hidden, "--intermediate", intermediate, "--dtype", dtype,
+                    "-n", 1, "--json")
+    lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    return harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("wrong", [l["wrong"] for l in lines], [0, 0])
+
+
+def linear_unchecked():
+    sizes = ["--mesh", "2", "--tokens", 3, "--hidden", 4, "--intermediate", 5, "-n", 1]
+    done = tool.run("bench", "linear", *sizes, "--check", "0", "--json")
+    wrong = harness.different("exit", (done.returncode, done.stderr), (0, ""))
+    wrong += harness.different("JSON", [harness.json.loads(line)["wrong"] for line in done.stdout.splitlines()], [None, None])
+    for check, expected in (("0", "-"), ("1", "0")):
+        rows = [line.split() for line in tool.run("bench", "linear", *sizes, "--check", check).stdout.splitlines()]
+        wrong += harness.different(f"column with --check {check}", [row[-1] for row in rows[1:]], ["#wrong", expected, expected])
+    done = tool.run("bench", "linear", *sizes, "--check", "2")
+    return wrong + harness.different("another number", (done.returncode, "--check '2'" in done.stderr), (2, True))
 
 
 def dispatch(mesh, shape, source, target):
@@ -174,6 +194,10 @@ if tool.run("bench", "linear", "--help").returncode == 0:
     for mesh, ranks in (("1", 1), ("2", 2), ("3", 3), ("dp=2,tp=2", 4)):
         for dtype in ("f32", "f64"):
             tool.case(f"linear on {mesh}, {dtype}", linear, mesh, dtype, ranks)
+    for mesh, sizes in (("1", (5, 1, 7)), ("3", (37, 65, 101)), ("4", (2, 3, 2)), ("2x3", (1, 70, 33)), ("dp=2,tp=2", (40, 97, 64)), ("2@[2,0]", (9, 8, 6))):
+        for dtype in ("f32", "f64"):
+            tool.case(f"linear on {mesh} is right, {dtype}, {'x'.join(map(str, sizes))}", linear_checked, mesh, dtype, *sizes)
+    tool.case("linear without a check", linear_unchecked)
 else:
     tool.report.skip("linear layers", "this build has no BLAS")
 for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):

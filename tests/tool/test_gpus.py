@@ -110,8 +110,8 @@ def bench_linear(engine, dtype, mesh):
                     "--json", *on(engine), env=HERE)
     lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
     wrong = harness.different("exit", (done.returncode, done.stderr), (0, ""))
-    wrong += harness.different("passes", [(l["pass"], l["engine"], l["device"], l["dtype"]) for l in lines],
-                               [(p, engine, "cuda", dtype) for p in ("forward", "backward")])
+    wrong += harness.different("passes", [(l["pass"], l["engine"], l["device"], l["dtype"], l["wrong"]) for l in lines],
+                               [(p, engine, "cuda", dtype, 0) for p in ("forward", "backward")])
     return wrong + [f"{l['pass']}: {l[k]}" for l in lines for k in ("seconds", "gemm_seconds") if not l[k]["min"] > 0]
 
 
