@@ -138,6 +138,16 @@ static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
     return file;
 }
 
+/* Where processes number each other differently the path leads to another file, which may be anything: it is read, not mapped. */
+static bool is_meant(int file, const address_card *card, char *reason)
+{
+    uint64_t token = 0;
+    if (pread(file, &token, sizeof token, 0) == sizeof token && token == card->token)
+        return true;
+    snprintf(reason, REASON, "processes of one node do not see each other under /proc");
+    return false;
+}
+
 static bool map_file(const tsr_mpi_node *node, int rank, const address_card *card, char *reason)
 {
     char path[64];
@@ -149,16 +159,14 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
         fail(reason, path);
         return false;
     }
-    void *const mapped = mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0);
-    close(file);
-    if (mapped == MAP_FAILED) {
+    bool done = is_meant(file, card, reason);
+    if (done &&
+        mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
         fail(reason, "mmap");
-        return false;
+        done = false;
     }
-    if (header_of(node, rank)->token == card->token)
-        return true;
-    snprintf(reason, REASON, "processes of one node do not see each other under /proc");
-    return false;
+    close(file);
+    return done;
 }
 
 /* Descriptors stay open until all have opened them. */
