@@ -27,6 +27,10 @@ def read(path):
         raise Unreadable(f"{path}: {error}") from error
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("kind") != "machine":
         raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
+    for number, line in enumerate(lines[1:], 1):
+        missing = sorted({"kind", "implementation", "way", "ranks"} - line.keys())
+        if missing or ("seconds" in line and not (isinstance(line["seconds"], dict) and "median" in line["seconds"])):
+            raise Unreadable(f"{path}, figure {number}: it has no {missing[0] if missing else 'median of its seconds'}")
     return lines
 
 
