@@ -314,6 +314,35 @@ static bool is_idle(int device)
     return idle;
 }
 
+/* Adds a stream. */
+static void link_stream(struct CUstream_st *made)
+{
+    made->next = standin.streams;
+    standin.streams = made;
+}
+
+/* A stream of the thread's device that was destroyed, or NULL. */
+static struct CUstream_st *find_gone(void)
+{
+    struct CUstream_st *known = standin.streams;
+    while (known && !(known->gone && !known->capture && known->device == current_device))
+        known = known->next;
+    return known;
+}
+
+/* A new stream may have the handle of one that is gone: `spare` goes on with the work of that one. */
+static struct CUstream_st *take_handle(struct CUstream_st *gone, struct CUstream_st *spare)
+{
+    struct CUstream_st *const next = gone->next;
+    *spare = *gone;
+    if (!spare->first)
+        spare->last = &spare->first;
+    link_stream(spare);
+    init_stream(gone, current_device);
+    gone->next = next;
+    return gone;
+}
+
 cudaError_t standin_stream_create(cudaStream_t *stream, unsigned flags)
 {
     if (standin_fails("cudaStreamCreateWithFlags"))
@@ -325,8 +354,11 @@ cudaError_t standin_stream_create(cudaStream_t *stream, unsigned flags)
     standin_lock();
     if (flags != cudaStreamNonBlocking)
         standin_complain("a stream that waits for the default one");
-    made->next = standin.streams;
-    standin.streams = made;
+    struct CUstream_st *const gone = standin_draw(2) ? find_gone() : NULL;
+    if (gone)
+        made = take_handle(gone, made);
+    else
+        link_stream(made);
     standin_unlock();
     *stream = made;
     return cudaSuccess;

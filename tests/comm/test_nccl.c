@@ -286,6 +286,38 @@ static void kernels_follow_one_another_whatever_their_streams(void **state)
             suite_run(n, use_two_streams, NULL);
 }
 
+/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done. */
+static tsr_status use_streams_that_go(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    tsr_comm *part;
+    gpu g;
+    TSR_TRY(tsr_comm_split(comm, 0, rank, &part));
+    TSR_TRY(gpu_open(&g));
+    const tsr_message send = {(rank + 1) % size, g.data, WORDS * sizeof(int32_t)};
+    const tsr_message receive = {(rank + size - 1) % size, g.data + WORDS, WORDS * sizeof(int32_t)};
+    for (int i = 0; i < 8; i++) {
+        TSR_TRY(tsr_comm_exchange(i % 2 ? part : comm, &send, 1, &receive, 1, g.device, g.stream));
+        if (i < 7) {
+            g.table->stream_destroy(NULL, g.device.index, g.stream);
+            TSR_TRY(g.table->stream_create(NULL, g.device.index, &g.stream));
+        }
+    }
+    TSR_TRY(tsr_comm_wait(part, g.stream, 0));
+    gpu_close(&g);
+    tsr_comm_destroy(part);
+    return TSR_OK;
+}
+
+static void kernels_follow_one_another_though_a_stream_has_the_handle_of_one_that_is_gone(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= MOST_RANKS; n++)
+        for (int i = 0; i < 3; i++)
+            suite_run(n, use_streams_that_go, NULL);
+}
+
 static tsr_status use_wrong_memory(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -410,6 +442,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(exchanges_of_device_memory_wait_for_no_device),
         cmocka_unit_test(collectives_of_device_memory_are_nccls),
         cmocka_unit_test(kernels_follow_one_another_whatever_their_streams),
+        cmocka_unit_test(kernels_follow_one_another_though_a_stream_has_the_handle_of_one_that_is_gone),
         cmocka_unit_test(memory_of_another_device_is_refused),
         cmocka_unit_test(reductions_are_those_that_nccl_has),
         cmocka_unit_test(exchange_stands_in_where_nccl_has_no_reduction),

@@ -106,11 +106,12 @@ static tsr_status is_captured(const tsr_nccl_family *family, cudaStream_t stream
     return TSR_OK;
 }
 
+/* On the stream of the last kernel too: that one may be gone, and its handle another's. */
 static tsr_status follow_last(const tsr_nccl_family *family, cudaStream_t stream)
 {
     const tsr_nccl_api *api = family->api;
     bool captured = false;
-    if (!family->marked || stream == family->last_stream)
+    if (!family->marked)
         return TSR_OK;
     TSR_TRY(is_captured(family, stream, &captured));
     return captured ? TSR_OK : tsr_nccl_check_cuda(api, api->cuda_stream_wait_event(stream, family->last, 0), "cudaStreamWaitEvent");
@@ -124,7 +125,6 @@ static tsr_status mark_last(tsr_nccl_family *family, cudaStream_t stream)
     if (captured)
         return TSR_OK;
     TSR_TRY(tsr_nccl_check_cuda(api, api->cuda_event_record(family->last, stream), "cudaEventRecord"));
-    family->last_stream = stream;
     family->marked = true;
     return TSR_OK;
 }

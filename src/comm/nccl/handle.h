@@ -39,8 +39,7 @@ typedef struct tsr_nccl_family {
     tsr_nccl_handle *handles; /**< those that go included */
     int living;               /**< handles that are somebody's */
     cudaStream_t stream;      /**< of host memory and barriers */
-    cudaEvent_t last;         /**< after the last kernel that was left to a stream, `last_stream`, if `marked` */
-    cudaStream_t last_stream;
+    cudaEvent_t last;         /**< after the last kernel that was left to a stream, if `marked` */
     bool marked;
     tsr_nccl_handle *unsettled; /**< what it has started may not be in the stream yet; or NULL */
     tsr_nccl_block *spare;      /**< that no handle uses */
