@@ -17,6 +17,9 @@ enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* 
 /* The algorithm that heuristics like best takes this much for products of a depth, unless they may not have it. */
 enum { LIKED_WORKSPACE = 4096, DEEP = 3, WORKSPACE_ALIGNMENT = 256 };
 
+/* A square of this size has no algorithm, and one of that size gets one that cannot run. */
+enum { UNANSWERED = 13, UNUSABLE = 14 };
+
 struct cublasLtContext {
     int device;
 };
@@ -162,6 +165,11 @@ static uint64_t depth_of(const uint64_t *product, const uint64_t *a)
     return product[TRANS_A] ? a[ROWS] : a[COLUMNS];
 }
 
+static bool is_square(const uint64_t *a, uint64_t size)
+{
+    return a[ROWS] == size && a[COLUMNS] == size;
+}
+
 /* The alignment that the address of a bias promises: the heuristics look at nothing else of it. */
 static uint64_t promised(uint64_t address)
 {
@@ -183,6 +191,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (product->data[EPILOGUE] && c->data[TYPE] == CUDA_R_64F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     memset(found, 0, sizeof *found);
+    found->state = is_square(a->data, UNUSABLE) ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     const int deep = depth_of(product->data, a->data) >= DEEP && preference->data[WORKSPACE] >= LIKED_WORKSPACE;
     found->workspaceSize = deep ? LIKED_WORKSPACE : 0;
     found->algo.data[DESCRIPTION] = describe(product->data, a->data, b->data, c->data);
@@ -190,7 +199,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     for (int i = 0; i < 3; i++)
         found->algo.data[ALIGNED_A + i] = preference->data[A_ALIGNED + i];
     found->algo.data[ALIGNED_BIAS] = product->data[EPILOGUE] ? promised(product->data[BIAS]) : 0;
-    *count = a->data[COLUMNS] != 13 || a->data[ROWS] != 13;
+    *count = !is_square(a->data, UNANSWERED);
     return CUBLAS_STATUS_SUCCESS;
 }
 

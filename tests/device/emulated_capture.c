@@ -239,17 +239,27 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
     return error;
 }
 
+/* Whether a stream for which the default one of the thread's device waits is captured. */
+static bool is_implied(void)
+{
+    for (cudaStream_t s = emulated_streams; s; s = s->next)
+        if (s->blocking && s->recording && s->device == emulated_device)
+            return true;
+    return false;
+}
+
 static cudaError_t tell_capture(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id)
 {
     pthread_mutex_lock(&emulated_lock);
     const emulated_recording *const recording = emulated_stream(stream)->recording;
+    const bool implied = !stream && is_implied();
     *status = !recording          ? cudaStreamCaptureStatusNone
               : recording->spoilt ? cudaStreamCaptureStatusInvalidated
                                   : cudaStreamCaptureStatusActive;
     if (recording && id)
         *id = recording->id;
     pthread_mutex_unlock(&emulated_lock);
-    return cudaSuccess;
+    return implied ? cudaErrorStreamCaptureImplicit : cudaSuccess;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)

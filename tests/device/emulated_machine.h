@@ -31,6 +31,7 @@ typedef struct emulated_nodes {
 struct CUstream_st {
     struct CUstream_st *next;
     int device;
+    bool blocking; /**< the default stream of its device waits for it, of which captures alone are aware here */
     emulated_task *first, **last;
     emulated_recording *recording; /**< by which what it is given is captured; or NULL */
     emulated_nodes tips;           /**< what comes next there follows these */

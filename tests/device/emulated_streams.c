@@ -122,18 +122,31 @@ int emulated_enqueue(void *stream, void (*run)(const void *argument), const void
     return error != cudaSuccess;
 }
 
+static cudaError_t make_stream(cudaStream_t *out, bool blocking)
+{
+    const cudaStream_t made = malloc(sizeof *made);
+    pthread_mutex_lock(&emulated_lock);
+    begin_stream(made, emulated_device);
+    made->blocking = blocking;
+    pthread_mutex_unlock(&emulated_lock);
+    emulated_count(1);
+    *out = made;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
 {
     EMULATED_TURN();
     if (flags != cudaStreamNonBlocking)
         emulated_misuse("cudaStreamCreateWithFlags: a stream that the NULL stream waits for");
-    const cudaStream_t made = malloc(sizeof *made);
-    pthread_mutex_lock(&emulated_lock);
-    begin_stream(made, emulated_device);
-    pthread_mutex_unlock(&emulated_lock);
-    emulated_count(1);
-    *out = made;
-    return cudaSuccess;
+    return make_stream(out, false);
+}
+
+/* For tests: somebody else's stream. */
+cudaError_t cudaStreamCreate(cudaStream_t *out)
+{
+    EMULATED_TURN();
+    return make_stream(out, true);
 }
 
 /* What it holds is done, which the real runtime does later. */

@@ -470,13 +470,14 @@ static void divisions_by_multiplication_are_exact(void **state)
 
 static void a_product_nobody_can_compute_is_refused(void **state)
 {
-    static float a[13 * 13], c[13 * 13];
-    const tsr_gemm gemm = {
-        .dtype = TSR_F32, .m = 13, .n = 13, .k = 13, .alpha = 1, .a = a, .b = a, .c = c, .lda = 13, .ldb = 13, .ldc = 13};
+    static float a[14 * 14], c[14 * 14];
     (void)state;
     const machine m = start();
-    assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
-    says("[13,13] x [13,13]");
+    for (int n = 13; n <= 14; n++) {
+        const tsr_gemm gemm = {.dtype = TSR_F32, .m = n, .n = n, .k = n, .alpha = 1, .a = a, .b = a, .c = c, .lda = n, .ldb = n, .ldc = n};
+        assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
+        says(n == 13 ? "[13,13] x [13,13]" : "[14,14] x [14,14]");
+    }
     stop(&m);
 }
 

@@ -1,6 +1,7 @@
 /* Products on the emulated machine: what is asked of cuBLASLt, and how often. */
 #include "emulated_driver.h"
 #include "reference.h"
+#include <cuda_runtime_api.h>
 #include <stdlib.h>
 
 enum { M = 5, N = 7, K = 3, GAP = 2, ROOM = 64 };
@@ -171,6 +172,26 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
     stop(&m);
 }
 
+static void a_workspace_is_not_asked_for_first_while_a_stream_that_the_default_one_waits_for_is_captured(void **state)
+{
+    const tsr_gemm some = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
+    cudaStream_t theirs;
+    cudaGraph_t graph;
+    size_t bytes = 7;
+    (void)state;
+    const machine m = start();
+    assert_int_equal(cudaStreamCreate(&theirs), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(theirs, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    assert_int_equal(m.table->gemm_workspace(m.self, 0, &some, &bytes), TSR_ERROR_STATE);
+    says("before the capture begins");
+    assert_int_equal(bytes, 7);
+    assert_int_equal(cudaStreamEndCapture(theirs, &graph), cudaSuccess);
+    assert_int_equal(m.table->gemm_workspace(m.self, 0, &some, &bytes), TSR_OK);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(theirs), cudaSuccess);
+    stop(&m);
+}
+
 static void a_workspace_as_large_as_was_said_suffices_at_any_address(void **state)
 {
     static operands o;
@@ -278,6 +299,7 @@ int main(void)
         TEST(a_bias_costs_a_launch_only_where_cublaslt_does_not_add_it),
         TEST(an_algorithm_is_looked_for_once_a_problem),
         TEST(a_product_says_what_workspace_it_wants_wherever_its_operands_lie),
+        TEST(a_workspace_is_not_asked_for_first_while_a_stream_that_the_default_one_waits_for_is_captured),
         TEST(a_workspace_as_large_as_was_said_suffices_at_any_address),
         TEST(tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors),
         TEST(products_of_nothing_are_zero_or_leave_the_sum),

@@ -107,12 +107,17 @@ void tsr_cuda_gemms_destroy(tsr_cuda *cuda)
     cuda->gemms = NULL;
 }
 
-/* A stream that is being captured records what is enqueued and does nothing yet, and a handle takes memory of the device at once. */
+/* A stream that is being captured records what is enqueued and does nothing yet, and a handle takes memory of the device at once. The
+ * default stream cannot even be asked while one that waits for it is captured. */
 static tsr_status refuse_capture(tsr_stream stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    TSR_CUDA_TRY(cudaStreamIsCapturing(stream, &capture), "asking whether a stream is being captured");
-    if (capture != cudaStreamCaptureStatusNone)
+    const cudaError_t error = cudaStreamIsCapturing(stream, &capture);
+    if (error == cudaErrorStreamCaptureImplicit)
+        (void)cudaGetLastError();
+    else
+        TSR_TRY(tsr_cuda_status(error, "cudaStreamIsCapturing", "asking whether a stream is being captured"));
+    if (error != cudaSuccess || capture != cudaStreamCaptureStatusNone)
         return tsr_status_set(TSR_ERROR_STATE, "cuda device: the first GEMM on a device makes cuBLASLt's handle, which cannot be captured; "
                                                "ask for its workspace (gemm_workspace), or run it once, before the capture begins");
     return TSR_OK;
@@ -245,7 +250,7 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
     return TSR_OK;
 }
 
-/* TSR_ERROR_UNSUPPORTED, said by cuBLASLt or by an empty answer: there is no algorithm. */
+/* TSR_ERROR_UNSUPPORTED, said by cuBLASLt, by an empty answer or by what was found: there is no algorithm. */
 static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
@@ -258,7 +263,7 @@ static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias,
     TSR_BLAS_TRY(
         cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result, &preference, 1, &found, &count),
         "choosing an algorithm");
-    if (count == 0)
+    if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "cuda device: cuBLASLt knows no algorithm for %s [%" PRId64 ",%" PRId64 "] x [%" PRId64 ",%" PRId64 "]",
                               tsr_dtype_name((tsr_dtype)p->dtype), p->m, p->k, p->k, p->n);
