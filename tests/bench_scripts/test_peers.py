@@ -119,6 +119,16 @@ def check_tool(report):
     report.check("what the tool refuses is told in its sentence", unless("shard dim 2" in answer.get("refused", ""), answer))
 
 
+def check_tool_layers(report):
+    fact = "the tool answers layers with both passes and no wrong element"
+    tool = TOOLS / "tools" / "tessera"
+    if not tool.exists() or subprocess.run([tool, "bench", "linear", "--help"], capture_output=True).returncode != 0:
+        report.skip(fact, "this build has no tool, or no BLAS")
+        return
+    answer = implementations.Tessera(TOOLS, 2).ask({"kind": "linear", "tokens": 4, "hidden": 6, "intermediate": 10, "dtype": "f32"}, "threads", 1)
+    report.check(fact, unless(answer.get("wrong") == 0 and set(answer["seconds"]) == {"forward", "backward"}, answer))
+
+
 def build(compiler, source, folder, *options):
     program = folder / source.stem
     done = subprocess.run([*compiler, "-O2", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-o", program, source, *options],
@@ -171,6 +181,7 @@ def main():
     check_layers(report)
     check_quiet(report)
     check_tool(report)
+    check_tool_layers(report)
     check_usage(report)
     with tempfile.TemporaryDirectory() as name:
         check_memcpy(report, pathlib.Path(name))
