@@ -4,8 +4,9 @@ from figures import MOVES, NAMES, PEERS, byte_text, rounded, time_text
 INTRODUCTION = """# Benchmarks
 
 Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank for all of them. Only ratios of one
-run mean something, and where figures were taken in several the remarks say so; absolute times are this machine's on that day. `scripts/bench-report` wrote this page from the
-figures of `scripts/bench-peers`; [what they say, and where they fall short](benchmarks/remarks.md) is written by hand.
+run mean something, and where figures were taken in several the remarks say so; absolute times are this machine's on that day.
+`scripts/bench-report` wrote this page from the figures of `scripts/bench-peers`;
+[what they say, and where they fall short](benchmarks/remarks.md) is written by hand.
 
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
@@ -14,7 +15,8 @@ The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json).
 
 A figure is the median of {rounds} rounds' medians, {samples} samples a round; every implementation is asked once in each round. A sample
 is a loop of calls that takes about 20 ms, or one call that takes longer, on the slowest rank; warm-up is left out. Every peer's result is
-held against one reference, element by element, and Tessera's moves against `tessera bench redistribute`'s: {checked}.
+held against one reference, element by element, and Tessera's moves against that of `tessera bench redistribute`:
+{checked}.
 """
 
 MOVING = """\
