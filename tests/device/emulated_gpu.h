@@ -20,6 +20,7 @@ extern "C" {
 #define EMULATED_NO_MEMORY           2
 #define EMULATED_INSUFFICIENT_DRIVER 35
 #define EMULATED_ILLEGAL_ADDRESS     700
+#define EMULATED_TOO_MANY_PEERS      711
 
 /** The call that is `after` calls from now on returns `error`; one that is sticky then comes from all later calls too. */
 void emulated_fail(int after, int error);

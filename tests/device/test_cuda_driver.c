@@ -295,47 +295,6 @@ static void a_driver_that_goes_waits_for_what_its_devices_were_given(void **stat
     assert_int_equal(emulated_alive(), 0);
 }
 
-static void devices_open_their_memory_to_each_other_when_they_meet(void **state)
-{
-    void *here, *there;
-    int reaches;
-    (void)state;
-    for (int peers = 0; peers <= 1; peers++) {
-        emulated_machine(EMULATED_GPUS, peers);
-        const int before = emulated_openings();
-        const machine m = start();
-        assert_int_equal(m.table->alloc(m.self, 0, 64, NULL, &here), TSR_OK);
-        assert_int_equal(emulated_openings(), before);
-        assert_int_equal(m.table->alloc(m.self, 1, 64, NULL, &there), TSR_OK);
-        assert_int_equal(emulated_openings(), before + 2 * peers);
-        assert_int_equal(tsr_cuda_reaches(m.driver, 0, 1, &reaches), TSR_OK);
-        assert_int_equal(reaches, peers);
-        assert_int_equal(m.table->reaches(m.self, 0, 1, &reaches), TSR_OK);
-        assert_int_equal(reaches, peers);
-        assert_int_equal(tsr_cuda_reaches(m.driver, 1, 1, &reaches), TSR_OK);
-        assert_int_equal(reaches, 1);
-        m.table->free(m.self, 0, here, 64, NULL);
-        m.table->free(m.self, 1, there, 64, NULL);
-        stop(&m);
-    }
-}
-
-static void asking_who_reaches_whom_opens_both(void **state)
-{
-    int reaches;
-    (void)state;
-    const int before = emulated_openings();
-    const machine m = start();
-    assert_int_equal(m.table->reaches(m.self, 1, 1, &reaches), TSR_OK);
-    assert_int_equal(reaches, 1);
-    assert_int_equal(emulated_openings(), before);
-    assert_int_equal(m.table->reaches(m.self, 0, 1, &reaches), TSR_OK);
-    assert_int_equal(reaches, 1);
-    assert_int_equal(emulated_openings(), before + 2);
-    assert_int_equal(m.table->reaches(m.self, 0, 2, &reaches), TSR_ERROR_UNAVAILABLE);
-    stop(&m);
-}
-
 typedef struct user {
     const machine *machine;
     int index;
@@ -578,8 +537,6 @@ int main(void)
         TEST(a_device_without_memory_says_how_much_there_is_and_stays_usable),
         TEST(memory_without_a_stream_waits_and_with_one_does_not),
         TEST(a_driver_that_goes_waits_for_what_its_devices_were_given),
-        TEST(devices_open_their_memory_to_each_other_when_they_meet),
-        TEST(asking_who_reaches_whom_opens_both),
         TEST(threads_may_open_and_use_the_devices_at_once),
         TEST(a_batch_of_boxes_is_one_launch_until_it_is_full),
         TEST(reductions_of_more_operands_than_a_launch_takes_are_refused_with_the_number),

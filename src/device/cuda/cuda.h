@@ -27,12 +27,16 @@ typedef struct tsr_cuda {
     pthread_mutex_t mutex; /**< opening devices, loading kernels */
     tsr_cuda_kernels kernels;
     tsr_cuda_gemms *gemms;
+    atomic_bool *refused; /**< at [index * count + owner]: the hardware had no room to open `owner` to `index` */
     tsr_cuda_gpu gpu[];
 } tsr_cuda;
 
 /** Makes `index` the calling thread's device, opening it first; `*previous` is for tsr_cuda_leave(), which is due on TSR_OK only.
  * TSR_ERROR_UNAVAILABLE: there is no such device, or it cannot be opened. */
 tsr_status tsr_cuda_enter(tsr_cuda *cuda, int index, int *previous);
+
+/** 1 in `*out` if `index` may reach the memory of `owner`, as far as is known: both are opened, or it is what the hardware promises. */
+tsr_status tsr_cuda_can_reach(const tsr_cuda *cuda, int index, int owner, int *out);
 
 /** Gives the calling thread its device back. */
 void tsr_cuda_leave(int previous);

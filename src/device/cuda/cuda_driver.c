@@ -80,7 +80,8 @@ static tsr_status make(tsr_context *context, const tsr_cuda_options *options, ts
 {
     char reason[sizeof((tsr_cuda *)NULL)->reason];
     const int devices = count_devices(reason, sizeof reason);
-    const size_t bytes = sizeof(tsr_cuda) + (size_t)devices * sizeof(tsr_cuda_gpu);
+    const size_t fixed = sizeof(tsr_cuda) + (size_t)devices * sizeof(tsr_cuda_gpu);
+    const size_t bytes = fixed + (size_t)devices * (size_t)devices * sizeof(atomic_bool);
     tsr_cuda *cuda = NULL;
     tsr_status status = tsr_allocate(context, bytes, (void **)&cuda);
     if (status != TSR_OK)
@@ -89,6 +90,7 @@ static tsr_status make(tsr_context *context, const tsr_cuda_options *options, ts
     cuda->context = context;
     cuda->tf32 = options->tf32 != 0;
     cuda->count = devices;
+    cuda->refused = (atomic_bool *)((char *)cuda + fixed);
     memcpy(cuda->reason, reason, sizeof reason);
     if (pthread_mutex_init(&cuda->mutex, NULL) != 0) {
         status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_cuda_driver_create: no memory for a mutex");
@@ -181,14 +183,10 @@ tsr_status tsr_cuda_device_describe(const tsr_device_driver *driver, int index, 
 
 tsr_status tsr_cuda_reaches(const tsr_device_driver *driver, int index, int owner, int *reaches)
 {
-    tsr_cuda *cuda;
-    int can = 1;
+    tsr_cuda *cuda = NULL;
     if (!reaches)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_cuda_reaches: reaches is NULL");
     TSR_TRY(find_device("tsr_cuda_reaches", driver, index, &cuda));
     TSR_TRY(find_device("tsr_cuda_reaches", driver, owner, &cuda));
-    if (index != owner)
-        TSR_CUDA_TRY(cudaDeviceCanAccessPeer(&can, index, owner), "asking which devices reach each other");
-    *reaches = can;
-    return TSR_OK;
+    return tsr_cuda_can_reach(cuda, index, owner, reaches);
 }

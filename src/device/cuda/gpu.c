@@ -18,8 +18,24 @@ static tsr_status make_pool(tsr_cuda_gpu *gpu, int index)
     return TSR_OK;
 }
 
+static atomic_bool *refusal(const tsr_cuda *cuda, int index, int owner)
+{
+    return &cuda->refused[index * cuda->count + owner];
+}
+
+static tsr_status enable_peer(const tsr_cuda *cuda, int index, int owner)
+{
+    const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
+    atomic_store(refusal(cuda, index, owner), error == cudaErrorTooManyPeers);
+    if (error == cudaErrorPeerAccessAlreadyEnabled || error == cudaErrorTooManyPeers) {
+        (void)cudaGetLastError();
+        return TSR_OK;
+    }
+    return tsr_cuda_status(error, "cudaDeviceEnablePeerAccess", "opening a device's memory to a peer");
+}
+
 /* Lets `index` read and write what lies on `owner`: memory of its pool, and memory that others allocated there. The thread's device is
- * `index`. Where the hardware cannot, nothing is opened: tsr_cuda_reaches() tells whoever asks. */
+ * `index`. Where the hardware cannot, or has as many peers as it can hold, nothing is promised: tsr_cuda_reaches() tells whoever asks. */
 static tsr_status let_access(const tsr_cuda *cuda, int index, int owner)
 {
     int can = 0;
@@ -28,13 +44,11 @@ static tsr_status let_access(const tsr_cuda *cuda, int index, int owner)
     TSR_CUDA_TRY(cudaDeviceCanAccessPeer(&can, index, owner), "asking which devices reach each other");
     if (!can)
         return TSR_OK;
-    TSR_CUDA_TRY(cudaMemPoolSetAccess(cuda->gpu[owner].pool, &access, 1), "opening a memory pool to a peer");
-    const cudaError_t error = cudaDeviceEnablePeerAccess(owner, 0);
-    if (error == cudaErrorPeerAccessAlreadyEnabled) {
-        (void)cudaGetLastError();
+    TSR_TRY(enable_peer(cuda, index, owner));
+    if (atomic_load(refusal(cuda, index, owner)))
         return TSR_OK;
-    }
-    return tsr_cuda_status(error, "cudaDeviceEnablePeerAccess", "opening a device's memory to a peer");
+    TSR_CUDA_TRY(cudaMemPoolSetAccess(cuda->gpu[owner].pool, &access, 1), "opening a memory pool to a peer");
+    return TSR_OK;
 }
 
 /* Both ways, with every device that this driver has opened before. */
@@ -137,14 +151,19 @@ static tsr_status open_both(tsr_cuda *cuda, int index, int owner)
     return TSR_OK;
 }
 
-tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out)
+tsr_status tsr_cuda_can_reach(const tsr_cuda *cuda, int index, int owner, int *out)
 {
     int can = 1;
-    TSR_TRY(open_both(self, index, owner));
     if (index != owner)
         TSR_CUDA_TRY(cudaDeviceCanAccessPeer(&can, index, owner), "asking which devices reach each other");
-    *out = can;
+    *out = can && !atomic_load(refusal(cuda, index, owner));
     return TSR_OK;
+}
+
+tsr_status tsr_cuda_reach(void *self, int index, int owner, int *out)
+{
+    TSR_TRY(open_both(self, index, owner));
+    return tsr_cuda_can_reach(self, index, owner, out);
 }
 
 void tsr_cuda_drain(tsr_cuda *cuda, int index)
