@@ -3,7 +3,8 @@
  *
  * The library links the CUDA runtime and cuBLASLt, never libcuda: it loads on machines without a driver, and says there why it finds no
  * device. A tsr_stream is a cudaStream_t; NULL is the legacy default stream. Every call leaves the calling thread's current device as it
- * was.
+ * was. For a thread that never chose one that is device 0, where CUDA 12 and newer then make a context, which takes some of its memory:
+ * threads of a process that is to stay off device 0 choose theirs, by cudaSetDevice(), before they use this library.
  *
  * What only enqueues can be captured into CUDA graphs, once it was executed as it is: that opens devices and loads kernels. Ranks of one
  * process that execute together over a direct communicator fork their streams from one capture and join them to it; captures apart are
@@ -35,8 +36,9 @@ typedef struct tsr_cuda_options {
  * A driver for the GPUs that this process sees; freed by tsr_device_driver_destroy(), after all that lives on its devices, and once these
  * have done what they were given. Succeeds where there is none: its table's `count` then gives 0 and the reason, and every other call
  * TSR_ERROR_UNAVAILABLE. A device is opened when it is first used: its kernels are loaded, a memory pool is made, and it and the devices
- * opened before get access to each other's memory where the hardware has it. `context` is retained, NULL: defaults. `options` may be NULL.
- * Any thread may use the driver.
+ * opened before get access to each other's memory where the hardware has it: to this driver's and to that of cudaMalloc(). Memory of other
+ * pools (that of cudaMallocAsync() too) or mapped by cuMemMap() is reached by peers only if its owner gives them access. `context` is
+ * retained, NULL: defaults. `options` may be NULL. Any thread may use the driver.
  */
 TSR_API tsr_status tsr_cuda_driver_create(tsr_context *context, const tsr_cuda_options *options, tsr_device_driver **out);
 
