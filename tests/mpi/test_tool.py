@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tool"))
 import harness  # noqa: E402
 
 launch, launcher, talker, path, *llama = sys.argv[1:]
-tool = harness.Tool(path)
+tool = harness.Tool(pathlib.Path(path).resolve())  # which ranks start from other folders
 
 
 def mpirun(ranks, *command, timeout=120):
