@@ -11,6 +11,7 @@ struct tsr_cuda_tile {
 
 #define TSR_CUDA_UNITS_PER_BLOCK (TSR_CUDA_THREADS * TSR_CUDA_UNROLL)
 #define TSR_CUDA_ROWS_AT_ONCE    (TSR_CUDA_THREADS / TSR_CUDA_TILE)
+#define TSR_CUDA_ROWS_OF_THREAD  (TSR_CUDA_TILE / TSR_CUDA_ROWS_AT_ONCE)
 
 template <typename unit>
 TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread)
@@ -46,18 +47,27 @@ TSR_BOTH tsr_cuda_tile_place tsr_cuda_locate_tile(const tsr_cuda_box &box, const
             tsr_cuda_locate(dims + 2, box.ndim - 2, plane)};
 }
 
-/** Reads along the source's dim: neighbouring threads read neighbours. */
+/** Reads along the source's dim: neighbouring threads read neighbours. All reads of a thread are under way before the first is kept. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread, tsr_cuda_tile *tile)
 {
     const tsr_cuda_tile_place place = tsr_cuda_locate_tile(box, dims, block);
-    const uint32_t column = thread % TSR_CUDA_TILE, outer = place.outer + column;
+    const uint32_t first = thread / TSR_CUDA_TILE, column = thread % TSR_CUDA_TILE, outer = place.outer + column;
     unit *const kept = reinterpret_cast<unit *>(tile->bytes);
-    for (uint32_t row = thread / TSR_CUDA_TILE; row < TSR_CUDA_TILE; row += TSR_CUDA_ROWS_AT_ONCE) {
-        const uint32_t inner = place.inner + row;
-        if (inner < dims[0].size && outer < dims[1].size)
-            kept[row * (TSR_CUDA_TILE + 1) + column] =
-                *tsr_cuda_at<unit>(box.src + place.plane.src + (int64_t)inner * dims[0].src + (int64_t)outer * dims[1].src);
+    unit value[TSR_CUDA_ROWS_OF_THREAD];
+    if (outer >= dims[1].size)
+        return;
+#pragma unroll
+    for (int k = 0; k < TSR_CUDA_ROWS_OF_THREAD; k++) {
+        const uint32_t inner = place.inner + first + (uint32_t)k * TSR_CUDA_ROWS_AT_ONCE;
+        if (inner < dims[0].size)
+            value[k] = *tsr_cuda_at<unit>(box.src + place.plane.src + (int64_t)inner * dims[0].src + (int64_t)outer * dims[1].src);
+    }
+#pragma unroll
+    for (int k = 0; k < TSR_CUDA_ROWS_OF_THREAD; k++) {
+        const uint32_t row = first + (uint32_t)k * TSR_CUDA_ROWS_AT_ONCE;
+        if (place.inner + row < dims[0].size)
+            kept[row * (TSR_CUDA_TILE + 1) + column] = value[k];
     }
 }
 
