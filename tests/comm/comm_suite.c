@@ -20,6 +20,8 @@ void suite_start(int count, char **arguments)
         fprintf(stderr, "no engine is called %s\n", engine);
         exit(2);
     }
+    if (suite_engine->rank)
+        suite_engine->rank();
     alarm(WATCHDOG_SECONDS);
 }
 

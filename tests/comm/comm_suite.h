@@ -20,6 +20,7 @@ typedef struct comm_engine {
     bool direct;  /**< tsr_comm_exchange() too compares what ranks call */
     bool watches; /**< a rank that returns, aborts or is late is named to its peers, and so is a message that does not fit */
     bool apart; /**< ranks are processes: what a test's ranks write is their own, and a message that does not fit is told to its receiver */
+    int (*rank)(void); /**< of this process, where they are: all but the first are silent from then on; else NULL */
 } comm_engine;
 
 /** Those that the program knows, the last of them without a name. */
@@ -28,7 +29,8 @@ extern const comm_engine suite_engines[];
 /** The engine that the program's argument names ("threads"). */
 extern const comm_engine *suite_engine;
 
-/** For main(): takes the engine's name and starts a watchdog that ends a program that hangs. */
+/** For main(), before tests: takes the engine's name, sees to it that one process speaks, and starts a watchdog that ends a program that
+ * hangs. */
 void suite_start(int count, char **arguments);
 
 /** Skips the running test where the engine does not watch its ranks. */
