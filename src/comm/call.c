@@ -398,6 +398,11 @@ bool tsr_comm_shares_all(const tsr_comm *comm)
     return tsr_comm_is_direct(comm) && !comm->table.shares;
 }
 
+bool tsr_comm_shares_some(const tsr_comm *comm)
+{
+    return comm->table.shares != NULL;
+}
+
 bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
 {
     return !comm->table.shares || comm->table.shares(comm->self, memory, bytes);

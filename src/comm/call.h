@@ -103,7 +103,10 @@ bool tsr_comm_is_direct(const tsr_comm *comm);
 /** True if that is all memory, whoever it is from. */
 bool tsr_comm_shares_all(const tsr_comm *comm);
 
-/** Memory that peers reach, where the engine shares some and not all; not collective. Freed with tsr_comm_free(). */
+/** True if ranks share what they allocate, and not all memory: all ranks of a direct engine, of others those of a node. */
+bool tsr_comm_shares_some(const tsr_comm *comm);
+
+/** Such memory; not collective. Freed with tsr_comm_free(). */
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out);
 
 /** True if peers reach these bytes; direct communicators only. */

@@ -25,7 +25,10 @@ static void free_entry(cache *c, tsr_cached_plan *entry)
     const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
     if (entry->event)
         ops.table->event_destroy(ops.self, ops.index, entry->event);
-    tsr_device_release(c->context, entry->device, entry->workspace, entry->workspace_bytes);
+    if (entry->sharing)
+        tsr_comm_free(entry->sharing, entry->workspace, entry->workspace_bytes);
+    else
+        tsr_device_release(c->context, entry->device, entry->workspace, entry->workspace_bytes);
     tsr_release(c->context, entry->tensors);
     tsr_plan_destroy(entry->plan);
     tsr_device_driver_release(entry->device.driver);
@@ -125,7 +128,17 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     return status;
 }
 
-static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_cached_plan *entry)
+/* Messages are read where they are packed, by ranks that share that. */
+static tsr_status allocate_workspace(cache *c, tsr_comm *comm, tsr_cached_plan *entry)
+{
+    if (entry->workspace_bytes == 0 || entry->device.driver || !tsr_comm_shares_some(comm))
+        return tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace);
+    TSR_TRY(tsr_comm_alloc_shared(comm, entry->workspace_bytes, &entry->workspace));
+    entry->sharing = comm;
+    return TSR_OK;
+}
+
+static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_cached_plan *entry)
 {
     TSR_TRY(plan(c, pairs, comm, &entry->plan));
     if (pairs->count > 1) {
@@ -134,7 +147,7 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, const tsr_
         entry->tensors = memory;
     }
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
-    TSR_TRY(tsr_device_allocate(c->context, entry->device, entry->workspace_bytes, &entry->workspace));
+    TSR_TRY(allocate_workspace(c, comm, entry));
     const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
     return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
 }

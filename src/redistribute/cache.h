@@ -25,6 +25,7 @@ typedef struct tsr_cached_plan {
     tsr_tensor *tensors;    /**< of a plan that moves several: room for its sources, then its destinations, while it is executed */
     void *workspace;
     size_t workspace_bytes;
+    tsr_comm *sharing; /**< whose memory the workspace is, which ranks of a node share; NULL: it is the device's */
     tsr_device device; /**< its driver is retained */
     void *event;       /**< where work on the workspace ends, on a device with streams; NULL: it needs none */
     bool recorded;

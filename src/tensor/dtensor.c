@@ -49,8 +49,7 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
 static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
 {
     tsr_comm *comm = tsr_mesh_comm(dtensor->layout->mesh);
-    const bool some = comm && tsr_comm_is_direct(comm) && !tsr_comm_shares_all(comm);
-    return some && !dtensor->local.device.driver ? comm : NULL;
+    return comm && tsr_comm_shares_some(comm) && !dtensor->local.device.driver ? comm : NULL;
 }
 
 static tsr_status allocate_bytes(const tsr_dtensor *dtensor, size_t bytes, void **out)

@@ -4,6 +4,7 @@
  */
 #include "actor.h"
 #include "launched.h"
+#include "nodes.h"
 #include "ranks.h"
 #include "support.h"
 
@@ -172,6 +173,15 @@ static void moves_over_nodes_of_two_ranks(void **state)
     sweep_all(&r);
 }
 
+/* Rank 0 is one node, the others another; every second buffer is in memory that mates share. */
+static void moves_over_nodes_of_unequal_size(void **state)
+{
+    (void)state;
+    nodes_pretend(1);
+    sweep_all(&(recipe){.batch = 2, .two_meshes = true, .options = TSR_MPI_OPTIONS_INIT});
+    nodes_pretend(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +190,7 @@ int main(void)
         cmocka_unit_test(several_tensors_together),
         cmocka_unit_test(moves_by_messages_in_small_pieces),
         cmocka_unit_test(moves_over_nodes_of_two_ranks),
+        cmocka_unit_test(moves_over_nodes_of_unequal_size),
     };
     test_watchdog(120);
     launched_ranks();

@@ -271,13 +271,13 @@ static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
 /* A message that does not fit is told to the rank that gets it, and the others go on. */
 static tsr_status send_wrongly(tsr_comm *comm, void *arg)
 {
-    (void)arg;
-    char out[16] = "fifteen letters", in[16];
+    char words[100], out[16] = "fifteen letters", in[16];
+    snprintf(words, sizeof words, "rank 0 sends %s bytes to rank 1, which expects 8", (const char *)arg);
     const tsr_message send = {1, out, 16}, receive = {0, in, 8};
     const int rank = tsr_comm_rank(comm);
     const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
     if (rank == 1)
-        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, "rank 0 sends more bytes to rank 1, which expects 8");
+        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, words);
     else
         CHECK(status == TSR_OK);
     return suite_check_usable(comm);
@@ -287,9 +287,9 @@ static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
 {
     (void)state;
     tsr_mpi_options options = defaults;
-    run_all(2, send_wrongly, NULL, &options);
+    run_all(2, send_wrongly, "16", &options);
     options.no_sharing = 1;
-    run_all(2, send_wrongly, NULL, &options);
+    run_all(2, send_wrongly, "more", &options);
 }
 
 /* Ranks 0 and 1 cannot do what they are asked, of which rank 2 knows nothing: what it sent does not pass for what it sends next. */

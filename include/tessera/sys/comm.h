@@ -95,9 +95,10 @@ typedef struct tsr_comm_table {
      * in. The same on all ranks, in all groups, always. Without it they take every op that a dtype has. */
     int (*reduces)(void *self, tsr_dtype dtype, tsr_reduce_op op);
 
-    /** Optional, of engines with TSR_COMM_DIRECT whose ranks do not share all memory: 1 if these bytes are where all ranks read and write
-     * them, at the same address. `exchange`, `alloc` and `free` are required then, and what `alloc` gives is shared: plans copy other
-     * memory there first, and everything but plans goes by messages. `alloc` then waits for nobody. NULL: all memory is shared. */
+    /** Optional, of engines whose ranks share some memory: 1 if these bytes are where all ranks read and write them, at the same address.
+     * `exchange`, `alloc` and `free` are required then, and what `alloc` gives is shared; it waits for nobody. With TSR_COMM_DIRECT plans
+     * copy other memory there first, and everything but plans goes by messages; NULL: all memory is shared. Without it only `exchange`
+     * makes use of that, among those ranks that share. */
     int (*shares)(void *self, const void *memory, size_t bytes);
 
     /** Optional: n where ranks 0 to n-1 share a node, the next n another, .., which meshes over the communicator then know. 0, as without

@@ -28,7 +28,7 @@ static int64_t count_ranks_per_node(void *self)
 static void abort_all(void *self)
 {
     tsr_mpi_world *world = ((tsr_mpi_handle *)self)->world;
-    if (world->node)
+    if (world->gated)
         tsr_mpi_node_abort(world->node);
     else
         atomic_store(&world->aborted, true);
@@ -76,7 +76,7 @@ static int shares(void *self, const void *memory, size_t bytes)
     return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->world->node, memory, bytes);
 }
 
-/* Ranks of several nodes. */
+/* Ranks of several nodes, or of one where nothing is shared. */
 static const tsr_comm_table message_table = {
     .size = sizeof(tsr_comm_table),
     .name = "mpi",
@@ -92,7 +92,7 @@ static const tsr_comm_table message_table = {
     .ranks_per_node = count_ranks_per_node,
 };
 
-/* Ranks of one node, which share what they allocate. */
+/* Ranks of one node. */
 static const tsr_comm_table node_table = {
     .size = sizeof(tsr_comm_table),
     .name = "mpi",
@@ -107,9 +107,6 @@ static const tsr_comm_table node_table = {
     .meet = meet,
     .arrive = arrive,
     .await = await,
-    .alloc = alloc,
-    .free = release,
-    .shares = shares,
 };
 
 static tsr_status check_mpi(const char *call)
@@ -181,32 +178,37 @@ static tsr_status list_nodes(MPI_Comm comm, MPI_Comm node, int rank, int *first)
     return TSR_OK;
 }
 
-/* How ranks lie on nodes. `*one`: all on this one. */
-static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, int64_t *ranks_per_node, bool *one)
+/* How ranks lie on nodes. */
+typedef struct topology {
+    int ranks, *first; /* one a rank: the lowest rank of its node */
+    MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
+    bool one;          /* all are */
+} topology;
+
+static void free_topology(tsr_context *context, topology *t)
 {
-    MPI_Comm node;
-    int rank, ranks, mates = 0, able, all = 0;
+    if (t->node != MPI_COMM_NULL)
+        MPI_Comm_free(&t->node);
+    tsr_release(context, t->first);
+}
+
+/* free_topology() frees it, also after an error. */
+static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, topology *t)
+{
+    int rank, mates, able, all = 0;
     void *first = NULL;
+    *t = (topology){.node = MPI_COMM_NULL};
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
-    TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size"));
-    able = tsr_allocate(context, (size_t)ranks * sizeof(int), &first) == TSR_OK;
-    tsr_status status = agree(comm, able, &all);
-    if (status == TSR_OK && !all)
-        status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_from_mpi: a rank has no memory for a list of %d ranks", ranks);
-    if (status == TSR_OK)
-        status = tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
-    if (status == TSR_OK) {
-        status = tsr_mpi_check(MPI_Comm_size(node, &mates), "MPI_Comm_size");
-        if (status == TSR_OK)
-            status = list_nodes(comm, node, rank, first);
-        MPI_Comm_free(&node);
-    }
-    if (status == TSR_OK) {
-        *one = mates == ranks;
-        *ranks_per_node = regular_nodes(first, ranks);
-    }
-    tsr_release(context, first);
-    return status;
+    TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &t->ranks), "MPI_Comm_size"));
+    able = tsr_allocate(context, (size_t)t->ranks * sizeof *t->first, &first) == TSR_OK;
+    t->first = first;
+    TSR_TRY(agree(comm, able, &all));
+    if (!all)
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_from_mpi: a rank has no memory for a list of %d ranks", t->ranks);
+    TSR_TRY(tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &t->node), "MPI_Comm_split_type"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_size(t->node, &mates), "MPI_Comm_size"));
+    t->one = mates == t->ranks;
+    return list_nodes(comm, t->node, rank, t->first);
 }
 
 /* The world's first handle is of all its ranks. */
@@ -231,31 +233,51 @@ static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
     return status;
 }
 
+/* The memory of this node's ranks, if all ranks want that. */
+static tsr_status share(tsr_context *context, MPI_Comm comm, const topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
+{
+    char reason[256];
+    int sharing = 0;
+    TSR_TRY(agree(comm, !options->no_sharing, &sharing));
+    return sharing ? tsr_mpi_node_create(context, t->node, node, reason) : TSR_OK;
+}
+
 /* Takes over `comm`. What a rank's own memory does not hold is told to all at the end. */
 static tsr_status make_world(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
-    char reason[256];
-    int64_t ranks_per_node = 0;
-    int sharing = 0;
-    bool one = false;
+    topology t = {.node = MPI_COMM_NULL};
     tsr_status status = tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     if (status == TSR_OK)
-        status = find_nodes(context, comm, &ranks_per_node, &one);
+        status = find_nodes(context, comm, &t);
     if (status == TSR_OK)
-        status = agree(comm, !options->no_sharing && one, &sharing);
-    if (status == TSR_OK && sharing)
-        status = tsr_mpi_node_create(context, comm, &node, reason);
-    if (status != TSR_OK) {
+        status = share(context, comm, &t, options, &node);
+    if (status == TSR_OK) {
+        status = tsr_mpi_world_create(context, comm, options, node, t.first, out);
+        t.first = NULL;
+    } else {
         MPI_Comm_free(&comm);
-        return status;
     }
-    status = tsr_mpi_world_create(context, comm, options, node, out);
-    if (status == TSR_OK)
-        (*out)->ranks_per_node = ranks_per_node;
+    if (status == TSR_OK) {
+        (*out)->ranks_per_node = regular_nodes((*out)->first, t.ranks);
+        (*out)->gated = node && t.one;
+    }
     if (node)
         tsr_mpi_node_release(node);
+    free_topology(context, &t);
     return status;
+}
+
+/* What ranks of a node allocate there is shared in any case. */
+static tsr_comm_table table_of(const tsr_mpi_world *world)
+{
+    tsr_comm_table table = world->gated ? node_table : message_table;
+    if (world->node) {
+        table.alloc = alloc;
+        table.free = release;
+        table.shares = shares;
+    }
+    return table;
 }
 
 static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
@@ -264,7 +286,7 @@ static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_option
     tsr_mpi_handle *handle = NULL;
     TSR_TRY(make_world(context, comm, options, &world));
     TSR_TRY(make_handle(world, &handle));
-    tsr_comm_table table = world->node ? node_table : message_table;
+    tsr_comm_table table = table_of(world);
     table.capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
     const tsr_status status = tsr_comm_create_from_table(context, &table, handle, out);
     if (status != TSR_OK)

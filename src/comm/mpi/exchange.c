@@ -21,8 +21,11 @@ static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks
     used += (capacity * sizeof *e->requests + 15) & ~(size_t)15;
     e->rows = block ? (tsr_message *)(block + used) : NULL;
     used += (size_t)ranks * sizeof *e->rows;
-    e->turns = block ? (int *)(block + used) : NULL;
-    return used + (size_t)ranks * sizeof *e->turns;
+    for (int way = 0; way < 2; way++) {
+        e->turns[way] = block ? (int *)(block + used) : NULL;
+        used += (size_t)ranks * sizeof *e->turns[way];
+    }
+    return used;
 }
 
 tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
@@ -50,34 +53,112 @@ static size_t piece_of(const tsr_mpi_handle *handle, const tsr_mpi_transit *tran
     return left < most ? left : most;
 }
 
-/* The next piece of a message. */
+static int tag_of(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    return handle->group % handle->world->groups * TSR_MPI_TAGS + transit->turn;
+}
+
+/* The next piece of a message, by MPI. */
 static tsr_status post(tsr_mpi_handle *handle, size_t at)
 {
-    const tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    tsr_mpi_transit *transit = &handle->exchange.transits[at];
     const tsr_message *message = transit->message;
     MPI_Request *request = &handle->exchange.requests[at];
     char *data = message->data ? (char *)message->data + transit->done : NULL;
-    const int bytes = (int)piece_of(handle, transit), peer = handle->names[message->peer];
+    const int bytes = (int)piece_of(handle, transit), peer = handle->names[message->peer], tag = tag_of(handle, transit);
     const MPI_Comm comm = handle->world->comm;
+    transit->course = TSR_MPI_TRAVELS;
     if (transit->receives)
-        return tsr_mpi_check(MPI_Irecv(data, bytes, MPI_BYTE, peer, transit->tag, comm, request), "MPI_Irecv");
-    return tsr_mpi_check(MPI_Isend(data, bytes, MPI_BYTE, peer, transit->tag, comm, request), "MPI_Isend");
+        return tsr_mpi_check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
+    return tsr_mpi_check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
+}
+
+static void end_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
+{
+    transit->course = TSR_MPI_IS_OVER;
+    handle->exchange.under_way--;
+}
+
+/* The first fault of what arrived; the others go on, so that the ranks stay together. */
+static void note_mismatch(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const char *sent)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    if (e->mismatch != TSR_OK)
+        return;
+    e->mismatch = TSR_ERROR_ARGUMENT;
+    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: rank %d sends %s bytes to rank %d, which expects %zu", transit->message->peer,
+             sent, handle->rank, transit->message->bytes);
+}
+
+static void note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, size_t bytes)
+{
+    char sent[32];
+    snprintf(sent, sizeof sent, "%zu", bytes);
+    note_mismatch(handle, transit, sent);
+}
+
+static tsr_mpi_delivery lay(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    return tsr_mpi_trays_lay(&handle->trays, transit->message->peer, transit->message->data, transit->message->bytes);
+}
+
+static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    const tsr_message *message = transit->message;
+    size_t sent = 0;
+    const tsr_mpi_delivery delivery = tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
+    if (delivery == TSR_MPI_THROUGH && sent != message->bytes)
+        note_length(handle, transit, sent);
+    return delivery;
+}
+
+/* A message to or from a mate goes as its sender's tray says, after those before it. `*some`: it has. */
+static tsr_status begin_transit(tsr_mpi_handle *handle, size_t at, bool *some)
+{
+    tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
+    if (transit->turn != *turn)
+        return TSR_OK;
+    const tsr_mpi_delivery delivery = transit->receives ? take_from_tray(handle, transit) : lay(handle, transit);
+    if (delivery == TSR_MPI_NOT_YET)
+        return TSR_OK;
+    ++*turn;
+    *some = true;
+    if (delivery == TSR_MPI_BY_MPI)
+        return post(handle, at);
+    if (delivery == TSR_MPI_LIES)
+        transit->course = TSR_MPI_LAID;
+    else if (delivery == TSR_MPI_THROUGH)
+        end_transit(handle, transit);
+    else
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d has given up what it sends, so this communicator is broken", transit->message->peer);
+    return TSR_OK;
+}
+
+static void note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+{
+    if (!tsr_mpi_trays_is_empty(&handle->trays, transit->message->peer))
+        return;
+    end_transit(handle, transit);
+    *some = true;
 }
 
 static tsr_status list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
 {
     tsr_mpi_exchange *e = &handle->exchange;
-    const int first_tag = handle->group % handle->world->groups * TSR_MPI_TAGS;
+    int *turns = e->turns[receives];
     for (size_t i = 0; i < count; i++)
-        e->turns[messages[i].peer] = 0;
+        turns[messages[i].peer] = 0;
     for (size_t i = 0; i < count; i++) {
-        const int turn = e->turns[messages[i].peer]++;
+        const int turn = turns[messages[i].peer]++;
         if (turn >= TSR_MPI_TAGS)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: more than %d messages between ranks %d and %d in one exchange", TSR_MPI_TAGS,
                                   handle->rank, messages[i].peer);
-        e->transits[e->count] = (tsr_mpi_transit){.message = &messages[i], .tag = first_tag + turn, .receives = receives};
+        e->transits[e->count] = (tsr_mpi_transit){.message = &messages[i], .turn = turn, .receives = receives};
         e->requests[e->count++] = MPI_REQUEST_NULL;
     }
+    for (size_t i = 0; i < count; i++)
+        turns[messages[i].peer] = 0;
     return TSR_OK;
 }
 
@@ -95,9 +176,13 @@ static tsr_status post_range(tsr_mpi_handle *handle, size_t begin, size_t end)
 {
     const size_t count = end - begin, first = count ? first_of(handle, begin, end) : begin;
     for (size_t i = 0; i < count; i++) {
-        const size_t from_first = first + i;
-        TSR_TRY(post(handle, from_first < end ? from_first : from_first - count));
+        const size_t at = first + i < end ? first + i : first + i - count;
+        bool some;
         handle->exchange.under_way++;
+        if (tsr_mpi_trays_reach(&handle->trays, handle->exchange.transits[at].message->peer))
+            TSR_TRY(begin_transit(handle, at, &some));
+        else
+            TSR_TRY(post(handle, at));
     }
     return TSR_OK;
 }
@@ -140,6 +225,8 @@ void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     for (size_t i = 0; i < e->count; i++) {
+        if (e->transits[i].course == TSR_MPI_LAID)
+            tsr_mpi_trays_withdraw(&handle->trays, e->transits[i].message->peer);
         if (e->requests[i] == MPI_REQUEST_NULL)
             continue;
         if (e->transits[i].receives)
@@ -150,26 +237,13 @@ void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
     e->started = false;
 }
 
-/* The first fault of what arrived; the others go on, so that the ranks stay together. */
-static void note_mismatch(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const char *sent)
-{
-    tsr_mpi_exchange *e = &handle->exchange;
-    if (e->mismatch != TSR_OK)
-        return;
-    e->mismatch = TSR_ERROR_ARGUMENT;
-    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: rank %d sends %s bytes to rank %d, which expects %zu", transit->message->peer,
-             sent, handle->rank, transit->message->bytes);
-}
-
 /* True if the piece is as long as it should be. */
 static bool fits(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const MPI_Status *outcome, size_t wanted)
 {
     int bytes = 0;
-    char sent[32];
     if (MPI_Get_count(outcome, MPI_BYTE, &bytes) == MPI_SUCCESS && (size_t)bytes == wanted)
         return true;
-    snprintf(sent, sizeof sent, "%zu", transit->done + (size_t)bytes);
-    note_mismatch(handle, transit, sent);
+    note_length(handle, transit, transit->done + (size_t)bytes);
     return false;
 }
 
@@ -192,27 +266,40 @@ static tsr_status take(tsr_mpi_handle *handle, size_t at, int result, const MPI_
     transit->done += piece;
     if (!over && transit->done < transit->message->bytes)
         return post(handle, at);
-    handle->exchange.under_way--;
+    end_transit(handle, transit);
     return TSR_OK;
 }
 
-/* What has come by now; `*some`: anything has. One by one: errors of calls for several requests are no communicator's, and end the program
- * where MPI's own handler of errors does. */
+/* One by one: errors of calls for several requests are no communicator's, and end the program where MPI's own handler of errors does. */
+static tsr_status test(tsr_mpi_handle *handle, size_t at, bool *some)
+{
+    MPI_Status outcome;
+    int done = 0;
+    const int result = MPI_Test(&handle->exchange.requests[at], &done, &outcome);
+    if (!done && result == MPI_SUCCESS)
+        return TSR_OK;
+    *some = true;
+    return take(handle, at, result, &outcome);
+}
+
+static tsr_status look_at(tsr_mpi_handle *handle, size_t at, bool *some)
+{
+    tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    if (transit->course == TSR_MPI_WAITS)
+        return begin_transit(handle, at, some);
+    if (transit->course == TSR_MPI_TRAVELS)
+        return test(handle, at, some);
+    if (transit->course == TSR_MPI_LAID)
+        note_taken(handle, transit, some);
+    return TSR_OK;
+}
+
+/* What has come by now; `*some`: anything has. */
 static tsr_status look(tsr_mpi_handle *handle, bool *some)
 {
-    tsr_mpi_exchange *e = &handle->exchange;
     *some = false;
-    for (size_t i = 0; i < e->count; i++) {
-        MPI_Status outcome;
-        int done = 0;
-        if (e->requests[i] == MPI_REQUEST_NULL)
-            continue;
-        const int result = MPI_Test(&e->requests[i], &done, &outcome);
-        if (!done && result == MPI_SUCCESS)
-            continue;
-        *some = true;
-        TSR_TRY(take(handle, i, result, &outcome));
-    }
+    for (size_t i = 0; i < handle->exchange.count; i++)
+        TSR_TRY(look_at(handle, i, some));
     return TSR_OK;
 }
 
@@ -221,9 +308,9 @@ static int next_late(const tsr_mpi_exchange *e, size_t *at)
 {
     for (; *at < e->count; ++*at) {
         const int peer = e->transits[*at].message->peer;
-        bool named = e->requests[*at] == MPI_REQUEST_NULL;
+        bool named = e->transits[*at].course == TSR_MPI_IS_OVER;
         for (size_t i = 0; i < *at && !named; i++)
-            named = e->requests[i] != MPI_REQUEST_NULL && e->transits[i].message->peer == peer;
+            named = e->transits[i].course != TSR_MPI_IS_OVER && e->transits[i].message->peer == peer;
         if (!named) {
             ++*at;
             return peer;
@@ -263,7 +350,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     TSR_TRY(tsr_mpi_check_whole(handle));
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
-    if (handle->world->node && tsr_mpi_gate_is_broken(&handle->gate)) {
+    if (handle->world->gated && tsr_mpi_gate_is_broken(&handle->gate)) {
         if (p->last_words == 0)
             p->last_words = tsr_deadline_in(LAST_WORDS_MS);
         else if (tsr_deadline_passed(p->last_words))

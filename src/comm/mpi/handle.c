@@ -15,7 +15,7 @@ tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
     handle->broken = true;
     handle->world->broken = true;
     snprintf(handle->words, sizeof handle->words, "%s", tsr_status_message());
-    if (handle->world->node)
+    if (handle->world->gated)
         tsr_mpi_gate_lose(&handle->gate, handle->words);
     return status;
 }
@@ -24,7 +24,7 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
 {
     if (handle->broken)
         return tsr_status_set(TSR_ERROR_PEER, "%s", handle->words);
-    if (handle->world->node && tsr_mpi_gate_is_lost(&handle->gate))
+    if (handle->world->gated && tsr_mpi_gate_is_lost(&handle->gate))
         return tsr_mpi_break(handle, tsr_mpi_gate_say_broken(&handle->gate));
     if (atomic_load(&handle->world->aborted))
         return tsr_mpi_break(
@@ -59,6 +59,7 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world)
         MPI_Comm_free(&world->comm);
     if (world->node)
         tsr_mpi_node_release(world->node);
+    tsr_release(context, world->first);
     tsr_release(context, world);
     tsr_context_destroy(context);
 }
@@ -73,17 +74,18 @@ static tsr_status set_up(tsr_mpi_world *world)
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
                                 tsr_mpi_world **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_status status = tsr_allocate(context, sizeof *world, (void **)&world);
     if (status == TSR_OK) {
-        *world = (tsr_mpi_world){.comm = comm, .options = *options};
+        *world = (tsr_mpi_world){.comm = comm, .options = *options, .first = first};
         status = set_up(world);
     }
     if (status != TSR_OK) {
         tsr_release(context, world);
+        tsr_release(context, first);
         MPI_Comm_free(&comm);
         return status;
     }
@@ -93,6 +95,11 @@ tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_m
     return TSR_OK;
 }
 
+bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank)
+{
+    return world->node && world->first[rank] == world->first[world->rank];
+}
+
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
@@ -100,8 +107,9 @@ void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
         world->broken = true;
         tsr_mpi_exchange_drop(handle);
     }
-    if (world->node)
+    if (world->gated)
         tsr_mpi_gate_leave(&handle->gate);
+    tsr_mpi_trays_leave(&handle->trays);
     tsr_mpi_exchange_free(handle);
     tsr_release(world->context, handle->names);
     tsr_release(world->context, handle->posts);
@@ -116,7 +124,9 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->posts, (void **)&handle->posts));
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->names, (void **)&handle->names));
     TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
-    return world->node ? tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->options.timeout_ms) : TSR_OK;
+    if (world->node)
+        TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
+    return world->gated ? tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->options.timeout_ms) : TSR_OK;
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)
@@ -126,6 +136,7 @@ tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle
     *handle = (tsr_mpi_handle){.world = world, .ranks = ranks};
     const tsr_status status = furnish(handle, ranks);
     if (status != TSR_OK) {
+        tsr_mpi_trays_leave(&handle->trays);
         tsr_mpi_exchange_free(handle);
         tsr_release(world->context, handle->names);
         tsr_release(world->context, handle->posts);

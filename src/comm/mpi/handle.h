@@ -9,16 +9,25 @@
 #include <tessera/sys/comm.h>
 
 #include "comm/mpi/gate.h"
+#include "comm/mpi/tray.h"
 
 /** Room for why a communicator is broken. */
 #define TSR_MPI_WORDS 256
 
-/** A message on its way, of which one piece is under way at a time. */
+typedef enum tsr_mpi_course {
+    TSR_MPI_WAITS,   /**< to be laid into a tray, or for its sender to do that */
+    TSR_MPI_LAID,    /**< until it is taken */
+    TSR_MPI_TRAVELS, /**< by MPI */
+    TSR_MPI_IS_OVER
+} tsr_mpi_course;
+
+/** A message on its way. By MPI one piece is under way at a time. */
 typedef struct tsr_mpi_transit {
     const tsr_message *message;
     size_t done; /**< bytes that have arrived or left */
-    int tag;     /**< which of the messages to (from) this peer it is: pieces of two never meet */
+    int turn;    /**< which of the messages to (from) this peer it is, which its tag says: pieces of two never meet */
     bool receives;
+    tsr_mpi_course course;
 } tsr_mpi_transit;
 
 /** The arrays of an exchange. `requests` and `transits` have `capacity` elements, sends after receives. */
@@ -26,7 +35,7 @@ typedef struct tsr_mpi_exchange {
     size_t capacity, count, under_way;
     tsr_mpi_transit *transits;
     MPI_Request *requests;
-    int *turns;        /**< one a rank: messages to or from it so far */
+    int *turns[2];     /**< one a rank: messages to [0] or from [1] it that have been laid or taken */
     tsr_message *rows; /**< one a rank, for tsr_mpi_gather_and_spread() */
     void *memory;
     tsr_status mismatch; /**< of a message that did not fit; its words are `words` */
@@ -44,7 +53,9 @@ typedef struct tsr_mpi_world {
     tsr_mpi_options options; /**< `context` apart, and with nothing left to defaults */
     int rank, ranks;
     int64_t ranks_per_node; /**< 0: one node, or not ranks in order */
-    tsr_mpi_node *node;     /**< NULL: everything goes by messages */
+    tsr_mpi_node *node;     /**< NULL: everything goes by messages of MPI's */
+    int *first;             /**< one a rank: the lowest rank of its node */
+    bool gated;             /**< all ranks are of this node, and meet at gates */
     int next_group;         /**< no group of this rank has this number or a higher one */
     int groups;             /**< so many have tags of their own */
     int handles;            /**< that are left; atomic */
@@ -55,7 +66,8 @@ typedef struct tsr_mpi_world {
 /** What a rank shows to the others while a communicator is split. */
 typedef struct tsr_mpi_post {
     int32_t color, key, next_group, able;
-    tsr_mpi_seat *seat; /**< of its new handle; NULL without a node */
+    tsr_mpi_seat *seat; /**< of its new handle; NULL without gates */
+    tsr_mpi_desk *desk; /**< likewise; NULL without a node */
 } tsr_mpi_post;
 
 typedef struct tsr_mpi_handle {
@@ -67,15 +79,19 @@ typedef struct tsr_mpi_handle {
     tsr_mpi_exchange exchange;
     bool broken;
     char words[TSR_MPI_WORDS]; /**< why */
-    tsr_mpi_gate gate;         /**< where the ranks of a node meet */
+    tsr_mpi_gate gate;         /**< where the ranks of a gated world meet */
+    tsr_mpi_trays trays;       /**< by which ranks of this node send to one another */
 } tsr_mpi_handle;
 
 /** Messages from one rank to another, in one exchange, that have tags of their own. */
 #define TSR_MPI_TAGS 1024
 
-/** Takes over `comm`; also after an error it is freed. `node` is retained. Not collective. */
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+/** Takes over `comm` and `first`; also after an error they are freed. `node` is retained. Not collective. */
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
                                 tsr_mpi_world **out);
+
+/** True if that rank of the world and this one share memory. */
+bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank);
 
 /** Of a world without handles; collective in what it takes to end a communicator of MPI's, but it does not wait long for others. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world);

@@ -35,6 +35,15 @@ static int find_unable(const tsr_mpi_post *posts, int ranks, int color)
     return -1;
 }
 
+/* The rank at `place`, by name. */
+static void introduce(tsr_mpi_handle *handle, int place, const tsr_mpi_post *post)
+{
+    if (handle->world->gated)
+        tsr_mpi_gate_set(&handle->gate, place, post->seat);
+    if (tsr_mpi_world_is_mate(handle->world, handle->names[place]))
+        tsr_mpi_trays_set(&handle->trays, place, post->desk);
+}
+
 /* The peers of `made`, which are those of `parent` with its color. */
 static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int group)
 {
@@ -45,15 +54,15 @@ static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int g
     made->ranks = 0;
     for (int r = 0; r < parent->ranks; r++)
         made->ranks += posts[r].color == color;
-    if (made->world->node)
+    if (made->world->gated)
         tsr_mpi_gate_open(&made->gate, made->ranks, made->rank);
+    tsr_mpi_trays_open(&made->trays, made->ranks, made->rank);
     for (int r = 0; r < parent->ranks; r++) {
         if (posts[r].color != color)
             continue;
         const int place = place_of(posts, parent->ranks, r);
         made->names[place] = parent->names[r];
-        if (made->world->node)
-            tsr_mpi_gate_set(&made->gate, place, posts[r].seat);
+        introduce(made, place, &posts[r]);
     }
 }
 
@@ -80,7 +89,8 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
                                                  .key = key,
                                                  .next_group = parent->world->next_group,
                                                  .able = local == TSR_OK,
-                                                 .seat = made && made->world->node ? tsr_mpi_gate_seat(&made->gate) : NULL};
+                                                 .seat = made && made->world->gated ? tsr_mpi_gate_seat(&made->gate) : NULL,
+                                                 .desk = made ? made->trays.own : NULL};
     tsr_status status = tsr_mpi_gather_and_spread(parent, parent->posts, sizeof *parent->posts);
     if (status == TSR_OK)
         status = join(parent, made, local);
@@ -95,16 +105,16 @@ tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     tsr_mpi_post *mine = &handle->posts[world->rank];
-    *mine = (tsr_mpi_post){.seat = world->node ? tsr_mpi_gate_seat(&handle->gate) : NULL};
+    *mine = (tsr_mpi_post){.seat = world->gated ? tsr_mpi_gate_seat(&handle->gate) : NULL, .desk = handle->trays.own};
     TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
     handle->rank = world->rank;
     world->next_group = 1;
-    if (world->node)
+    if (world->gated)
         tsr_mpi_gate_open(&handle->gate, world->ranks, world->rank);
+    tsr_mpi_trays_open(&handle->trays, world->ranks, world->rank);
     for (int r = 0; r < world->ranks; r++) {
         handle->names[r] = r;
-        if (world->node)
-            tsr_mpi_gate_set(&handle->gate, r, handle->posts[r].seat);
+        introduce(handle, r, &handle->posts[r]);
     }
     return TSR_OK;
 }

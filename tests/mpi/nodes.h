@@ -1,0 +1,13 @@
+/** Nodes that are told apart where there is only one: MPI's calls of this program pass here first. */
+#ifndef TESTS_MPI_NODES_H
+#define TESTS_MPI_NODES_H
+
+#include <stddef.h>
+
+/** From the next communicator on, ranks 0 to `first` - 1 are one node, and the others another. 0: nothing is pretended. */
+void nodes_pretend(int first);
+
+/** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
+void nodes_count(size_t *inside, size_t *between);
+
+#endif

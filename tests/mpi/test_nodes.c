@@ -1,0 +1,269 @@
+/*
+ * Ranks of two nodes of unequal size: 7 and 8, or what there is. Inside a node nothing is sent by MPI that lies in memory which ranks of
+ * the node share.
+ */
+#include "comm_suite.h"
+
+#include "launched.h"
+#include "nodes.h"
+#include <stdlib.h>
+#include <tessera/dtensor.h>
+
+enum { MOST_RANKS = 16, SHORT = 100, LONG = 100003, PIECE = 4096 };
+
+static int count_first(int ranks)
+{
+    return ranks / 2;
+}
+
+static bool are_mates(int a, int b, int ranks)
+{
+    return (a >= count_first(ranks)) == (b >= count_first(ranks));
+}
+
+typedef struct traffic {
+    bool shared; /* the memory that is sent from */
+    size_t bytes;
+    int rounds;
+} traffic;
+
+static unsigned char byte_of(int from, int to, int round, size_t index)
+{
+    return (unsigned char)(index * 7 + index / 251 + (size_t)from * 31 + (size_t)to * 17 + (size_t)round * 3);
+}
+
+/* Every two ranks exchange; what came is compared, and what went through MPI counted. */
+static tsr_status send_round(tsr_comm *comm, const traffic *t, unsigned char *out, unsigned char *in, int round)
+{
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    tsr_message sends[MOST_RANKS], receives[MOST_RANKS];
+    size_t count = 0;
+    for (int peer = 0; peer < size; peer++) {
+        const size_t at = (size_t)peer * t->bytes;
+        if (peer == rank)
+            continue;
+        for (size_t i = 0; i < t->bytes; i++)
+            out[at + i] = byte_of(rank, peer, round, i);
+        sends[count] = (tsr_message){peer, out + at, t->bytes};
+        receives[count++] = (tsr_message){peer, in + at, t->bytes};
+    }
+    TSR_TRY(tsr_comm_exchange(comm, sends, count, receives, count, tsr_device_host(), NULL));
+    /* The senders' memory is theirs again. */
+    memset(out, 0xee, (size_t)size * t->bytes);
+    for (int peer = 0; peer < size; peer++)
+        for (size_t i = 0; i < t->bytes && peer != rank; i++)
+            if (in[(size_t)peer * t->bytes + i] != byte_of(peer, rank, round, i))
+                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: byte %zu of %zu from rank %d to rank %d came wrong", round, i,
+                                      t->bytes, peer, rank);
+    return TSR_OK;
+}
+
+static tsr_status check_counts(const tsr_comm *comm, const traffic *t)
+{
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    size_t inside, between, mates = 0;
+    nodes_count(&inside, &between);
+    for (int peer = 0; peer < size; peer++)
+        mates += peer != rank && are_mates(rank, peer, size);
+    const size_t each = (size_t)t->rounds * t->bytes, wanted = t->shared || t->bytes == SHORT ? 0 : mates * each;
+    if (inside != wanted || between != ((size_t)size - 1 - mates) * each)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node, not %zu, and %zu to others", inside, wanted,
+                              between);
+    return TSR_OK;
+}
+
+static tsr_status send_all(tsr_comm *comm, void *arg)
+{
+    const traffic *t = arg;
+    const size_t bytes = (size_t)tsr_comm_size(comm) * t->bytes;
+    void *shared;
+    size_t inside, between;
+    TSR_TRY(tsr_comm_alloc(comm, bytes, &shared));
+    unsigned char *const own = malloc(bytes), *const in = malloc(bytes);
+    tsr_status status = own && in ? TSR_OK : TSR_ERROR_MEMORY;
+    nodes_count(&inside, &between);
+    for (int round = 0; round < t->rounds && status == TSR_OK; round++)
+        status = send_round(comm, t, t->shared ? shared : own, in, round);
+    if (status == TSR_OK)
+        status = check_counts(comm, t);
+    if (status == TSR_OK)
+        status = tsr_comm_barrier(comm);
+    free(own);
+    free(in);
+    tsr_comm_free(comm, shared, bytes);
+    return status;
+}
+
+static void run_nodes(tsr_rank_main *body, void *arg, int64_t timeout_ms)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.chunk_bytes = PIECE;
+    if (timeout_ms)
+        options.timeout_ms = timeout_ms;
+    nodes_pretend(count_first(launched_ranks()));
+    const tsr_status status = launched_run_with(launched_ranks(), body, arg, &options);
+    nodes_pretend(0);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+static void shared_memory_is_not_sent_inside_a_node(void **state)
+{
+    (void)state;
+    run_nodes(send_all, &(traffic){.shared = true, .bytes = LONG, .rounds = 4}, 0);
+}
+
+static void short_messages_are_not_sent_inside_a_node(void **state)
+{
+    (void)state;
+    run_nodes(send_all, &(traffic){.shared = false, .bytes = SHORT, .rounds = 50}, 0);
+    run_nodes(send_all, &(traffic){.shared = true, .bytes = SHORT, .rounds = 50}, 0);
+}
+
+static void other_memory_is_sent(void **state)
+{
+    (void)state;
+    run_nodes(send_all, &(traffic){.shared = false, .bytes = LONG, .rounds = 4}, 0);
+}
+
+/* Several to one peer at once: short, in place and by MPI, in an order that the receiver sees too. */
+static tsr_status mix(tsr_comm *comm, void *arg)
+{
+    enum { KINDS = 3, MESSAGES = 12 };
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    unsigned char *shared;
+    TSR_TRY(tsr_comm_alloc(comm, MESSAGES * LONG, (void **)&shared));
+    unsigned char *const own = calloc(MESSAGES, LONG), *const in = calloc(MESSAGES, LONG);
+    CHECK(own && in);
+    tsr_message sends[MESSAGES], receives[MESSAGES];
+    for (int i = 0; i < MESSAGES; i++) {
+        const size_t bytes = i % KINDS == 0 ? SHORT : LONG - (size_t)i;
+        unsigned char *const from = (i % KINDS == 1 ? shared : own) + (size_t)i * LONG;
+        memset(from, i + 20 * rank, bytes);
+        sends[i] = (tsr_message){next, from, bytes};
+        receives[i] = (tsr_message){previous, in + (size_t)i * LONG, bytes};
+    }
+    tsr_status status = tsr_comm_exchange(comm, sends, MESSAGES, receives, MESSAGES, tsr_device_host(), NULL);
+    for (int i = 0; i < MESSAGES && status == TSR_OK; i++)
+        for (size_t b = 0; b < receives[i].bytes; b++)
+            if (in[(size_t)i * LONG + b] != (unsigned char)(i + 20 * previous))
+                status = tsr_status_set(TSR_ERROR_INTERNAL, "message %d came wrong", i);
+    free(own);
+    free(in);
+    tsr_comm_free(comm, shared, MESSAGES * LONG);
+    return status;
+}
+
+static void messages_of_all_kinds_keep_their_order(void **state)
+{
+    (void)state;
+    run_nodes(mix, NULL, 0);
+}
+
+/* Element i is i, before and after; dtensors and the cache's workspace lie where mates reach them. */
+static tsr_status move_columns(tsr_comm *comm, void *arg)
+{
+    enum { EDGE = 1200 };
+    (void)arg;
+    const int64_t mesh_shape[] = {tsr_comm_size(comm)}, shape[] = {EDGE, EDGE};
+    const tsr_placement rows[] = {tsr_shard(0)}, columns[] = {tsr_shard(1)};
+    tsr_mesh *mesh;
+    tsr_layout *from, *to;
+    tsr_dtensor *x, *y;
+    size_t inside, between;
+    TSR_TRY(tsr_mesh_create(comm, 1, mesh_shape, NULL, NULL, &mesh));
+    TSR_TRY(tsr_layout_create(mesh, rows, 2, shape, TSR_I32, &from));
+    TSR_TRY(tsr_layout_create(mesh, columns, 2, shape, TSR_I32, &to));
+    TSR_TRY(tsr_dtensor_create(from, tsr_device_host(), &x));
+    const tsr_tensor mine = tsr_dtensor_to_local(x);
+    const int64_t share = (EDGE + mesh_shape[0] - 1) / mesh_shape[0], first = tsr_comm_rank(comm) * share;
+    for (int64_t i = 0; i < mine.shape[0]; i++)
+        for (int64_t j = 0; j < EDGE; j++)
+            ((int32_t *)mine.data)[i * mine.strides[0] + j] = (int32_t)((first + i) * EDGE + j);
+    TSR_TRY(tsr_comm_barrier(comm));
+    nodes_count(&inside, &between);
+    TSR_TRY(tsr_redistribute(x, columns, &y));
+    nodes_count(&inside, &between);
+    const tsr_tensor got = tsr_dtensor_to_local(y);
+    for (int64_t i = 0; i < EDGE; i++)
+        for (int64_t j = 0; j < got.shape[1]; j++)
+            CHECK(((const int32_t *)got.data)[i * got.strides[0] + j * got.strides[1]] == (int32_t)(i * EDGE + first + j));
+    if (inside != 0)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node", inside);
+    CHECK(between > 0);
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(to);
+    tsr_layout_destroy(from);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void moves_send_nothing_inside_a_node(void **state)
+{
+    (void)state;
+    run_nodes(move_columns, NULL, 0);
+}
+
+/* The last rank comes when its mate has given up, whose memory is another's by then: it is told so, and gets nothing of it. */
+static tsr_status come_late(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    unsigned char *memory, in[LONG];
+    TSR_TRY(tsr_comm_alloc(comm, LONG, (void **)&memory));
+    memset(memory, 1, LONG);
+    memset(in, 2, LONG);
+    const tsr_message send = {last, memory, LONG}, receive = {last - 1, in, LONG};
+    tsr_status status = TSR_OK;
+    if (rank == last - 1) {
+        CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL), TSR_ERROR_PEER, "did not come within 150 ms");
+        memset(memory, 3, LONG);
+    } else if (rank == last) {
+        suite_sleep(600);
+        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "has given up what it sends");
+        CHECK(in[0] == 2 && in[LONG - 1] == 2);
+    }
+    tsr_comm_free(comm, memory, LONG);
+    return status;
+}
+
+static void who_comes_late_is_told_that_its_mate_has_given_up(void **state)
+{
+    (void)state;
+    run_nodes(come_late, NULL, 150);
+}
+
+static tsr_status split_and_send(tsr_comm *comm, void *arg)
+{
+    for (int round = 0; round < 8; round++) {
+        tsr_comm *group;
+        TSR_TRY(tsr_comm_split(comm, 0, round % 2 ? -tsr_comm_rank(comm) : 0, &group));
+        const tsr_status status = mix(group, arg);
+        tsr_comm_destroy(group);
+        TSR_TRY(status);
+    }
+    return TSR_OK;
+}
+
+static void groups_send_as_their_world_does(void **state)
+{
+    (void)state;
+    run_nodes(split_and_send, NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_memory_is_not_sent_inside_a_node),
+        cmocka_unit_test(short_messages_are_not_sent_inside_a_node),
+        cmocka_unit_test(other_memory_is_sent),
+        cmocka_unit_test(messages_of_all_kinds_keep_their_order),
+        cmocka_unit_test(moves_send_nothing_inside_a_node),
+        cmocka_unit_test(who_comes_late_is_told_that_its_mate_has_given_up),
+        cmocka_unit_test(groups_send_as_their_world_does),
+    };
+    launched_ranks();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
