@@ -7,6 +7,7 @@
 #include "launched.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <tessera/dtensor.h>
 
 enum { MOST_RANKS = 4 };
@@ -128,6 +129,56 @@ static void long_messages_travel_in_pieces(void **state)
         options.no_sharing = 1;
         run_all(launched_ranks(), deliver, &d, &options);
     }
+}
+
+enum { STRIDE = 4093, NEEDED_MIB = 5 << 10 };
+
+/* Pages that nobody writes to take no memory: the sender marks few bytes. */
+static tsr_status deliver_huge(tsr_comm *comm, void *arg)
+{
+    const size_t bytes = ((size_t)1 << 31) + 5;
+    (void)arg;
+    unsigned char *const memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    const int rank = tsr_comm_rank(comm);
+    const tsr_message message = {!rank, memory, bytes};
+    for (size_t i = 0; i < bytes && rank == 0; i += (size_t)STRIDE * STRIDE)
+        memory[i] = (unsigned char)(1 + i % 251);
+    memory[bytes - 1] = rank == 0;
+    tsr_status status = tsr_comm_exchange(comm, &message, rank == 0, &message, rank == 1, tsr_device_host(), NULL);
+    for (size_t i = 0; i < bytes && status == TSR_OK; i += STRIDE)
+        if (memory[i] != (i % ((size_t)STRIDE * STRIDE) ? 0 : 1 + i % 251))
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu came wrong", i);
+    if (status == TSR_OK && memory[bytes - 1] != 1)
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "the last byte did not come");
+    munmap(memory, bytes);
+    return status;
+}
+
+/* On all ranks alike. */
+static bool has_memory(void)
+{
+    long long kib = 0;
+    char line[128];
+    FILE *const info = fopen("/proc/meminfo", "r");
+    while (info && fgets(line, sizeof line, info) && sscanf(line, "MemAvailable: %lld", &kib) != 1)
+        ;
+    if (info)
+        fclose(info);
+    int mine = kib / 1024 >= NEEDED_MIB, all;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+static void a_message_of_more_than_2_gib_arrives(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    options.no_sharing = 1;
+    launched_ranks();
+    if (!has_memory())
+        suite_skip("5 GiB of memory are not there");
+    run_all(2, deliver_huge, NULL, &options);
 }
 
 /* Each rank writes into its own memory and reads its neighbour's, at the address that it was told. */
@@ -384,6 +435,7 @@ int main(void)
         cmocka_unit_test(inter_communicators_are_refused),
         cmocka_unit_test(the_callers_communicator_is_left_alone),
         cmocka_unit_test(long_messages_travel_in_pieces),
+        cmocka_unit_test(a_message_of_more_than_2_gib_arrives),
         cmocka_unit_test(memory_lies_at_one_address_in_all_processes),
         cmocka_unit_test(dtensors_lie_where_peers_reach_them),
         cmocka_unit_test(memory_that_is_freed_serves_again),
