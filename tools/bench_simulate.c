@@ -146,12 +146,12 @@ static json_t *row_to_json(const simulation *s, const char *links)
 {
     const tsr_plan_survey *const f = &s->figures;
     const int64_t node = s->options.ranks_per_node;
-    return json_pack("{ss sI ss so ss ss ss ss ss so ss sI sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
+    return json_pack("{ss sI ss so ss ss ss ss ss so ss sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
                      "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
                      s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
                      "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "planned", (json_int_t)s->planned,
-                     "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound", sum_to_json(f->lower_bound),
-                     "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
+                     "estimated", s->estimated, "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
+                     sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
                      (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
@@ -203,15 +203,16 @@ static void print_columns(const job *j)
 
 static void print_figures(const job *j, const simulation *s)
 {
-    char shape[SHAPE_TEXT_BYTES], ratio[16] = "-", words[64];
+    char shape[SHAPE_TEXT_BYTES], ratio[16] = "-", words[64], total[32] = "-";
     const tsr_plan_survey *const f = &s->figures;
     print_shape(s->shape.ndim, s->shape.size, shape);
     snprintf(words, sizeof words, "%s -> %s", s->from, s->to);
     if (f->ratio >= 0)
         snprintf(ratio, sizeof ratio, "%.3f", f->ratio);
-    printf("%10lld %12s %16s %20s %12.2f %14lld %14lld %6s %9lld %10zu", (long long)s->ranks, s->mesh, shape, words, 1e6 * f->seconds,
-           (long long)f->bytes_received.max, (long long)f->bytes_received.total, ratio, (long long)f->messages_received,
-           f->workspace_bytes);
+    if (f->bytes_received.total >= 0)
+        snprintf(total, sizeof total, "%s%lld", s->estimated ? "~" : "", (long long)f->bytes_received.total);
+    printf("%10lld %12s %16s %20s %12.2f %14lld %14s %6s %9lld %10zu", (long long)s->ranks, s->mesh, shape, words, 1e6 * f->seconds,
+           (long long)f->bytes_received.max, total, ratio, (long long)f->messages_received, f->workspace_bytes);
     if (j->place != NULL)
         printf(" %12.2f %6.2f", 1e6 * s->measured.median, simulation_error(s));
     putchar('\n');
@@ -325,8 +326,8 @@ const tool_command bench_simulate_command = {
         "slower "
         "kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Nothing is run. "
         "--mesh, --shape, --mode and the pair of --from and --to may be repeated, shapes and modes be lists; --sweep adds the meshes that "
-        "halving the longest dim leaves, down to 16 ranks. Of more than 4096 ranks some stand for all: up to 256, in whole nodes, fewer "
-        "where they have very many peers; totals are then scaled.\n\n"
+        "halving the longest dim leaves, down to 16 ranks. Of more than 4096 ranks that hold anything some stand for all: up to 256, in "
+        "whole nodes, fewer where they have very many peers; totals are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
         "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, inside a node into one "
         "rank, "
         "between nodes into one node. --validate measures the links of this machine, as bench calibrate does, then the moves themselves, "

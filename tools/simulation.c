@@ -1,5 +1,6 @@
 #include "simulation.h"
 
+#include "holders.h"
 #include "report.h"
 
 #include <math.h>
@@ -11,18 +12,13 @@
 #define SAMPLED_RANKS 256
 #define MOST_MESSAGES (INT64_C(1) << 18)
 
-/** Position `index` of `count` that lie evenly from 0 to `last`, both included; a single one in the middle. */
-static int64_t spread_out(int64_t index, int64_t count, int64_t last)
-{
-    return count > 1 ? (int64_t)((double)last * (double)index / (double)(count - 1)) : last / 2;
-}
-
-/** Ranks that stand for all: of a mesh of so many, which follow each other from `first` to `last`. */
+/** Ranks that stand for all that hold anything. */
 typedef struct sample {
-    int64_t first, last;
-    int64_t node;   /**< ranks of one */
-    int64_t nodes;  /**< that are taken whole, of those from first / node on; 0: ranks from all over the only node */
-    int64_t wanted; /**< ranks, as far as nodes allow */
+    holders of;
+    int64_t first, last; /**< of the mesh, whose ranks follow each other */
+    int64_t holding;     /**< how many of them; -1: not known */
+    int64_t node;        /**< ranks of one that is taken whole; 1: ranks are taken by themselves */
+    int64_t wanted;      /**< nodes */
     int64_t *ranks;
     size_t count;
 } sample;
@@ -32,18 +28,7 @@ static int64_t limit(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/** `messages` of one plan, received and sent. */
-static sample choose_sample(int64_t first, int64_t count, int64_t node, int64_t messages)
-{
-    sample s = {.first = first, .last = first + count - 1, .node = node};
-    const int64_t nodes = node > 0 ? s.last / node - first / node + 1 : 1;
-    s.wanted = limit(MOST_MESSAGES / (messages + 1), 1, SAMPLED_RANKS);
-    if (nodes > 1)
-        s.nodes = limit(s.wanted / node, 1, nodes);
-    return s;
-}
-
-/** Of the rank in the middle. */
+/** Messages of a rank's plan, received and sent. */
 static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *out)
 {
     tsr_plan_options options = r->options;
@@ -60,43 +45,92 @@ static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *o
     return status;
 }
 
-static void fill_sample(sample *s)
+/** `wanted` ranks that hold something, or where those are not known ranks from all over; ascending. */
+static void pick(const sample *s, int64_t *ranks)
 {
-    const int64_t first_node = s->nodes > 0 ? s->first / s->node : 0, last_node = s->nodes > 0 ? s->last / s->node : 0;
-    for (int64_t i = 0; s->nodes == 0 && i < s->wanted; i++)
-        s->ranks[s->count++] = s->first + spread_out(i, s->wanted, s->last - s->first);
-    for (int64_t i = 0; i < s->nodes * s->node; i++) {
-        const int64_t rank = (first_node + spread_out(i / s->node, s->nodes, last_node - first_node)) * s->node + i % s->node;
-        if (s->first <= rank && rank <= s->last)
-            s->ranks[s->count++] = rank;
+    const int64_t ranks_in_all = s->last - s->first + 1;
+    if (s->holding > 0)
+        holders_spread(&s->of, s->holding, s->wanted, ranks);
+    for (int64_t i = 0; s->holding <= 0 && i < s->wanted; i++)
+        ranks[i] = s->first + (s->wanted > 1 ? i * (ranks_in_all - 1) / (s->wanted - 1) : 0);
+}
+
+/** Those that hold something where they are few, else some of them, in whole nodes where there are several. */
+static int size_sample(const plan_request *r, sample *s)
+{
+    const int64_t node = r->options.ranks_per_node;
+    const bool nodes = node > 1 && s->first / node != s->last / node;
+    int64_t messages, middle;
+    if (nodes && node > SAMPLED_RANKS)
+        return complain(EXIT_REFUSED,
+                        "--ranks-per-node is %lld: on a mesh of more than %d ranks %d a node are the most, for whole nodes are planned for",
+                        (long long)node, MOST_RANKS, SAMPLED_RANKS);
+    s->node = 1;
+    s->wanted = limit(s->holding, 1, MOST_RANKS);
+    if (0 <= s->holding && s->holding <= MOST_RANKS)
+        return EXIT_DONE;
+    s->wanted = 1;
+    pick(s, &middle);
+    if (count_messages(r, middle, &messages) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    s->node = nodes ? node : 1;
+    s->wanted = limit(limit(MOST_MESSAGES / (messages + 1), 1, SAMPLED_RANKS) / s->node, 1, SAMPLED_RANKS);
+    return EXIT_DONE;
+}
+
+/** The picked ranks, each with its node. Room is for all. */
+static void fill_sample(sample *s, const int64_t *picked)
+{
+    int64_t last = -1;
+    for (int64_t i = 0; i < s->wanted; i++) {
+        const int64_t node = picked[i] / s->node;
+        for (int64_t rank = node * s->node; node != last && rank < (node + 1) * s->node; rank++)
+            if (s->first <= rank && rank <= s->last)
+                s->ranks[s->count++] = rank;
+        last = node;
     }
 }
 
-/** All bytes of all ranks, from those of some. */
-static int64_t scale(int64_t total, const simulation *s)
+/** All bytes of all ranks, from those of some; -1 where it is not known for how many these stand. */
+static int64_t scale(int64_t total, const sample *s)
 {
-    return total < 0 ? total : (int64_t)fmin(rint((double)total / (double)s->planned * (double)s->ranks), 0x1p62);
+    int64_t holding = 0;
+    for (size_t i = 0; i < s->count; i++)
+        holding += holders_include(&s->of, s->ranks[i]);
+    if (total < 0 || s->holding < 0)
+        return -1;
+    return holding > 0 ? (int64_t)fmin(rint((double)total / (double)holding * (double)s->holding), 0x1p62) : 0;
+}
+
+static int survey_sample(const tsr_plan *plan, sample *s, simulation *out)
+{
+    int64_t *const picked = calloc((size_t)(s->wanted * (s->node + 1)), sizeof *picked);
+    if (picked == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
+    s->ranks = picked + s->wanted;
+    pick(s, picked);
+    fill_sample(s, picked);
+    const tsr_status status = tsr_plan_survey_some(plan, s->ranks, s->count, &out->figures);
+    out->planned = out->figures.ranks;
+    out->estimated = s->holding < 0 || s->holding > MOST_RANKS;
+    if (status == TSR_OK && out->estimated) {
+        out->figures.bytes_received.total = scale(out->figures.bytes_received.total, s);
+        out->figures.lower_bound.total = scale(out->figures.lower_bound.total, s);
+    }
+    free(picked);
+    return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
 static int survey_some(const plan_request *r, const tsr_plan *plan, simulation *out)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
-    int64_t first = 0, messages = 0;
-    if (tsr_mesh_rank_at(r->mesh, origin, &first) != TSR_OK || count_messages(r, first + out->ranks / 2, &messages) != TSR_OK)
+    sample s = {.of = {r->mesh, r->from, r->to}};
+    if (tsr_mesh_rank_at(r->mesh, origin, &s.first) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    sample s = choose_sample(first, out->ranks, r->options.ranks_per_node, messages);
-    s.ranks = calloc((size_t)(s.nodes > 0 ? s.nodes * s.node : s.wanted), sizeof *s.ranks);
-    if (s.ranks == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
-    fill_sample(&s);
-    const tsr_status status = tsr_plan_survey_some(plan, s.ranks, s.count, &out->figures);
-    free(s.ranks);
-    if (status != TSR_OK)
-        return complain_status(EXIT_REFUSED);
-    out->planned = out->figures.ranks;
-    out->figures.bytes_received.total = scale(out->figures.bytes_received.total, out);
-    out->figures.lower_bound.total = scale(out->figures.lower_bound.total, out);
-    return EXIT_DONE;
+    s.last = s.first + out->ranks - 1;
+    s.holding = holders_count(&s.of);
+    const int status = size_sample(r, &s);
+    return status == EXIT_DONE ? survey_sample(plan, &s, out) : status;
 }
 
 /** Its ranks follow each other, for they are not listed. */

@@ -14,8 +14,9 @@ typedef struct simulation {
     tsr_plan_options options; /**< but for the profile, which is: */
     tsr_cost_profile links;
     int64_t ranks;
-    int64_t planned;         /**< of them: all, or whole nodes that stand for the others */
-    tsr_plan_survey figures; /**< of the ranks that were planned for; totals are scaled to all */
+    int64_t planned;         /**< of them: all, all that hold anything, or some that stand for the others */
+    bool estimated;          /**< they stand for others, whose share of the totals is estimated; a total of -1 is not known */
+    tsr_plan_survey figures; /**< of the ranks that were planned for, but for totals */
     spread measured;         /**< with --validate; else all 0 */
 } simulation;
 

@@ -11,7 +11,7 @@ import harness
 tool = harness.Tool(sys.argv[1])
 LINKS = {"inside": (3e-6, 4e11), "between": (1.5e-5, 5e10)}
 LINKS_TEXT = "inside=3e-6,4e11 between=1.5e-5,5e10"
-FIELDS = ["bench", "ranks", "mesh", "shape", "dtype", "from", "to", "mode", "objective", "ranks_per_node", "links", "planned", "seconds",
+FIELDS = ["bench", "ranks", "mesh", "shape", "dtype", "from", "to", "mode", "objective", "ranks_per_node", "links", "planned", "estimated", "seconds",
           "bytes_received", "lower_bound", "ratio", "messages_received", "workspace_bytes"]
 
 
@@ -81,6 +81,36 @@ def without_nodes_ranks_from_all_over_stand_for_all():
     total = found["bytes_received"]["total"]
     wrong = harness.different("planned", found["planned"], 256) + harness.different("most", found["bytes_received"]["max"], 8)
     return wrong + harness.different("about all", 0.98 * 8 * 8191 <= total <= 8 * 8192, True)
+
+
+def of_ranks_that_hold_nothing_none_counts(mesh, shape, source, target, *more):
+    """Ranks in another order are all planned for, and receive as much in all."""
+    ranks = math.prod(map(int, mesh.split("x")))
+    move = ["--shape", shape, "--from", source, "--to", target, *more]
+    found, = simulate("--mesh", mesh, *move)
+    names = ("seconds", "bytes_received", "messages_received", "workspace_bytes")
+    wrong = harness.different("estimated, planned", (found["estimated"], found["planned"] < ranks), (False, True))
+    # Neighbours change places within their node, which holds as much as before.
+    whole, = simulate("--mesh", f"{mesh}@[{','.join(str(r ^ 1) for r in range(ranks))}]", *move)
+    wrong += harness.different("planned of all", whole["planned"], ranks)
+    return wrong + sum((harness.different(name, found[name], whole[name]) for name in names), [])
+
+
+def of_two_billion_ranks_those_that_hold_anything_are_counted():
+    found, = simulate("--mesh", 2 ** 31 - 1, "--shape", "1024x1024", "--from", "S(0)", "--to", "S(1)")
+    wrong = harness.different("planned, estimated", (found["planned"], found["estimated"]), (1024, False))
+    wrong += harness.different("received", found["bytes_received"], {"max": 4092, "total": 1024 * 4092})
+    found, = simulate("--mesh", 2 ** 20, "--ranks-per-node", 8, "--shape", "8192x8192", "--from", "S(0)", "--to", "S(1)")
+    wrong += harness.different("of more, estimated", found["estimated"], True)
+    return wrong + harness.different("of more", found["bytes_received"], {"max": 4 * 8191, "total": 4 * 8191 * 8192})
+
+
+def totals_of_given_sizes_are_not_known():
+    words = ["--mesh", "8192x2", "--shape", "16384", "--from", "S(0),R", "--to", "S(0),S(0;sizes=2,0)"]
+    found, = simulate(*words)
+    wrong = harness.different("totals", (found["estimated"], found["bytes_received"]["total"]), (True, None))
+    text = tool.run("bench", "simulate", *words).stdout.splitlines()[-1].split()
+    return wrong + harness.different("total in the table", text[8], "-")
 
 
 def listed_ranks_are_all_planned_for():
@@ -175,6 +205,11 @@ for case in [("2x3", "S(0),S(1)", "S(1),S(0)"), ("6", "P", "R"), ("6", "P", "S(0
 tool.case("a million ranks", a_million_ranks)
 tool.case("of very many peers one node stands for all", of_very_many_peers_one_node_stands_for_all)
 tool.case("without nodes ranks from all over stand for all", without_nodes_ranks_from_all_over_stand_for_all)
+for case in [("4100", "30x40", "S(0)", "S(1)", "--ranks-per-node", "4"), ("2050x2", "9x7", "S(0),S(0)", "S(1),S(0;balanced)"),
+             ("2x2050", "13x33", "P,S(0)", "S(1),S(0)"), ("4100", "21x5", "S(0;interleave=3)", "S(0;unit=4)", "--ranks-per-node", "2")]:
+    tool.case(f"of ranks that hold nothing none counts: {' '.join(case)}", of_ranks_that_hold_nothing_none_counts, *case)
+tool.case("of two billion ranks those that hold anything are counted", of_two_billion_ranks_those_that_hold_anything_are_counted)
+tool.case("totals of given sizes are not known", totals_of_given_sizes_are_not_known)
 tool.case("listed ranks are all planned for", listed_ranks_are_all_planned_for)
 tool.case("a reduction of sampled ranks has no bound", a_reduction_of_sampled_ranks_has_no_bound)
 tool.case("every combination has its line", every_combination_has_its_line)
@@ -192,7 +227,8 @@ for status, more, mentions in [
         (2, ["--validate", "--ranks-per-node", "2"], ["--ranks-per-node"]), (2, ["--validate", "--links", "inside=1e-6,1e9"], ["--links"]),
         (2, ["--validate", "--objective", "time"], ["--objective"]), (1, ["--validate", "--mesh", "1"], ["one rank"]),
         (1, ["--validate", "--mesh", "1000000"], ["999999"]), (2, ["--shape", "8x8,"], ["--shape"]), (2, ["--mode", "direct,fast"], ["fast"]),
-        (1, ["--svg", "/nowhere/x.svg"], ["/nowhere/x.svg"]), (1, ["--to", "S(2)"], ["S(2)"]), (2, ["--iterations", "2"], ["--iterations"])]:
+        (1, ["--svg", "/nowhere/x.svg"], ["/nowhere/x.svg"]), (1, ["--to", "S(2)"], ["S(2)"]),
+        (1, ["--mesh", "1048576", "--ranks-per-node", "524288"], ["524288", "256"]), (2, ["--iterations", "2"], ["--iterations"])]:
     tool.refuses(status, (MOVE[:2] + MOVE[4:] if "--mesh" in more else MOVE) + more, mentions)
 tool.refuses(2, MOVE, ["TSR_COST"], env={"TSR_COST": "nonsense", "PATH": "/usr/bin:/bin"})
 tool.report.finish()
