@@ -194,10 +194,10 @@ static int print_errors(const job *j)
 
 static void print_columns(const job *j)
 {
-    printf("#%9s %12s %16s %20s %12s %14s %14s %6s %9s %10s", "ranks", "mesh", "shape", "move", "time", "received", "received", "ratio",
-           "messages", "workspace");
+    printf("#%9s %12s %16s %20s %8s %12s %14s %14s %6s %9s %10s", "ranks", "mesh", "shape", "move", "mode", "time", "received", "received",
+           "ratio", "messages", "workspace");
     printf(j->place != NULL ? " %12s %6s\n" : "\n", "measured", "error");
-    printf("#%9s %12s %16s %20s %12s %14s %14s %6s %9s %10s", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)", "(B)");
+    printf("#%9s %12s %16s %20s %8s %12s %14s %14s %6s %9s %10s", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)", "(B)");
     printf(j->place != NULL ? " %12s\n" : "\n", "(us)");
 }
 
@@ -211,8 +211,9 @@ static void print_figures(const job *j, const simulation *s)
         snprintf(ratio, sizeof ratio, "%.3f", f->ratio);
     if (f->bytes_received.total >= 0)
         snprintf(total, sizeof total, "%s%lld", s->estimated ? "~" : "", (long long)f->bytes_received.total);
-    printf("%10lld %12s %16s %20s %12.2f %14lld %14s %6s %9lld %10zu", (long long)s->ranks, s->mesh, shape, words, 1e6 * f->seconds,
-           (long long)f->bytes_received.max, total, ratio, (long long)f->messages_received, f->workspace_bytes);
+    printf("%10lld %12s %16s %20s %8s %12.2f %14lld %14s %6s %9lld %10zu", (long long)s->ranks, s->mesh, shape, words,
+           mode_name(s->options.mode), 1e6 * f->seconds, (long long)f->bytes_received.max, total, ratio, (long long)f->messages_received,
+           f->workspace_bytes);
     if (j->place != NULL)
         printf(" %12.2f %6.2f", 1e6 * s->measured.median, simulation_error(s));
     putchar('\n');
@@ -228,7 +229,7 @@ static int report_text(const job *j)
         printf("%lld ranks a node; ", (long long)first->options.ranks_per_node);
     else
         printf("one node; ");
-    printf("%s, %s\n", tsr_dtype_name(first->dtype), mode_name(first->options.mode));
+    printf("%s\n", tsr_dtype_name(first->dtype));
     int status = j->place != NULL ? print_errors(j) : EXIT_DONE;
     print_columns(j);
     for (size_t i = 0; i < j->count; i++)

@@ -110,7 +110,7 @@ def totals_of_given_sizes_are_not_known():
     found, = simulate(*words)
     wrong = harness.different("totals", (found["estimated"], found["bytes_received"]["total"]), (True, None))
     text = tool.run("bench", "simulate", *words).stdout.splitlines()[-1].split()
-    return wrong + harness.different("total in the table", text[8], "-")
+    return wrong + harness.different("total in the table", text[9], "-")
 
 
 def listed_ranks_are_all_planned_for():
@@ -159,10 +159,20 @@ def the_table_says_the_same():
     row, = simulate(*words)
     lines = tool.run("bench", "simulate", *words).stdout.splitlines()
     columns, values = lines[1].lstrip("#").split(), lines[-1].split()
-    wrong = harness.different("columns", columns, ["ranks", "mesh", "shape", "move", "time", "received", "received", "ratio", "messages", "workspace"])
-    wanted = ["4", "4", "64x64", "S(0)", "->", "R", f"{1e6 * row['seconds']:.2f}", str(row["bytes_received"]["max"]),
+    wrong = harness.different("columns", columns, ["ranks", "mesh", "shape", "move", "mode", "time", "received", "received", "ratio", "messages", "workspace"])
+    wanted = ["4", "4", "64x64", "S(0)", "->", "R", "direct", f"{1e6 * row['seconds']:.2f}", str(row["bytes_received"]["max"]),
               str(row["bytes_received"]["total"]), "1.000", "3", "0"]
     return wrong + harness.different("values", values, wanted) + harness.different("links", LINKS_TEXT in lines[0], True)
+
+
+def every_line_of_the_table_names_its_mode():
+    lines = tool.run("bench", "simulate", "--mesh", 2, "--shape", "8x8", "--from", "S(0)", "--to", "R", "--mode", "direct,message").stdout.splitlines()
+    return harness.different("modes", [line.split()[6] for line in lines[-2:]], ["direct", "message"]) + harness.different("header", "direct" in lines[0], False)
+
+
+def an_estimated_total_is_marked_in_the_table():
+    lines = tool.run("bench", "simulate", "--mesh", 8192, "--shape", "8192", "--from", "R", "--to", "P").stdout.splitlines()
+    return harness.different("total", lines[-1].split()[9], "~0")
 
 
 def the_picture_shows_every_line():
@@ -217,6 +227,8 @@ tool.case("one side goes with all of the other", one_side_goes_with_all_of_the_o
 tool.case("a sweep halves the mesh", a_sweep_halves_the_mesh)
 tool.case("links come from a file or the environment", links_come_from_a_file_or_the_environment)
 tool.case("the table says the same", the_table_says_the_same)
+tool.case("every line of the table names its mode", every_line_of_the_table_names_its_mode)
+tool.case("an estimated total is marked in the table", an_estimated_total_is_marked_in_the_table)
 tool.case("the picture shows every line", the_picture_shows_every_line)
 tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
 
