@@ -13,9 +13,11 @@ static const char *const measured[] = {
     "wrong",    "calls",           "limit_bandwidth",   "of_limit",       "ratio",           "algbw",          "busbw",
     "messages", "bytes_allocated", "messages_received", "messages_sent",  "workspace_bytes", "enqueue_seconds"};
 
-/** Numbers with a point, spreads and tables are never part of what is asked for. */
-static bool is_measured(const char *name, const json_t *value)
+/** Numbers with a point, spreads and tables are never part of what is asked for; nor are links, where the line was validated on them. */
+static bool is_measured(const json_t *line, const char *name, const json_t *value)
 {
+    if (strcmp(name, "links") == 0)
+        return json_object_get(line, "measured_seconds") != NULL;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         if (strcmp(measured[i], name) == 0)
             return true;
@@ -32,7 +34,7 @@ static json_t *identify(const json_t *line)
     json_t *value;
     json_object_foreach((json_t *)line, name, value)
     {
-        if (!is_measured(name, value) && json_object_set(identity, name, value) != 0) {
+        if (!is_measured(line, name, value) && json_object_set(identity, name, value) != 0) {
             json_decref(identity);
             return NULL;
         }

@@ -73,6 +73,14 @@ def no_field_that_is_measured_parts_lines():
     return sum((outcome([line()], [line(**{name: value})], 0, compared=1, slower=0) for name, value in others.items()), [])
 
 
+def links_part_lines_unless_they_were_measured():
+    given = {"bench": "simulate", "ranks": 2, "links": "inside=1e-6,1e9", "seconds": 1e-6}
+    validated, again = {**given, "measured_seconds": {"median": 1e-6, "min": 1e-6, "max": 1e-6}}, "inside=1.1e-6,1.2e9"
+    wrong = outcome([validated], [{**validated, "links": again}], 0, compared=1, slower=0)
+    done, _ = compare([given], [{**given, "links": again}])
+    return wrong + harness.different("given links, exit status", done.returncode, 1)
+
+
 def a_field_of_one_version_alone_parts_nothing():
     """Where no line of the kind has it in the other file; it does part lines of a kind that has it there."""
     plan = {"bench": "plan", "ranks": 4, "warm_ups": 2}
@@ -127,6 +135,7 @@ tool.case("no time is as quick as no time", outcome, [line(0.0)], [line(0.0)], 0
 tool.case("the key holds what was asked for", the_key_holds_what_was_asked_and_nothing_that_was_measured)
 tool.case("every field that is asked for parts lines", every_field_that_is_asked_for_parts_lines)
 tool.case("no field that is measured parts lines", no_field_that_is_measured_parts_lines)
+tool.case("links part lines unless they were measured", links_part_lines_unless_they_were_measured)
 tool.case("a field that one version alone prints parts nothing", a_field_of_one_version_alone_parts_nothing)
 tool.case("lines may repeat and stand in any order", lines_of_one_kind_may_repeat_and_stand_in_any_order)
 tool.case("the table says what is slower, worse and better", the_table_says_slower_worse_and_better)
