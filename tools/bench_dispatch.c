@@ -140,8 +140,8 @@ static int run_job(const tool_arguments *given, job *j, bool first)
 {
     row_format format;
     int status = row_format_read(given, &format);
-    if (status == EXIT_DONE && given->value[OPT_ITERATIONS] != NULL)
-        status = parse_count("--iterations", given->value[OPT_ITERATIONS], 0, &j->calls);
+    if (status == EXIT_DONE)
+        status = parse_iterations(given->value[OPT_ITERATIONS], 0, &j->calls);
     if (status == EXIT_DONE)
         status = samples_create(j->setup.ranks, LOOPS, &j->loops);
     if (status != EXIT_DONE)
