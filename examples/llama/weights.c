@@ -22,10 +22,11 @@ typedef struct loader {
 /* "512x192" */
 static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS * 21])
 {
+    const size_t capacity = TSR_MAX_DIMS * 21;
     size_t length = 0;
     text[0] = '\0';
-    for (int i = 0; i < ndim; i++)
-        length += (size_t)sprintf(text + length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
+    for (int i = 0; i < ndim && length < capacity; i++)
+        length += (size_t)snprintf(text + length, capacity - length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
 }
 
 static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry, const tsr_layout *layout)
