@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** An implementation of MPI, and what its launcher leaves in the environment of the processes that it starts. */
+/** An implementation of MPI, and what its launcher leaves in the environment of the processes that it starts: how
+ * many they are, and which one this is. */
 typedef struct implementation {
-    const char *name, *file, *trace;
+    const char *name, *file, *trace, *rank;
 } implementation;
 
 static const implementation implementations[] = {
-    {"Open MPI", TESSERA_TOOL_MPI_OMPI, "OMPI_COMM_WORLD_SIZE"},
-    {"MPICH", TESSERA_TOOL_MPI_MPICH, "PMI_SIZE"},
+    {"Open MPI", TESSERA_TOOL_MPI_OMPI, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"MPICH", TESSERA_TOOL_MPI_MPICH, "PMI_SIZE", "PMI_RANK"},
 };
 
 #define LENGTH(list) (sizeof(list) / sizeof *(list))
@@ -47,6 +48,16 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
         return true;
     snprintf(reason, MPI_REASON_BYTES, "%s is of another version: %s", it->file, dlerror());
     return false;
+}
+
+bool mpi_launched_first(void)
+{
+    for (size_t i = 0; i < LENGTH(implementations); i++) {
+        const char *const rank = getenv(implementations[i].rank);
+        if (getenv(implementations[i].trace) != NULL && rank != NULL)
+            return strtol(rank, NULL, 10) == 0;
+    }
+    return true;
 }
 
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES])

@@ -23,4 +23,7 @@ typedef struct mpi_library {
  * there is none. What was opened stays open. */
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 
+/** Whether this process is rank 0 of those that a launcher started, by its environment, or was started by none. */
+bool mpi_launched_first(void);
+
 #endif

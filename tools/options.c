@@ -1,4 +1,5 @@
 #include "command.h"
+#include "mpi_library.h"
 
 #include <argp.h>
 #include <ctype.h>
@@ -94,6 +95,9 @@ int complain(int status, const char *format, ...)
     for (char *c = sentence; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c))
             *c = '?';
+    /* Options that don't parse are those of all ranks of a launcher, of which one speaks. */
+    if (status == EXIT_USAGE && !mpi_launched_first())
+        return status;
     /* Where both go to one place, what was printed first stands first. */
     fflush(stdout);
     fprintf(stderr, "tessera: %s\n", sentence);

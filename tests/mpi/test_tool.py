@@ -92,6 +92,16 @@ tool.case("a mesh of more ranks than were launched is refused, once", refused, 2
 tool.case("a mesh of fewer ranks than were launched is refused, once", refused, 3, "2", "3 ranks were launched")
 
 
+def misread(*options):
+    done = mpirun(2, tool.path, "bench", "redistribute", "--mesh", "2", "--shape", "8", "--from", "S(0)", "--to", "R", "--engine", "mpi", *options)
+    said = [line for line in done.stderr.splitlines() if line.startswith("tessera: ")]
+    return ([] if done.returncode else ["exit status 0"]) + harness.different("sentences", len(said), 1)
+
+
+for options in (["--json", "--csv"], ["--nonsense"], ["--dtype", "f33"]):
+    tool.case(f"options that don't parse are told once: {' '.join(options)}", misread, *options)
+
+
 def refused_by_one(number, missing, *words):
     """Each rank works in a folder of its own, as without a file system that all share; rank 1's is not as it must be."""
     folders = [tool.folder / f"one-{number}-{rank}" for rank in range(2)]
