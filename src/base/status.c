@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SENTENCE_BYTES 1024
-
-static _Thread_local char sentence[SENTENCE_BYTES];
+static _Thread_local tsr_kept_sentence last;
 
 const char *tsr_status_name(tsr_status status)
 {
@@ -27,18 +25,28 @@ const char *tsr_status_name(tsr_status status)
 
 const char *tsr_status_message(void)
 {
-    return sentence;
+    return last.text;
 }
 
 tsr_status tsr_status_set(tsr_status status, const char *format, ...)
 {
     /* The arguments may point into the last sentence, to say more about it. */
-    char next[SENTENCE_BYTES];
+    tsr_kept_sentence next;
     va_list arguments;
     va_start(arguments, format);
-    if (vsnprintf(next, sizeof next, format, arguments) < 0)
-        next[0] = '\0';
+    if (vsnprintf(next.text, sizeof next.text, format, arguments) < 0)
+        next.text[0] = '\0';
     va_end(arguments);
-    memcpy(sentence, next, strlen(next) + 1);
+    return tsr_status_restore(&next, status);
+}
+
+void tsr_status_keep(tsr_kept_sentence *kept)
+{
+    memcpy(kept->text, last.text, strlen(last.text) + 1);
+}
+
+tsr_status tsr_status_restore(const tsr_kept_sentence *kept, tsr_status status)
+{
+    memcpy(last.text, kept->text, strlen(kept->text) + 1);
     return status;
 }

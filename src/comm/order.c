@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "comm/object.h"
 #include "device/driver.h"
-#include <stdio.h>
 
 static void destroy_events(tsr_order *order)
 {
@@ -139,20 +138,20 @@ void tsr_order_drain(const tsr_order *order, tsr_stream stream)
 {
     if (!order || !order->ops.table->stream_synchronize)
         return;
-    char sentence[TSR_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     (void)order->ops.table->stream_synchronize(order->ops.self, order->ops.index, stream);
-    tsr_status_set(TSR_ERROR_PEER, "%s", sentence);
+    tsr_status_restore(&kept, TSR_ERROR_PEER);
 }
 
 void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order *theirs)
 {
-    char sentence[TSR_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     for (int m = TSR_MEETING_MIDDLE; theirs && m < TSR_MEETINGS; m++)
         if (order->events[m] && theirs->events[m])
             (void)order->ops.table->event_wait(order->ops.self, order->ops.index, theirs->events[m], stream);
-    tsr_status_set(TSR_ERROR_PEER, "%s", sentence);
+    tsr_status_restore(&kept, TSR_ERROR_PEER);
 }
 
 /* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */
@@ -186,10 +185,10 @@ static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr
         return local;
     if (local == TSR_OK)
         return way(order, stream, meeting);
-    char sentence[TSR_SENTENCE_BYTES];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     (void)way(order, stream, meeting);
-    return tsr_status_set(local, "%s", sentence);
+    return tsr_status_restore(&kept, local);
 }
 
 tsr_status tsr_order_record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)

@@ -27,10 +27,10 @@ tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_s
 {
     if (!ops->table->stream_synchronize)
         return status;
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     const tsr_status settled = ops->table->stream_synchronize(ops->self, ops->index, stream);
-    return status == TSR_OK ? settled : tsr_status_set(status, "%s", sentence);
+    return status == TSR_OK ? settled : tsr_status_restore(&kept, status);
 }
 
 /* The bits of one part of a number: what adds nothing, and one. */

@@ -16,12 +16,4 @@ static inline int tsr_is_shared_fault(tsr_status status)
     return status == TSR_ERROR_ARGUMENT || status == TSR_ERROR_UNSUPPORTED;
 }
 
-/** A sentence kept while other calls fail, and set again. */
-typedef struct tsr_kept_message {
-    char text[1024];
-} tsr_kept_message;
-
-void tsr_message_keep(tsr_kept_message *kept);
-tsr_status tsr_message_restore(const tsr_kept_message *kept, tsr_status status);
-
 #endif

@@ -115,10 +115,10 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
 tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream)
 {
     const tsr_tensor none = {.ndim = -1, .device = device};
-    tsr_kept_message kept;
-    tsr_message_keep(&kept);
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     tsr_plan_execute(move, comm, NULL, &none, NULL, 0, stream);
-    return tsr_message_restore(&kept, status);
+    return tsr_status_restore(&kept, status);
 }
 
 void tsr_layer_hold(tsr_device device)

@@ -1,6 +1,5 @@
 #include "redistribute/unchecked.h"
 
-#include <stdio.h>
 #include <tessera/sys/status.h>
 
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
@@ -48,10 +47,10 @@ tsr_status tsr_execution_agree(const tsr_execution *e, tsr_status local)
 
 tsr_status tsr_execution_give_up(const tsr_execution *e, tsr_status local)
 {
-    char sentence[1024];
+    tsr_kept_sentence kept;
     if (e->checked)
         return local;
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_status_keep(&kept);
     tsr_comm_abort(e->group->comm);
-    return tsr_status_set(local, "%s (peers are not told in such executions: the communicator was aborted)", sentence);
+    return tsr_status_set(local, "%s (peers are not told in such executions: the communicator was aborted)", kept.text);
 }

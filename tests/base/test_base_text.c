@@ -35,6 +35,17 @@ static void a_sentence_may_quote_the_one_before(void **state)
     assert_string_equal(tsr_status_message(), "rank 3: no file");
 }
 
+static void a_kept_sentence_is_told_again_after_others(void **state)
+{
+    (void)state;
+    tsr_kept_sentence kept;
+    tsr_status_set(TSR_ERROR_IO, "the cause, 100 %%s");
+    tsr_status_keep(&kept);
+    tsr_status_set(TSR_ERROR_DEVICE, "what giving back said, which is longer than the cause");
+    assert_int_equal(tsr_status_restore(&kept, TSR_ERROR_IO), TSR_ERROR_IO);
+    assert_string_equal(tsr_status_message(), "the cause, 100 %s");
+}
+
 static void a_long_sentence_is_cut_at_1023_bytes(void **state)
 {
     (void)state;
@@ -203,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_a_name_of_its_own),
         cmocka_unit_test(a_sentence_may_quote_the_one_before),
+        cmocka_unit_test(a_kept_sentence_is_told_again_after_others),
         cmocka_unit_test(a_long_sentence_is_cut_at_1023_bytes),
         cmocka_unit_test(threads_have_sentences_of_their_own),
         cmocka_unit_test(text_counts_what_it_has_no_room_for),

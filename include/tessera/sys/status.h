@@ -14,6 +14,17 @@ extern "C" {
  */
 TSR_API tsr_status tsr_status_set(tsr_status status, const char *format, ...) TSR_PRINTF(2, 3);
 
+/** This thread's last sentence, kept while other calls may fail and word theirs. */
+typedef struct tsr_kept_sentence {
+    char text[1024];
+} tsr_kept_sentence;
+
+/** For the work between a failure and its report: what gives back or tells peers may fail too, and must not talk over the cause. */
+TSR_API void tsr_status_keep(tsr_kept_sentence *kept);
+
+/** Makes what was kept this thread's last sentence again, and returns `status`, whose sentence it is. */
+TSR_API tsr_status tsr_status_restore(const tsr_kept_sentence *kept, tsr_status status);
+
 /** Returns from the enclosing function with the status of `call` unless that is TSR_OK. */
 #define TSR_TRY(call)                                                                                                                      \
     do {                                                                                                                                   \
