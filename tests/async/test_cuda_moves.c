@@ -3,32 +3,15 @@
  * streams and events allow: 1 to 8 ranks on one GPU and on two, every dtype, odd sizes, gaps, both modes. Every byte is compared with the
  * oracle.
  */
+#include "gpus.h"
 #include "recipes.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <tessera/cuda.h>
 
 #include <cmocka.h>
-
-/* Up to two, that reach each other both ways; none skips the running test. */
-static int count_devices(const tsr_device_table *table, void *self)
-{
-    const char *reason = "";
-    int count = 0, there = 0, back = 0;
-    assert_int_equal(table->count(self, &count, &reason), TSR_OK);
-    if (count == 0) {
-        print_message("skipped: %s\n", reason);
-        skip();
-    }
-    if (count == 1)
-        return 1;
-    assert_int_equal(table->reaches(self, 0, 1, &there), TSR_OK);
-    assert_int_equal(table->reaches(self, 1, 0, &back), TSR_OK);
-    return there && back ? 2 : 1;
-}
 
 static void sweep_cases(tsr_device_driver *driver, recipe r, sweep_make *make, int64_t count, double seconds)
 {
@@ -45,18 +28,13 @@ static void sweep_cases(tsr_device_driver *driver, recipe r, sweep_make *make, i
     fprintf(stderr, "%d ranks on %d GPUs: %lld cases\n", r.world, r.devices, (long long)sweep.ran);
 }
 
-/* The driver, and over how many GPUs ranks are spread at most. */
-typedef struct gpus {
-    tsr_device_driver *driver;
-    int count;
-} gpus;
-
-static int open_gpus(void **state)
+/* Of the running test. */
+static int no_gpus(void **state)
 {
     static gpus g;
-    g.driver = NULL;
+    g = (gpus){0};
     *state = &g;
-    return tsr_cuda_driver_create(NULL, NULL, &g.driver) == TSR_OK ? 0 : -1;
+    return 0;
 }
 
 static int close_gpus(void **state)
@@ -65,19 +43,16 @@ static int close_gpus(void **state)
     return 0;
 }
 
-static const gpus *find(void **state)
+static const gpus *open_gpus(void **state)
 {
-    void *self;
-    gpus *g = *state;
-    const tsr_device_table *table = tsr_device_driver_table(g->driver, &self);
-    g->count = count_devices(table, self);
-    return g;
+    gpus_open(*state);
+    return *state;
 }
 
 static void every_pair_of_placements(void **state)
 {
     static const int64_t shapes[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {2, 2}};
-    const gpus *g = find(state);
+    const gpus *g = open_gpus(state);
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         recipe r = {.devices = i % 2 == 1 ? g->count : 1, .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0)};
         r.world = (int)oracle_mesh_count(&r.mesh);
@@ -92,31 +67,31 @@ static void sweep_random(const gpus *g, recipe r, double share)
 
 static void moves_on_one_mesh(void **state)
 {
-    const gpus *g = find(state);
+    const gpus *g = open_gpus(state);
     for (int ranks = 1; ranks <= 8; ranks++)
         sweep_random(g, (recipe){.world = ranks, .devices = 1 + ranks % 2 * (g->count - 1), .mesh_ndim = 3, .elements = 400}, 0.08);
 }
 
 static void moves_between_two_meshes(void **state)
 {
-    const gpus *g = find(state);
+    const gpus *g = open_gpus(state);
     sweep_random(g, (recipe){.world = 5, .devices = 1, .mesh_ndim = 2, .elements = 300, .two_meshes = true}, 0.08);
     sweep_random(g, (recipe){.world = 8, .devices = g->count, .mesh_ndim = 3, .elements = 400, .two_meshes = true}, 0.1);
 }
 
 static void batches(void **state)
 {
-    const gpus *g = find(state);
+    const gpus *g = open_gpus(state);
     sweep_random(g, (recipe){.world = 7, .devices = g->count, .mesh_ndim = 3, .elements = 200, .batch = 4, .two_meshes = true}, 0.1);
 }
 
 static void moves_over_nodes(void **state)
 {
-    const gpus *g = find(state);
+    const gpus *g = open_gpus(state);
     sweep_random(g, (recipe){.world = 8, .devices = g->count, .mesh_ndim = 3, .elements = 400, .ranks_per_node = 4}, 0.08);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_gpus, close_gpus)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, no_gpus, close_gpus)
 
 int main(void)
 {

@@ -3,6 +3,7 @@
  * the move of all ranks with other data. On GPUs where there are some, else on emulated ones.
  */
 #include "enqueued.h"
+#include "gpus.h"
 #include "graph_calls.h"
 #include "ranks.h"
 #include "support.h"
@@ -10,7 +11,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <tessera/cuda.h>
 
 #include <cmocka.h>
 
@@ -168,42 +168,20 @@ static tsr_status play_apart(tsr_comm *comm, void *arg)
     return with_events(comm, arg, capture_apart);
 }
 
-/* The devices that reach one another, from the first on. */
-static int count_devices(tsr_device_driver *driver)
-{
-    void *self;
-    const char *reason = "";
-    int count = 0, reaches = 1;
-    const tsr_device_table *table = tsr_device_driver_table(driver, &self);
-    assert_int_equal(table->count(self, &count, &reason), TSR_OK);
-    if (count == 0) {
-        print_message("skipped: %s\n", reason);
-        tsr_device_driver_destroy(driver);
-        skip();
-    }
-    for (int i = 1; i < count; i++) {
-        assert_int_equal(table->reaches(self, 0, i, &reaches), TSR_OK);
-        if (!reaches)
-            return i;
-    }
-    return count;
-}
-
 static void run_moves(int ranks, tsr_dtype dtype, tsr_placement from, tsr_placement to, const tsr_plan_options *options,
                       tsr_rank_main *body)
 {
     const int64_t shape[] = {12, 20};
     static trial t;
-    tsr_device_driver *driver;
-    assert_int_equal(tsr_cuda_driver_create(NULL, NULL, &driver), TSR_OK);
-    const int devices = count_devices(driver);
-    for (int spread = 1; spread <= 2 && spread <= devices; spread++) {
-        t = (trial){.options = options, .driver = driver, .devices = spread};
+    gpus g;
+    gpus_open(&g);
+    for (int devices = 1; devices <= g.count; devices++) {
+        t = (trial){.options = options, .driver = g.driver, .devices = devices};
         enqueued_line(&t.move, ranks, dtype, 2, shape, from, to);
         enqueued_name(&t.move);
         run_ranks(ranks, body, &t);
     }
-    tsr_device_driver_destroy(driver);
+    tsr_device_driver_destroy(g.driver);
 }
 
 static void moves_of_all_ranks_are_one_graph(void **state)
