@@ -38,11 +38,12 @@ static const layer lists[][8] = {
     },
 };
 
-static tsr_status check_list(tsr_comm *comm, void *arg)
+tsr_status device_layers_list(tsr_comm *comm, void *arg)
 {
     const device_layers *d = arg;
-    for (const layer *at = lists[d->ranks - 1]; at->mesh; at++) {
+    for (const layer *at = lists[tsr_comm_size(comm) - 1]; at->mesh; at++) {
         layer l = *at;
+        l.dtype = d->only_f32 ? TSR_F32 : at->dtype;
         l.driver = d->driver;
         l.devices = d->devices;
         l.streams = d->streams;
@@ -54,7 +55,7 @@ static tsr_status check_list(tsr_comm *comm, void *arg)
 void device_layers_check(device_layers *d)
 {
     for (d->ranks = 1; d->ranks <= (int)(sizeof(lists) / sizeof(lists[0])); d->ranks++)
-        layers_run(d->ranks, check_list, d);
+        layers_run(d->ranks, device_layers_list, d);
 }
 
 /* A multi-layer perceptron of a column- and a row-parallel layer, forward and backward, by plans. Shapes: x (TOKENS, HIDDEN), w1 (INNER,

@@ -18,6 +18,7 @@ typedef struct device_graphs {
 typedef struct device_layers {
     const tsr_device_driver *driver;
     int devices, ranks;
+    bool only_f32;            /**< it multiplies nothing else */
     int64_t (*held_up)(void); /**< grows whenever the host allocates on a device or waits for one; NULL: unknown */
     tsr_stream streams[DEVICE_LAYERS_RANKS];
     /** NULL: steps are enqueued; else the second is captured, for all ranks at once, and replayed from then on. */
@@ -36,7 +37,8 @@ void device_layers_check(device_layers *d);
  * one rank alone, byte for byte; nothing is allocated or waited for meanwhile. On 1 to 4 ranks. */
 void device_layers_check_perceptron(device_layers *d);
 
-/** The same as one rank's main, whose argument is a device_layers, for communicators that others make. */
+/** Both as one rank's main, whose argument is a device_layers, for communicators that others make. */
+tsr_status device_layers_list(tsr_comm *comm, void *arg);
 tsr_status device_layers_perceptron(tsr_comm *comm, void *arg);
 
 #endif

@@ -11,43 +11,23 @@
 
 #include <cmocka.h>
 
-static const layer lists[][5] = {
-    {{"1", 2, {5, 13}, 7, "R", "R", "R", TSR_F32}},
-    {
-        {"2", 2, {5, 13}, 7, "R", "S(0)", "S(0)", TSR_F32},
-        {"2", 2, {6, 12}, 8, "S(1)", "S(1)", "R", TSR_F32},
-        {"2", 2, {6, 4}, 5, "S(0)", "R", "R", TSR_F32},
-        {"2", 3, {2, 3, 4}, 5, "P", "R", "R", TSR_F32, 2},
-    },
-    {
-        {"3", 2, {5, 13}, 7, "R", "S(0)", "S(0)", TSR_F32},
-        {"3", 2, {5, 13}, 7, "S(1)", "S(1)", "R", TSR_F32},
-        {"2@1", 2, {5, 6}, 7, "S(1)", "S(1)", "R", TSR_F32},
-    },
-    {
-        {"2x2", 2, {5, 13}, 7, "S(0),S(1)", "R,S(1)", "R,R", TSR_F32},
-        {"4", 2, {3, 2}, 3, "S(1)", "S(1)", "R", TSR_F32},
-    },
-};
+/* Rank r is on GPU r, and in plans on the default streams too. */
+static device_layers here(const tsr_comm *comm)
+{
+    return (device_layers){.driver = standin_ranks_device().driver, .devices = tsr_comm_size(comm), .only_f32 = true};
+}
 
 static tsr_status check_list(tsr_comm *comm, void *arg)
 {
+    device_layers d = here(comm);
     (void)arg;
-    const tsr_device here = standin_ranks_device();
-    for (const layer *at = lists[tsr_comm_size(comm) - 1]; at->mesh; at++) {
-        layer l = *at;
-        l.driver = here.driver;
-        l.devices = tsr_comm_size(comm);
-        TSR_TRY(layer_check(comm, &l));
-    }
-    return TSR_OK;
+    return device_layers_list(comm, &d);
 }
 
-/* On the default streams. */
 static tsr_status check_perceptron(tsr_comm *comm, void *arg)
 {
+    device_layers d = here(comm);
     (void)arg;
-    device_layers d = {.driver = standin_ranks_device().driver, .devices = tsr_comm_size(comm)};
     return device_layers_perceptron(comm, &d);
 }
 
