@@ -36,11 +36,6 @@ typedef struct request {
     const tsr_layout *x, *w, *b, *dy, *gradients[TSR_GRADIENTS];
 } request;
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static tsr_status plan_move(const tsr_local_form *from, const tsr_local_form *to, tsr_plan **out)
 {
     return tsr_layout_equal(from->layout, to->layout) ? TSR_OK : tsr_plan_create(from->layout, to->layout, NULL, out);
@@ -112,8 +107,8 @@ static void measure_moves(tsr_linear_backward_plan *plan)
         const gradient *g = &plan->gradients[i];
         if (!g->move)
             continue;
-        plan->own_bytes = larger(plan->own_bytes, tsr_local_form_bytes(&g->own));
-        plan->moving_bytes = larger(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
+        plan->own_bytes = tsr_layer_larger(plan->own_bytes, tsr_local_form_bytes(&g->own));
+        plan->moving_bytes = tsr_layer_larger(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
     }
 }
 
@@ -147,10 +142,7 @@ static tsr_status check_request(const request *r, const void *out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
     if (r->gradients[TSR_DB] && !r->b)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: db is asked for, but b is NULL");
-    if (!tsr_mesh_comm(tsr_layout_mesh(r->x)))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              CALLER "_create: x is on an abstract mesh; a layer that runs needs a mesh over a communicator");
-    return TSR_OK;
+    return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
 tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
@@ -205,7 +197,7 @@ const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan
 
 size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan)
 {
-    return plan->dy_bytes + plan->own_bytes + larger(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
+    return plan->dy_bytes + plan->own_bytes + tsr_layer_larger(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
 }
 
 /* One execution, and how it goes on this rank. */
@@ -221,7 +213,6 @@ typedef struct execution {
 static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
                                   const tsr_tensor *const *results, const void *workspace, size_t bytes)
 {
-    const size_t wanted = tsr_linear_backward_plan_workspace_bytes(plan);
     TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
     if (plan->gradients[TSR_DW].present)
         TSR_TRY(tsr_local_form_check(&plan->x, CALLER "_execute", "x", x, plan->device));
@@ -229,10 +220,7 @@ static tsr_status check_execution(const tsr_linear_backward_plan *plan, const ts
         TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, plan->device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
         TSR_TRY(tsr_local_form_check(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
-    if (bytes < wanted || (wanted > 0 && !workspace))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: workspace %p of %zu bytes; the plan wants %zu bytes", workspace, bytes,
-                              wanted);
-    return TSR_OK;
+    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_backward_plan_workspace_bytes(plan));
 }
 
 static void *part_at(const execution *e, size_t offset)

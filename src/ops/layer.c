@@ -61,6 +61,20 @@ tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const c
                           theirs);
 }
 
+tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
+{
+    if (tsr_mesh_comm(tsr_layout_mesh(x)))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on an abstract mesh; a layer that runs needs a mesh over a communicator", caller);
+}
+
+tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, size_t bytes, size_t wanted)
+{
+    if (bytes >= wanted && (workspace || wanted == 0))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: workspace %p of %zu bytes; the plan wants %zu bytes", caller, workspace, bytes, wanted);
+}
+
 size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs)
 {
     return tsr_layer_aligned(needs->packing) + tsr_layer_aligned(needs->gemm);

@@ -19,6 +19,17 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
 /** Both are on one mesh; `name` is the one that is to be where x is. */
 tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const char *name, const tsr_layout *layout);
 
+/** The mesh of x has ranks that can run a layer. */
+tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);
+
+tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, size_t bytes, size_t wanted);
+
+/** Of a workspace whose parts are used one after the other. */
+static inline size_t tsr_layer_larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /** Parts of a workspace are multiples of what every part is aligned to. */
 static inline size_t tsr_layer_aligned(size_t bytes)
 {

@@ -60,10 +60,8 @@ tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, c
 {
     if (!x || !w || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
+    TSR_TRY(tsr_layer_check_runs(CALLER "_create", x));
     tsr_comm *comm = tsr_mesh_comm(tsr_layout_mesh(x));
-    if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              CALLER "_create: x is on an abstract mesh; a layer that runs needs a mesh over a communicator");
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     tsr_linear_plan *plan = NULL;
     tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
@@ -109,9 +107,9 @@ const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan)
 
 size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan)
 {
-    const size_t moving = plan->move ? tsr_plan_workspace_bytes(plan->move) : 0, products = tsr_layer_needs_bytes(&plan->needs);
+    const size_t moving = plan->move ? tsr_plan_workspace_bytes(plan->move) : 0;
     /* Products are done before anything moves, so both use what lies behind the rule's own y. */
-    return plan->own_bytes + (moving > products ? moving : products);
+    return plan->own_bytes + tsr_layer_larger(moving, tsr_layer_needs_bytes(&plan->needs));
 }
 
 static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor *const *operands, const void *workspace, size_t bytes)
@@ -120,11 +118,7 @@ static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor 
     const tsr_local_form *const forms[] = {&plan->x, &plan->w, &plan->b, &plan->y};
     for (int i = 0; i < 4; i++)
         TSR_TRY(tsr_local_form_check(forms[i], CALLER "_execute", names[i], operands[i], plan->device));
-    const size_t wanted = tsr_linear_plan_workspace_bytes(plan);
-    if (bytes < wanted || (wanted > 0 && !workspace))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: workspace %p of %zu bytes; the plan wants %zu bytes", workspace, bytes,
-                              wanted);
-    return TSR_OK;
+    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_plan_workspace_bytes(plan));
 }
 
 /* What lies behind the rule's own y in the workspace. */
