@@ -41,10 +41,8 @@ static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *
 static int64_t rank_of(const tsr_homes *homes, const tsr_problem *problem, int64_t index)
 {
     int64_t coordinate[TSR_MAX_DIMS];
-    for (int i = problem->dst.ndim - 1; i >= 0; i--) {
-        coordinate[i] = homes->varies[i] ? index % problem->dst.shape[i] : homes->coordinate[i];
-        index /= homes->varies[i] ? problem->dst.shape[i] : 1;
-    }
+    memcpy(coordinate, homes->coordinate, sizeof coordinate);
+    tsr_side_decode_dims(&problem->dst, homes->varies, index, coordinate);
     return tsr_mesh_rank(problem->dst.layout->mesh, coordinate);
 }
 

@@ -297,13 +297,7 @@ static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, item->src_coordinate, sizeof coordinate);
     for (int64_t i = 0; i < item->native.ranks; i++) {
-        int64_t rest = i;
-        for (int dim = item->problem.src.ndim - 1; dim >= 0; dim--) {
-            if (!item->native.varies[dim])
-                continue;
-            coordinate[dim] = rest % item->problem.src.shape[dim];
-            rest /= item->problem.src.shape[dim];
-        }
+        tsr_side_decode_dims(&item->problem.src, item->native.varies, i, coordinate);
         members[tsr_group_position(group, tsr_mesh_rank(item->src->mesh, coordinate))] = 1;
     }
     for (int i = 0; i < group->count; i++)

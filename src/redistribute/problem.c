@@ -150,14 +150,22 @@ bool tsr_problem_has_value(const tsr_problem *problem, const int64_t *dst)
     return true;
 }
 
-void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate)
+void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate)
 {
     for (int i = side->ndim - 1; i >= 0; i--) {
-        if (side->roles[i] != role)
+        if (!dims[i])
             continue;
         coordinate[i] = index % side->shape[i];
         index /= side->shape[i];
     }
+}
+
+void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate)
+{
+    bool dims[TSR_MAX_DIMS];
+    for (int i = 0; i < side->ndim; i++)
+        dims[i] = side->roles[i] == role;
+    tsr_side_decode_dims(side, dims, index, coordinate);
 }
 
 int64_t tsr_side_encode(const tsr_side *side, tsr_role role, const int64_t *coordinate)

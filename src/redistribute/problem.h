@@ -59,6 +59,7 @@ bool tsr_problem_has_value(const tsr_problem *problem, const int64_t *dst);
 
 /** Visits every combination of the dims of `role`, row-major: index -> coordinates of just those dims. */
 void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate);
+void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate); /**< of those mesh dims instead */
 int64_t tsr_side_encode(const tsr_side *side, tsr_role role, const int64_t *coordinate);
 int64_t tsr_side_count(const tsr_side *side, tsr_role role);
 
