@@ -5,15 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** An implementation of MPI, and what its launcher leaves in the environment of the processes that it starts: how
- * many they are, and which one this is. */
+/** An implementation of MPI: what people call it, what TSR_MPI does. */
 typedef struct implementation {
-    const char *name, *file, *trace, *rank;
+    const char *name, *word, *file;
 } implementation;
 
 static const implementation implementations[] = {
-    {"Open MPI", TESSERA_TOOL_MPI_OMPI, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-    {"MPICH", TESSERA_TOOL_MPI_MPICH, "PMI_SIZE", "PMI_RANK"},
+    {"Open MPI", "openmpi", TESSERA_TOOL_MPI_OMPI},
+    {"MPICH", "mpich", TESSERA_TOOL_MPI_MPICH},
+};
+
+/** What a launcher leaves in the environment of the processes that it starts: how many they are, and which one this is. */
+typedef struct launcher {
+    const char *count, *rank;
+    const implementation *starts; /**< whose processes; NULL: any */
+} launcher;
+
+static const launcher launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", &implementations[0]},
+    {"PMI_SIZE", "PMI_RANK", &implementations[1]},
+    {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", NULL}, /* srun --mpi=pmix */
 };
 
 #define LENGTH(list) (sizeof(list) / sizeof *(list))
@@ -50,23 +61,57 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
     return false;
 }
 
-bool mpi_launched_first(void)
+static const launcher *find_launcher(void)
 {
-    for (size_t i = 0; i < LENGTH(implementations); i++) {
-        const char *const rank = getenv(implementations[i].rank);
-        if (getenv(implementations[i].trace) != NULL && rank != NULL)
-            return strtol(rank, NULL, 10) == 0;
-    }
-    return true;
+    for (size_t i = 0; i < LENGTH(launchers); i++)
+        if (getenv(launchers[i].count) != NULL && getenv(launchers[i].rank) != NULL)
+            return &launchers[i];
+    return NULL;
+}
+
+int mpi_launched(void)
+{
+    const launcher *const it = find_launcher();
+    return it != NULL ? (int)strtol(getenv(it->count), NULL, 10) : 0;
+}
+
+int mpi_launched_rank(void)
+{
+    const launcher *const it = find_launcher();
+    return it != NULL ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
+}
+
+/* The setting, else whose launcher it is. False where the setting is not understood. */
+static bool choose(const implementation **out, char *reason)
+{
+    const char *const word = getenv("TSR_MPI");
+    const launcher *const it = find_launcher();
+    *out = it != NULL ? it->starts : NULL;
+    if (word == NULL || word[0] == '\0')
+        return true;
+    for (size_t i = 0; i < LENGTH(implementations); i++)
+        if (strcmp(implementations[i].word, word) == 0) {
+            *out = &implementations[i];
+            return true;
+        }
+    snprintf(reason, MPI_REASON_BYTES, "TSR_MPI is \"%.100s\": it names the MPI to use, openmpi or mpich", word);
+    return false;
+}
+
+/* Both reasons, if neither can be opened. */
+static bool open_any(mpi_library *out, char *reason)
+{
+    char first[MPI_REASON_BYTES], second[MPI_REASON_BYTES];
+    if (open_one(&implementations[0], out, first) || open_one(&implementations[1], out, second))
+        return true;
+    snprintf(reason, MPI_REASON_BYTES, "%.*s; %.*s", MPI_REASON_BYTES / 2 - 2, first, MPI_REASON_BYTES / 2 - 2, second);
+    return false;
 }
 
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES])
 {
-    for (size_t i = 0; i < LENGTH(implementations); i++)
-        if (getenv(implementations[i].trace) != NULL)
-            return open_one(&implementations[i], out, reason);
-    for (size_t i = 0; i < LENGTH(implementations); i++)
-        if (open_one(&implementations[i], out, reason))
-            return true;
-    return false;
+    const implementation *chosen;
+    if (!choose(&chosen, reason))
+        return false;
+    return chosen != NULL ? open_one(chosen, out, reason) : open_any(out, reason);
 }

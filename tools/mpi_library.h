@@ -19,11 +19,12 @@ typedef struct mpi_library {
     size_t (*version_print)(char *text, size_t capacity);
 } mpi_library;
 
-/** That of the MPI whose launcher started this process; of a process that none did, the first that there is. False with the reason where
- * there is none. What was opened stays open. */
+/** That of the MPI which TSR_MPI names (openmpi, mpich), else of the one whose launcher started this process, else the first that there is.
+ * False with the reason where there is none. What was opened stays open. */
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 
-/** Whether this process is rank 0 of those that a launcher started, by its environment, or was started by none. */
-bool mpi_launched_first(void);
+/** How many processes a launcher started with this one, and which of them this is, by its environment; both 0 where none did. */
+int mpi_launched(void);
+int mpi_launched_rank(void);
 
 #endif

@@ -48,7 +48,8 @@ static const struct {
     [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},
     [OPT_SVG] = {"svg", "FILE", "draw a picture of what is said"},
     [OPT_SWEEP] = {"sweep", NULL, "a line for every power of two of ranks, up to the mesh's"},
-    [OPT_ENGINE] = {"engine", "ENGINE", "what ranks are: threads (the default), mpi (processes) or nccl (GPUs)"},
+    [OPT_ENGINE] = {"engine", "ENGINE",
+                    "what ranks are: threads (the default), mpi (processes; the default where mpirun started several) or nccl (GPUs)"},
     [OPT_DEVICE] = {"device", "DEVICE", "where tensors lie: host (the default) or cuda"},
     [OPT_LOSS] = {"loss", "SHARE", "how much slower is refused: 0.1, the default, is a tenth more time"},
     [OPT_LINKS] = {"links", "TEXT", "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
@@ -96,11 +97,15 @@ int complain(int status, const char *format, ...)
         if (iscntrl((unsigned char)*c))
             *c = '?';
     /* Options that don't parse are those of all ranks of a launcher, of which one speaks. */
-    if (status == EXIT_USAGE && !mpi_launched_first())
+    const int rank = mpi_launched_rank();
+    if (status == EXIT_USAGE && rank > 0)
         return status;
     /* Where both go to one place, what was printed first stands first. */
     fflush(stdout);
-    fprintf(stderr, "tessera: %s\n", sentence);
+    if (rank > 0)
+        fprintf(stderr, "tessera: rank %d: %s\n", rank, sentence);
+    else
+        fprintf(stderr, "tessera: %s\n", sentence);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "place.h"
 
 #include "engines.h"
+#include "mpi_library.h"
 #include "parse.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static bool of_gpus(const place *p)
 static int choose(const tool_arguments *given, place *p)
 {
     const char *const engine_name = given->value[OPT_ENGINE], *const device_name = given->value[OPT_DEVICE];
-    p->engine = engine_find(engine_name != NULL ? engine_name : "threads");
+    p->engine = engine_find(engine_name != NULL ? engine_name : mpi_launched() > 1 ? "mpi" : "threads");
     p->device = device_find(device_name != NULL ? device_name : "host");
     if (p->engine == NULL)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);

@@ -12,7 +12,7 @@
 
 typedef struct place place;
 
-/** From --engine and --device; the caller closes what it got. Returns the tool's exit status: what this machine lacks is refused with the
+/** From --engine (without it: processes, where a launcher started several, else threads) and --device; the caller closes what it got. Returns the tool's exit status: what this machine lacks is refused with the
  * reason. */
 int place_open(const tool_arguments *given, place **out);
 void place_close(place *p);

@@ -143,9 +143,15 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
     return status;
 }
 
+/* Where a launcher started several, each is a rank, unless it is to have threads of its own. */
+static bool of_processes(const llama_options *options)
+{
+    return options->engine != NULL ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
+}
+
 static tsr_status run(const llama_options *options)
 {
-    if (options->engine == NULL || strcmp(options->engine, "mpi") != 0)
+    if (!of_processes(options))
         return run_on(options, NULL);
     llama_processes processes;
     TSR_TRY(llama_processes_join(&processes));
@@ -190,7 +196,7 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
-        return fail(EXIT_USAGE);
+        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */
     const int code = answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
     llama_options_finish(&options);
     return code;

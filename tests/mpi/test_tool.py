@@ -2,6 +2,7 @@
 """The programs under mpirun: the bytes that rank threads give, one rank that speaks, refusals, and a rank that dies.
 usage: test_tool.py LAUNCH LAUNCHER TALKER TOOL [LLAMA MODEL]"""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -53,6 +54,28 @@ def benchmark():
 
 
 tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", benchmark)
+
+
+def unasked():
+    """The same words as at a desk, but for the launcher."""
+    done = mpirun(3, tool.path, "bench", "redistribute", "--mesh", "3", "--shape", "7x5", "--from", "S(0)", "--to", "R", "-n", "2", "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("exit status", (done.returncode, done.stderr), (0, "")) + harness.different("lines", len(lines), 1)
+    return wrong + harness.different("facts", [lines[0][k] for k in ("engine", "ranks", "wrong")], ["mpi", 3, 0])
+
+
+tool.case("launched processes are the ranks, without being asked for", unasked)
+
+
+def setting(value, wanted):
+    environment = {**os.environ, "TSR_MPI": value}
+    engines = {engine["name"]: engine for engine in json.loads(subprocess.run(
+        [tool.path, "info", "--json"], capture_output=True, text=True, timeout=60, env=environment, check=True).stdout)["engines"]}
+    found = engines["mpi"]["reason"] or ""
+    return [] if wanted in found else [f"{wanted!r} is not in {engines['mpi']}"]
+
+
+tool.case("TSR_MPI names the MPI, or is refused", setting, "lam", "openmpi or mpich")
 
 
 def layers():
@@ -147,7 +170,7 @@ def generate(number, ranks):
     logits = [tool.folder / f"logits-{number}-{kind}.npy" for kind in ("threads", "processes")]
     request = [model, "--prompt", "ROMEO:", "--tokens", "12", "--json", "--logits"]
     threads = subprocess.run([program, "--ranks", str(ranks), *request, logits[0]], capture_output=True, text=True, timeout=120, check=True)
-    processes = mpirun(ranks, program, "--engine", "mpi", *request, logits[1])
+    processes = mpirun(ranks, program, *(["--engine", "mpi"] if number else []), *request, logits[1])
     if processes.returncode:
         return [f"exit status {processes.returncode}: {processes.stderr}"]
     answers = [json.loads(text) for text in (threads.stdout, processes.stdout)]
@@ -158,6 +181,6 @@ def generate(number, ranks):
 
 
 for number, ranks in enumerate((2, 3) if llama else ()):
-    tool.case(f"tessera-llama on {ranks} processes gives the tokens and logits of rank threads", generate, number, ranks)
+    tool.case(f"tessera-llama on {ranks} processes{'' if number else ', unasked,'} gives the tokens and logits of rank threads", generate, number, ranks)
 
 tool.report.finish()
