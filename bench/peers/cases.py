@@ -28,3 +28,8 @@ def decodes(shakespeare, doubled):
     expected = json.loads((shakespeare / "expected.json").read_text())["cases"][0]
     for path, heads in ((shakespeare, 3), (doubled, 6)):
         yield {"kind": "decode", "model": str(path), "kv_heads": heads, "prompt_ids": expected["prompt_ids"], "ids": expected["ids"]}
+
+
+def count_wrong_ids(found, expected):
+    """Tokens that are others, missing, or too many."""
+    return sum(a != b for a, b in zip(found, expected)) + abs(len(found) - len(expected))

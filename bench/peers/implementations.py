@@ -5,9 +5,12 @@ import select
 import socket
 import subprocess
 
+import cases
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
-LOOPED_BYTES = 1 << 26  # up to here tessera's figure is of a loop of calls, as is everybody's: what caches keep, they keep for all
+LOOPED_BYTES = 1 << 26  # up to here a sample of tessera's is a loop of calls, as is everybody's; beyond, a call takes as long as a loop
+WARM_TURNS = 4  # of the move and of plain copies, before the first sample, where calls are not looped
 
 # One thread a rank for everybody.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -16,14 +19,37 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 QUIET = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
 
 
-def run(command, environment=None):
-    """The JSON lines that a program prints."""
-    done = subprocess.run([str(word) for word in command], env={**os.environ, **SINGLE, **(environment or {})}, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=PATIENCE)
+def figures_of(output):
+    """The JSON objects of a program's lines; none where any line is something else."""
+    try:
+        lines = [json.loads(line) for line in output.splitlines()]
+    except ValueError:
+        return []
+    return lines if all(isinstance(line, dict) for line in lines) else []
+
+
+def refusal(command, why):
+    return [{"refused": f"{os.path.basename(command[0])}: {why}"}]
+
+
+def run(command, environment=None, patience=PATIENCE):
+    """The JSON lines that a program prints, at least one; what prints none says why. A program whose figures are there has answered,
+    whatever its exit status: it fails where it found elements wrong, which is an answer."""
+    command = [str(word) for word in command]
+    try:
+        done = subprocess.run(command, env={**os.environ, **SINGLE, **(environment or {})}, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace", timeout=patience)
+    except subprocess.TimeoutExpired:
+        return refusal(command, f"no answer within {patience} seconds")
+    except OSError as error:
+        return refusal(command, error.strerror)
+    lines = figures_of(done.stdout)
+    if lines and (done.returncode == 0 or any(line.get("wrong") for line in lines)):
+        return lines
+    said = done.stderr.strip().splitlines()
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return [{"refused": lines[0]}]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+        return [{"refused": said[0]}] if said else refusal(command, f"exit status {done.returncode}")
+    return refusal(command, f"its output is no figure: {done.stdout[:60]!r}" if done.stdout else "it printed nothing")
 
 
 def sizes(shape):
@@ -31,28 +57,34 @@ def sizes(shape):
 
 
 class Tessera:
-    """The tool of a build directory: rank threads."""
+    """The tool of a build directory: rank threads, or processes of the launcher of an MPI."""
 
-    name = "tessera"
-
-    def __init__(self, build, ranks):
+    def __init__(self, build, ranks, name="tessera", launcher=()):
         self.tool, self.llama, self.ranks = build / "tools" / "tessera", build / "examples" / "llama" / "tessera-llama", ranks
+        self.name, self.launcher = name, launcher
 
     def ways(self, case):
+        if self.launcher:
+            return ["direct"] if case["kind"] == "move" else []
         return ["direct" if case["kind"] == "move" else "threads"]
 
     def ask(self, case, way, samples):
         return getattr(self, case["kind"])(case, samples)
 
     def bench(self, what, case, *options):
-        return run([self.tool, "bench", what, "--mesh", self.ranks, "--dtype", case["dtype"], *options, "--json"])
+        engine = ["--engine", "mpi"] if self.launcher else []
+        return run([*self.launcher, self.tool, "bench", what, *engine, "--mesh", self.ranks, "--dtype", case["dtype"], *options, "--json"],
+                   MPI if self.launcher else None)
 
     def move(self, case, samples):
+        """Where a call is short, a loop of calls says how short; what the limit is only plain copies beside the moves say."""
         layouts = ["--shape", sizes(case["shape"]), "--from", case["from"], "--to", case["to"]]
-        moved = self.bench("redistribute", case, *layouts, "--iterations", samples)[0]
-        if "refused" in moved or case["bytes"] > LOOPED_BYTES:
-            return moved
-        return {**self.bench("dispatch", case, *layouts)[0], "wrong": moved["wrong"]}
+        answers = self.bench("redistribute", case, *layouts, "--iterations", samples, "--warm-up", WARM_TURNS)
+        if case["bytes"] <= LOOPED_BYTES:
+            answers += self.bench("dispatch", case, *layouts)
+        refused = [line for line in answers if "refused" in line]
+        return refused[0] if refused else {**answers[0], **answers[-1], "samples": answers[-1].get("loops", samples),
+                                           "wrong": max(line["wrong"] for line in answers if "wrong" in line)}
 
     def linear(self, case, samples):
         layers = [word for name in ("tokens", "hidden", "intermediate") for word in ("--" + name, case[name])]
@@ -60,7 +92,7 @@ class Tessera:
         if "refused" in passes[0]:
             return passes[0]
         spreads = {key: {line["pass"]: line[key] for line in passes} for key in ("seconds", "gemm_seconds")}
-        return {**spreads, "wrong": sum(line["wrong"] for line in passes)}
+        return {**spreads, "samples": samples, "wrong": sum(line["wrong"] for line in passes)}
 
     def decode(self, case, samples):
         prompt = ",".join(map(str, case["prompt_ids"]))
@@ -69,7 +101,7 @@ class Tessera:
         refused = [line for line in runs if "refused" in line]
         return refused[0] if refused else {
             "seconds": [1 / line["tokens_per_second"]["decode"] for line in runs],
-            "wrong": sum(a != b for line in runs for a, b in zip(line["ids"], case["ids"]))}
+            "wrong": max(cases.count_wrong_ids(line["ids"], case["ids"]) for line in runs)}
 
 
 class Memcpy:
@@ -87,15 +119,19 @@ class Memcpy:
         return run([self.program, self.ranks, case["payload_bytes"], samples])[0]
 
 
+def launcher_of(mpirun, ranks):
+    """Open MPI's or MPICH's; processes are on cores of their own where there are so many."""
+    return [mpirun, "-n", ranks, *(["--bind-to", "core"] if ranks <= len(os.sched_getaffinity(0)) else [])]
+
+
 class Mpi:
     """A process a rank, each on a core of its own."""
 
-    name = "mpi"
     WAYS = {("S(0)", "S(1)"): ["alltoallw", "pack+alltoall"], ("S(0)", "R"): ["allgather"],
             ("P", "S(0)"): ["reduce_scatter", "reduce_scatter_block"], ("P", "R"): ["allreduce"]}
 
-    def __init__(self, program, mpirun, ranks):
-        self.command = [mpirun, "-n", ranks, *(["--bind-to", "core"] if ranks <= len(os.sched_getaffinity(0)) else []), program]
+    def __init__(self, name, program, launcher):
+        self.name, self.command = name, [*launcher, program]
 
     def ways(self, case):
         return self.WAYS[case["from"], case["to"]] if case["kind"] == "move" else []
@@ -105,38 +141,54 @@ class Mpi:
 
 
 class Served:
-    """Python processes that stay while others are measured: they wait for a line, which costs nothing. Started when first asked."""
+    """Python processes that stay while others are measured: they wait for a line, which costs nothing. Started when first asked, and again
+    after a refusal: who failed may have left the others in the midst of a call."""
 
-    def __init__(self, name, ways, command, processes, environment, log):
+    def __init__(self, name, ways, command, processes, environment, log, patience=PATIENCE):
         self.name, self.ways, self.command, self.count, self.environment, self.log = name, ways, command, processes, environment, log
-        self.processes = []
+        self.patience, self.processes = patience, []
 
     def start(self):
         shared = {**os.environ, **SINGLE, **QUIET, **self.environment, "WORLD_SIZE": str(self.count), "LOCAL_WORLD_SIZE": str(self.count),
                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        with open(self.log, "w") as log:
+        with open(self.log, "a") as log:
             for rank in range(self.count):
                 own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
                 self.processes.append(subprocess.Popen(self.command, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                                        stderr=log, env=own))
 
-    def ask(self, case, way, samples):
-        if not self.processes:
-            self.start()
+    def tell(self, line):
         try:
             for process in self.processes:
-                process.stdin.write(json.dumps({**case, "way": way, "samples": samples}) + "\n")
+                process.stdin.write(line + "\n")
         except BrokenPipeError:
-            pass
-        ready, _, _ = select.select([self.processes[0].stdout], [], [], PATIENCE)
-        line = self.processes[0].stdout.readline() if ready else ""
-        if line:
-            return json.loads(line)
-        self.finish()
-        return {"refused": f"its processes ended ({self.log})" if ready else f"no answer within {PATIENCE} seconds"}
+            pass  # what is read next says so
 
-    def finish(self):
-        """They end when there is nothing more to read."""
+    def hear(self):
+        """The first process answers for all."""
+        ready, _, _ = select.select([self.processes[0].stdout], [], [], self.patience)
+        if not ready:
+            return {"refused": f"no answer within {self.patience} seconds"}
+        line = self.processes[0].stdout.readline()
+        if not line:
+            return {"refused": f"its processes ended ({self.log})"}
+        answer = figures_of(line)
+        return answer[0] if answer else {"refused": f"its output is no figure: {line[:60]!r}"}
+
+    def ask(self, case, way, samples):
+        try:
+            if not self.processes:
+                self.start()
+            self.tell(json.dumps({**case, "way": way, "samples": samples}))
+            answer = self.hear()
+        except OSError as error:
+            answer = {"refused": f"{self.command[0]}: {error.strerror}"}
+        if "refused" in answer:
+            self.finish(1)
+        return answer
+
+    def finish(self, grace=10):
+        """They end when there is nothing more to read; who does not within so many seconds is ended."""
         for process in self.processes:
             try:
                 process.stdin.close()
@@ -144,10 +196,11 @@ class Served:
                 pass
         for process in self.processes:
             try:
-                process.wait(10)
+                process.wait(grace)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            process.stdout.close()
         self.processes = []
 
 
@@ -160,7 +213,7 @@ def jax_ways(case):
 
 
 def transformers_ways(case):
-    return ["tp_plan"] if case["kind"] == "decode" else []
+    return ["DistributedConfig"] if case["kind"] == "decode" else []
 
 
 def served(directory, ranks):

@@ -1,16 +1,26 @@
-"""What a run is of: the machine, and the versions of all that was measured. Facts that a command cannot tell are null."""
+"""What a run is of: the machine, the sources, and the versions of all that was measured. Facts that nothing tells are null."""
 import datetime
+import glob
+import json
 import os
+import pathlib
 import platform
 import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGES = ("torch", "jax", "jaxlib", "transformers", "numpy")
+
+
+def output_of(*command):
+    try:
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def said(*command):
     """The first line that a command prints, or null."""
-    try:
-        lines = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60).stdout.splitlines()
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    lines = output_of(*command).splitlines()
     return lines[0].strip() if lines else None
 
 
@@ -22,19 +32,76 @@ def field(path, name):
         return None
 
 
+def contents(path):
+    try:
+        return pathlib.Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def objects(text, kind):
+    """JSON, or nothing of its kind."""
+    try:
+        found = json.loads(text or "null")
+    except ValueError:
+        return kind()
+    return found if isinstance(found, kind) else kind()
+
+
 def memory_gib():
     text = field("/proc/meminfo", "MemTotal")
     return round(int(text.split()[0]) / 2**20, 1) if text else None
 
 
-def describe(build, venv, mpirun):
-    packages = ("torch", "jax", "jaxlib", "transformers", "numpy")
-    listed = "import importlib.metadata as m; print(*(m.version(p) for p in %r))" % (packages,)
-    versions = (said(venv / "bin" / "python", "-c", listed) or "").split()
+def caches():
+    """Of the first core: what each level holds, and how many of this machine's threads share it."""
+    for folder in sorted(glob.glob("/sys/devices/system/cpu/cpu0/cache/index*")):
+        level, kind, size = (contents(f"{folder}/{name}") for name in ("level", "type", "size"))
+        shared = contents(f"{folder}/shared_cpu_list")
+        if level and kind and size:
+            yield f"L{level} {kind.lower()} {size}" + (f" (cores {shared})" if shared else "")
+
+
+def commit():
+    """Of the sources: a commit, with changes or without."""
+    name = said("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD")
+    changed = output_of("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no")
+    return name and name + (" with changes" if changed.strip() else "")
+
+
+def built(build):
+    """How the library was built."""
+    compiler = objects(contents(build / "meson-info" / "intro-compilers.json"), dict).get("host", {}).get("c", {})
+    options = {one["name"]: one["value"] for one in objects(contents(build / "meson-info" / "intro-buildoptions.json"), list)}
+    return {"compiler": compiler.get("full_version"), "buildtype": options.get("buildtype")}
+
+
+def versions(tool, venv, mpis):
+    listed = "import importlib.metadata as m; print(*(m.version(p) for p in %r))" % (PACKAGES,)
+    packages = (said(venv / "bin" / "python", "-c", listed) or "").split()
+    # MPICH's launcher tells its version on a line of its own.
+    mpi = {name: next((line.strip() for line in output_of(mpirun, "--version").splitlines() if any(c.isdigit() for c in line)), None)
+           for name, mpirun in mpis}
+    return {"tessera": said(tool, "--version"), **mpi, "python": platform.python_version(), **dict(zip(PACKAGES, packages))}
+
+
+def describe(build, venv, mpis):
+    """`mpis` are (name, mpirun)."""
+    tool = build / "tools" / "tessera"
+    info = objects(output_of(tool, "info", "--json"), dict)
+    host = next((device for device in info.get("devices", []) if device["name"] == "host"), {})
     return {
-        "kind": "machine", "date": datetime.date.today().isoformat(), "processor": field("/proc/cpuinfo", "model name"),
-        "cores": len(os.sched_getaffinity(0)), "memory_gib": memory_gib(),
+        "kind": "machine", "date": datetime.date.today().isoformat(), "commit": commit(), **built(build),
+        "kernels": host.get("kernels"), "blas": info.get("blas"), "processor": field("/proc/cpuinfo", "model name"),
+        "cores": len(os.sched_getaffinity(0)), "threads_per_core": threads_per_core(), "caches": list(caches()), "memory_gib": memory_gib(),
         "system": f"{platform.system()} {platform.release()}", "libc": " ".join(platform.libc_ver()),
-        "versions": {"tessera": said(build / "tools" / "tessera", "--version"), "mpi": said(mpirun, "--version") if mpirun else None,
-                     "python": platform.python_version(), **dict(zip(packages, versions))},
+        "versions": versions(tool, venv, mpis),
     }
+
+
+def threads_per_core():
+    listed = contents("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    if not listed:
+        return None
+    ends = [[int(end) for end in part.split("-")] for part in listed.split(",")]
+    return sum(part[-1] - part[0] + 1 for part in ends)

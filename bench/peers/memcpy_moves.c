@@ -11,6 +11,7 @@ typedef struct team {
     int threads, samples;
     size_t bytes; /**< of a thread */
     int calls;    /**< in a sample */
+    double warm;  /**< seconds that all have copied for so far */
     double *seconds;
 } team;
 
@@ -41,21 +42,38 @@ static double copy_calls(char *dst, const char *src, size_t bytes, int calls)
     return (clock_seconds() - start) / calls;
 }
 
-/** One call to touch the memory, one to see how long it takes, a loop to warm up, and then the samples. */
+/** All threads copy as often; the seconds a call are this thread's. */
+static double copy_together(team *t, char *dst, const char *src)
+{
+    pthread_barrier_wait(&t->together);
+    const double seconds = copy_calls(dst, src, t->bytes, t->calls);
+    pthread_barrier_wait(&t->together);
+    return seconds;
+}
+
+/** The first call touches the memory. Thread 0 decides how many calls fill a sample, and when all are warm. */
+static void warm_up(const member *m, char *dst, const char *src)
+{
+    team *const t = m->team;
+    copy_together(t, dst, src);
+    while (t->warm < WARM_SECONDS) {
+        const double seconds = copy_together(t, dst, src);
+        if (m->index == 0) {
+            t->warm += seconds * t->calls;
+            t->calls = calls_in_sample(seconds);
+        }
+        pthread_barrier_wait(&t->together);
+    }
+}
+
 static void *run_member(void *arg)
 {
     member *const m = arg;
     team *const t = m->team;
     char *const src = allocate(t->bytes, 1), *const dst = allocate(t->bytes, 0);
-    for (int s = -3; s < t->samples; s++) {
-        pthread_barrier_wait(&t->together);
-        const double seconds = copy_calls(dst, src, t->bytes, t->calls);
-        if (s >= 0)
-            t->seconds[m->index * t->samples + s] = seconds;
-        pthread_barrier_wait(&t->together);
-        if (s == -2 && m->index == 0)
-            t->calls = calls_in_sample(seconds);
-    }
+    warm_up(m, dst, src);
+    for (int s = 0; s < t->samples; s++)
+        t->seconds[m->index * t->samples + s] = copy_together(t, dst, src);
     m->wrong = memcmp(dst, src, t->bytes) != 0;
     free(src);
     free(dst);

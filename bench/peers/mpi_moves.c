@@ -213,15 +213,26 @@ static void finish(move *m, const struct way *way)
     free(m->ones);
 }
 
+/** Returns how many calls fill a sample. All ranks know the slowest one's time, so they decide alike. */
+static int warm_up(move *m, const struct way *way)
+{
+    int calls = 1;
+    time_calls(m, way, calls);
+    for (double warm = 0; warm < WARM_SECONDS;) {
+        const double taken = time_calls(m, way, calls);
+        warm += calls * taken;
+        calls = calls_in_sample(taken);
+    }
+    return calls;
+}
+
 static void run(move *m, const struct way *way, int samples)
 {
     double *const seconds = malloc((size_t)samples * sizeof *seconds);
     if (seconds == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
     start(m, way);
-    time_calls(m, way, 1);
-    const int calls = calls_in_sample(time_calls(m, way, 3));
-    time_calls(m, way, calls);
+    const int calls = warm_up(m, way);
     for (int i = 0; i < samples; i++)
         seconds[i] = time_calls(m, way, calls);
     const long long wrong = count_wrong(m, way->from, way->to);
@@ -229,6 +240,15 @@ static void run(move *m, const struct way *way, int samples)
         print_answer(seconds, samples, wrong);
     finish(m, way);
     free(seconds);
+}
+
+static const char *complaint(const move *m, int samples)
+{
+    if (samples < 1 || m->rows < 1 || m->columns < 1)
+        return "usage: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES";
+    if (m->rows % m->ranks != 0 || m->columns % m->ranks != 0)
+        return "mpi_moves moves tensors whose rows and columns divide by the ranks";
+    return NULL;
 }
 
 int main(int argc, char **argv)
@@ -241,11 +261,11 @@ int main(int argc, char **argv)
     m.rows = way != NULL ? atoi(argv[2]) : 0;
     m.columns = way != NULL ? atoi(argv[3]) : 0;
     const int samples = way != NULL ? atoi(argv[4]) : 0;
-    const int understood = samples > 0 && m.rows > 0 && m.columns > 0 && m.rows % m.ranks == 0 && m.columns % m.ranks == 0;
-    if (understood)
+    const char *const refused = complaint(&m, samples);
+    if (refused == NULL)
         run(&m, way, samples);
     else if (m.rank == 0)
-        fprintf(stderr, "usage: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES, sizes that divide by RANKS\n");
+        fprintf(stderr, "%s\n", refused);
     MPI_Finalize();
-    return understood ? 0 : 2;
+    return refused == NULL ? 0 : 2;
 }

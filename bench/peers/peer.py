@@ -6,10 +6,11 @@ import json
 import os
 import sys
 import time
+import traceback
 
 import numpy
 
-SAMPLE_SECONDS, MOST_CALLS = 0.02, 10000  # as in timing.h
+SAMPLE_SECONDS, WARM_SECONDS, MOST_CALLS = 0.02, 0.3, 10000  # the first two as in timing.h
 
 
 def reference(shape, ranks=None):
@@ -22,10 +23,17 @@ def term(shape, rank):
     return reference(shape) + numpy.float32(rank + 1)
 
 
-def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda: None, slowest=lambda seconds: seconds):
-    """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer.
+def calls_in_sample(seconds):
+    """How many calls fill a sample, where one takes so long."""
+    return max(1, min(MOST_CALLS, int(SAMPLE_SECONDS / max(seconds, 1e-9))))
 
-    Each call is given one of as many sources, which are made before the clock runs.
+
+def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda: None, slowest=lambda seconds: seconds):
+    """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer. The first call, which
+    may plan and compile, is followed by WARM_SECONDS of such loops.
+
+    Each call is given one of as many sources, which are made before the clock runs. All ranks decide by the slowest one's time, so that
+    they make as many calls.
     """
 
     def sample(calls):
@@ -37,16 +45,28 @@ def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda
         return slowest((time.perf_counter() - begin) / calls)
 
     sample(1)
-    calls = max(1, min(MOST_CALLS, int(SAMPLE_SECONDS / sample(2))))
-    sample(calls)
+    calls, warm = 1, 0.0
+    while warm < WARM_SECONDS:
+        taken = sample(calls)
+        warm += max(calls * taken, 1e-6)
+        calls = calls_in_sample(taken)
     return [sample(calls) for _ in range(samples)]
 
 
+def refusal(error):
+    """A failure's type and first line."""
+    return {"refused": f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"}
+
+
 def serve(answer, speaks=True):
-    """Answers every case; what libraries print goes to standard error."""
+    """Answers every case; what libraries print goes to standard error, and so does where a case failed."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        said = answer(json.loads(line))
+        try:
+            said = answer(json.loads(line))
+        except Exception as error:  # whatever a library raises, the harness hears of it
+            traceback.print_exc()
+            said = refusal(error)
         if speaks:
             print(json.dumps(said), file=channel, flush=True)

@@ -51,14 +51,16 @@ class Quiet:
             self.patience -= 0.5
 
     def ask(self, ask):
-        """The least disturbed answer."""
-        best = None
+        """The least disturbed answer, with the share of the cores that "others" used, when it "began" and "ended", how often it was
+        "asked"."""
+        best, asked = None, 0
         while best is None or (self.others > DISTURBED and self.patience > 0):
             self.wait()
-            begin = time.monotonic()
+            began = time.time()
             answer, self.others = self.watch(ask)
+            asked += 1
             if best is None or self.others < best["others"]:
-                best = {**answer, "others": self.others}
+                best = {**answer, "others": self.others, "began": began, "ended": time.time()}
             if self.others > DISTURBED:
-                self.patience -= time.monotonic() - begin
-        return best
+                self.patience -= time.time() - began
+        return {**best, "asked": asked}

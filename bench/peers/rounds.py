@@ -1,8 +1,10 @@
 """Asks implementations for a case in turns, several rounds, and makes lines of what they answer."""
 import functools
 import statistics
+import time
 
 MEASURED = ("seconds", "gemm_seconds")
+BANDWIDTHS = ("peak_bandwidth", "limit_bandwidth")
 
 
 def spread(samples):
@@ -13,8 +15,10 @@ def spread(samples):
 
 
 def combine(rounds):
-    return {"median": statistics.median(one["median"] for one in rounds), "min": min(one["min"] for one in rounds),
-            "max": max(one["max"] for one in rounds)}
+    """The median of the rounds' medians, which are told too, and the least and the most of all samples."""
+    medians = [one["median"] for one in rounds]
+    return {"median": statistics.median(medians), "min": min(one["min"] for one in rounds), "max": max(one["max"] for one in rounds),
+            "rounds": medians}
 
 
 def figures(answers, one):
@@ -23,22 +27,40 @@ def figures(answers, one):
         found = [answer[key][one] if one else answer[key] for answer in answers if key in answer]
         if found:
             yield key, combine([spread(samples) for samples in found])
-    peaks = [answer["peak_bandwidth"] for answer in answers if "peak_bandwidth" in answer]
-    if peaks:
-        yield "peak_bandwidth", statistics.median(peaks)
+    for key in BANDWIDTHS:
+        found = [answer[key] for answer in answers if key in answer]
+        if found:
+            yield key, statistics.median(found)
 
 
-def lines(case, name, way, answers, samples):
-    """An implementation's lines for a case: one, or one for each pass of the layers. What nobody checked is null, not 0 wrong;
-    "others" is the largest share of the cores that other processes used in a round."""
+def count_samples(answer):
+    """Of a round. What tells its spread alone says how many samples that is of."""
+    if "samples" in answer:
+        return answer["samples"]
+    one = answer["seconds"]
+    return len(next(iter(one.values())) if isinstance(one, dict) else one)
+
+
+def circumstances(answers):
+    """When and how it was measured, and what others did meanwhile: "others" is the largest share of the cores in a round."""
+    def clock(seconds):
+        return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
+
+    return {"rounds": len(answers), "samples": max(map(count_samples, answers)), "asked": sum(answer["asked"] for answer in answers),
+            "began": clock(answers[0]["began"]), "ended": clock(answers[-1]["ended"]),
+            "others": round(max(answer["others"] for answer in answers), 3)}
+
+
+def lines(case, name, way, answers):
+    """An implementation's lines for a case: one, or one for each pass of the layers. What nobody checked is null, not 0 wrong."""
     named = {key: value for key, value in case.items() if key not in ("model", "prompt_ids", "ids")}
     head = {**named, "implementation": name, "way": way}
     refused = [answer["refused"] for answer in answers if "refused" in answer]
     if refused:
         yield {**head, "refused": refused[0]}
         return
-    wrong = max((answer["wrong"] for answer in answers if "wrong" in answer), default=None)
-    head.update(rounds=len(answers), samples=samples, wrong=wrong, others=round(max(answer["others"] for answer in answers), 3))
+    wrong = max((answer["wrong"] for answer in answers if answer.get("wrong") is not None), default=None)
+    head.update(circumstances(answers), wrong=wrong)
     for one in ["forward", "backward"] if case["kind"] == "linear" else [None]:
         yield {**head, **({"pass": one} if one else {}), **dict(figures(answers, one))}
 
@@ -51,4 +73,4 @@ def measure(case, implementations, quiet, rounds, samples):
             if not own or "refused" not in own[-1]:
                 own.append(quiet.ask(functools.partial(one.ask, case, way, samples)))
     for (one, way), own in zip(asked, answers):
-        yield from lines(case, one.name, way, own, samples)
+        yield from lines(case, one.name, way, own)

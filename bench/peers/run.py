@@ -1,7 +1,8 @@
 """Measures Tessera and its peers: the same cases, ranks and sizes, in turns. Used by scripts/bench-peers, which prepares all of it.
 
 Writes a JSON line for the machine, then one for each implementation, way and case. "seconds" are of one call on the slowest rank: the
-median of the rounds' medians, and the least and most of all samples. In every round each implementation is asked once.
+median of the rounds' medians ("rounds"), and the least and most of all samples. In a round everybody is asked in turn, and, with
+patience, again where others disturbed it.
 """
 import argparse
 import json
@@ -11,7 +12,7 @@ import sys
 import cases
 import machine
 import rounds
-from implementations import Memcpy, Mpi, Served, Tessera, served
+from implementations import Memcpy, Mpi, Served, Tessera, launcher_of, served
 from quiet import Quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -31,50 +32,92 @@ def all_cases(options):
 
 
 def implementations(options):
+    """Ours and the peers; of every MPI its own ways and Tessera's engine, under the same launcher."""
     every = [Tessera(options.build, options.ranks), Memcpy(options.directory / "memcpy_moves", options.ranks)]
-    if options.mpirun:
-        every.append(Mpi(options.directory / "mpi_moves", options.mpirun, options.ranks))
+    for name, mpirun in options.mpi:
+        launcher = launcher_of(mpirun, options.ranks)
+        every.append(Tessera(options.build, options.ranks, f"tessera-{name}", launcher))
+        every.append(Mpi(name, options.directory / f"{name}_moves", launcher))
     return every + served(options.directory, options.ranks)
 
 
 def tell(line):
     figure = line.get("refused") or f"{1e6 * line['seconds']['median']:12.2f} us"
     what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "pass", "kv_heads") if key in line)
-    print(f"{line['kind']:>7} {what:<24} {line['implementation']:>12} {line['way']:<20} {figure}", file=sys.stderr, flush=True)
+    print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<20} {figure}", file=sys.stderr, flush=True)
 
 
 def failure(line):
     """Peers may refuse a case; nobody may be wrong."""
-    return bool(line.get("wrong")) or ("refused" in line and line["implementation"] == "tessera")
+    return bool(line.get("wrong")) or ("refused" in line and line["implementation"].startswith("tessera"))
 
 
-def main():
+def measure(chosen, running, quiet, rounds_of_each, output):
+    """Writes a line for every figure as it comes. Returns whether any failed."""
+    failed = False
+    for case in chosen:
+        for line in rounds.measure(case, running, quiet, rounds_of_each, SAMPLES):
+            print(json.dumps(line), file=output, flush=True)
+            tell(line)
+            failed |= failure(line)
+    return failed
+
+
+def counts(text):
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
+    if min(found) < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is no list of whole numbers from 1, like 32,8192')
+    return found
+
+
+def count(text):
+    found = counts(text)
+    if len(found) > 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is several numbers; one is wanted')
+    return found[0]
+
+
+def named_launcher(text):
+    name, _, mpirun = text.partition("=")
+    if not name or not mpirun:
+        raise argparse.ArgumentTypeError(f'"{text}" is not NAME=MPIRUN')
+    return name, mpirun
+
+
+def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=pathlib.Path, required=True, help="what scripts/bench-peers built")
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a build of Tessera")
-    parser.add_argument("--mpirun", default="")
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--mpi", type=named_launcher, action="append", default=[], metavar="NAME=MPIRUN",
+                        help="an MPI, whose peer is NAME_moves; may be repeated")
+    parser.add_argument("--ranks", type=count, default=2)
     parser.add_argument("--only", choices=["move", "linear", "decode"])
-    parser.add_argument("--sides", type=lambda text: [int(side) for side in text.split(",")], help="of the tensors that are moved: 32,8192")
+    parser.add_argument("--sides", type=counts, help="of the tensors that are moved: 32,8192")
     parser.add_argument("--patience", type=float, default=0, help="seconds to spend, all together, on asking again when others are busy")
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")
+    parser.add_argument("--check", action="store_true", help="read the options, and do nothing")
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    options = parser.parse_args()
-    running, failed = implementations(options), False
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.check:
+        return False
+    running = implementations(options)
     quiet = Quiet(options.patience, lambda: [process.pid for one in running if isinstance(one, Served) for process in one.processes])
     try:
         with open(options.output, "w") as output:
-            print(json.dumps(machine.describe(options.build, options.directory / "venv", options.mpirun)), file=output, flush=True)
-            for case in all_cases(options):
-                for line in rounds.measure(case, running, quiet, ROUNDS[options.quick], SAMPLES):
-                    print(json.dumps(line), file=output, flush=True)
-                    tell(line)
-                    failed |= failure(line)
+            print(json.dumps(machine.describe(options.build, options.directory / "venv", options.mpi)), file=output, flush=True)
+            return measure(all_cases(options), running, quiet, ROUNDS[options.quick], output)
     finally:
         for one in running:
             if isinstance(one, Served):
                 one.finish()
-    sys.exit(failed)
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

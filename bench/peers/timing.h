@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <time.h>
 
-/** A sample is a loop of calls that takes about so long, or one call that takes longer. */
+/** A sample is a loop of calls that takes about so long, or one call that takes longer. Loops go on for the second time before the first
+ * sample. */
 #define SAMPLE_SECONDS 0.02
-#define MOST_CALLS     10000
+#define WARM_SECONDS   0.3
+#define MOST_CALLS     10000000
 
 static inline double clock_seconds(void)
 {
@@ -19,7 +21,7 @@ static inline double clock_seconds(void)
 /** How many calls fill a sample, where one takes so long. */
 static inline int calls_in_sample(double seconds)
 {
-    const double calls = SAMPLE_SECONDS / seconds;
+    const double calls = seconds > 0 ? SAMPLE_SECONDS / seconds : MOST_CALLS;
     return calls < 1 ? 1 : calls > MOST_CALLS ? MOST_CALLS : (int)calls;
 }
 
