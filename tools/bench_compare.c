@@ -20,8 +20,11 @@ typedef struct job {
     double loss;
     bench_lines old, new;
     comparison *rows;
-    size_t count, slower;
+    size_t count, slower, wrong; /**< wrong: of the new lines, whether they were compared or not */
 } job;
+
+/** What sets some lines of a file apart. */
+typedef bool is_meant(const bench_line *line);
 
 /** Nothing is as quick as no time at all. */
 static double ratio_of(double old, double new)
@@ -47,10 +50,23 @@ static int match_lines(job *j)
         bench_line *const new = bench_lines_take(&j->new, j->old.at[i].identity);
         if (new == NULL)
             continue;
+        j->old.at[i].taken = true;
         j->rows[j->count] = compare_lines(&j->old.at[i], new, j->loss);
         j->slower += j->rows[j->count++].slower;
     }
+    for (size_t i = 0; i < j->new.count; i++)
+        j->wrong += j->new.at[i].wrong;
     return EXIT_DONE;
+}
+
+static bool is_alone(const bench_line *line)
+{
+    return !line->taken;
+}
+
+static bool is_wrong(const bench_line *line)
+{
+    return line->wrong;
 }
 
 /** JSON has no infinity. */
@@ -74,11 +90,24 @@ static json_t *rows_to_json(const job *j)
     return array;
 }
 
+static json_t *keys_to_json(const bench_lines *lines, is_meant *meant)
+{
+    json_t *const array = json_array();
+    for (size_t i = 0; i < lines->count; i++) {
+        if (meant(&lines->at[i]) && json_array_append_new(array, json_string(lines->at[i].key)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
 static int report_json(const job *j)
 {
-    return print_json(json_pack("{sI sI so sf sI sI}", "compared", (json_int_t)j->count, "slower", (json_int_t)j->slower, "rows",
-                                rows_to_json(j), "loss", j->loss, "only_old", (json_int_t)(j->old.count - j->count), "only_new",
-                                (json_int_t)(j->new.count - j->count)));
+    return print_json(json_pack("{sI sI so sf so so so sI}", "compared", (json_int_t)j->count, "slower", (json_int_t)j->slower, "rows",
+                                rows_to_json(j), "loss", j->loss, "only_old", keys_to_json(&j->old, is_alone), "only_new",
+                                keys_to_json(&j->new, is_alone), "wrong", keys_to_json(&j->new, is_wrong), "untimed",
+                                (json_int_t)(j->old.untimed + j->new.untimed)));
 }
 
 static const char *word_of(const comparison *c)
@@ -88,10 +117,23 @@ static const char *word_of(const comparison *c)
     return c->ratio > 1 + c->noise ? "worse" : c->ratio < 1 - c->noise ? "better" : "";
 }
 
+static void print_keys(const char *what, const bench_lines *lines, is_meant *meant)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (meant(&lines->at[i]))
+            printf("# %s: %s\n", what, lines->at[i].key);
+}
+
 static int report_text(const job *j)
 {
+    const size_t untimed = j->old.untimed + j->new.untimed;
     printf("# %zu lines compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count, j->slower,
            j->loss, j->old.count - j->count, j->new.count - j->count);
+    if (untimed > 0)
+        printf("# %zu lines have no seconds, and are left out\n", untimed);
+    print_keys("only in the old file", &j->old, is_alone);
+    print_keys("only in the new file", &j->new, is_alone);
+    print_keys("wrong", &j->new, is_wrong);
     printf("#%12s %12s %8s %8s %8s  what\n#%12s %12s\n", "old", "new", "ratio", "noise", "", "(us)", "(us)");
     for (size_t i = 0; i < j->count; i++) {
         const comparison *const c = &j->rows[i];
@@ -107,6 +149,8 @@ static int judge(const tool_arguments *given, const job *j)
         return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare", given->operand[1],
                         given->operand[0]);
     const int status = given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
+    if (status == EXIT_DONE && j->wrong > 0)
+        return complain(EXIT_REFUSED, "%zu of %zu new lines have wrong results", j->wrong, j->new.count);
     if (status == EXIT_DONE && j->slower > 0)
         return complain(EXIT_REFUSED, "%zu of %zu lines are slower by more than %g", j->slower, j->count, j->loss);
     return status;
@@ -140,7 +184,8 @@ const tool_command bench_compare_command = {
         "and that both files know, "
         "repeated ones in their order; a ratio is the new median over the old one, so that more than 1 is slower. Its noise is half of "
         "what the old and the new times spread over, from least to most, each relative to its median: \"worse\" and \"better\" are "
-        "beyond it. Exit status 1 if a line is \"slower\": if its ratio is more than 1 and --loss.",
+        "beyond it. Lines of one file alone are named. Exit status 1 if a line is \"slower\", its ratio being more than 1 and --loss, or "
+        "if results of the new file are wrong.",
     .examples = "  tessera bench suite --quick --json > old.json\n"
                 "  tessera bench suite --quick --json > new.json\n"
                 "  tessera bench compare old.json new.json --loss 0.2\n",

@@ -100,7 +100,7 @@ static int add_line(bench_lines *lines, const json_t *object, spread seconds)
         lines->capacity = capacity;
     }
     bench_line *const line = &lines->at[lines->count++];
-    *line = (bench_line){.fields = identify(object), .seconds = seconds};
+    *line = (bench_line){.fields = identify(object), .seconds = seconds, .wrong = json_number_value(json_object_get(object, "wrong")) > 0};
     if (line->fields != NULL)
         line->key = describe(line->fields);
     return line->key != NULL ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
@@ -159,6 +159,8 @@ static int read_line(const char *path, size_t number, const char *text, bench_li
                      path, number);
     else if (seconds != NULL)
         status = add_line(lines, object, times);
+    else
+        lines->untimed++;
     json_decref(object);
     return status;
 }

@@ -10,15 +10,17 @@ typedef struct bench_line {
     char *identity; /**< the same as text, once lines were matched: equal where two lines measured the same */
     char *key;      /**< the same for people: "bench=plan dtype=f32 .." */
     spread seconds;
+    bool wrong; /**< some of its results were */
     bool taken;
 } bench_line;
 
 typedef struct bench_lines {
     bench_line *at;
     size_t count, capacity;
+    size_t untimed; /**< lines without seconds, which are left out */
 } bench_lines;
 
-/** Reads a file, one JSON object on each line; those without seconds are left out. The caller calls bench_lines_finish() in any case. */
+/** Reads a file, one JSON object on each line. The caller calls bench_lines_finish() in any case. */
 int bench_lines_read(const char *path, bench_lines *out);
 void bench_lines_finish(bench_lines *lines);
 

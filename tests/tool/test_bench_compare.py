@@ -41,7 +41,7 @@ def outcome(before, after, status, *options, **wanted):
 def figures_are_medians_and_spreads():
     done, found = compare([line(2.0, 1.5, 3.0)], [line(3.0, 2.7, 3.3)], "--loss", "0.5")
     wrong = harness.different("exit status", (done.returncode, done.stderr), (0, ""))
-    wrong += harness.different("fields", sorted(found), ["compared", "loss", "only_new", "only_old", "rows", "slower"])
+    wrong += harness.different("fields", sorted(found), ["compared", "loss", "only_new", "only_old", "rows", "slower", "untimed", "wrong"])
     row = found["rows"][0]
     wrong += harness.different("old, new, ratio", (row["old"], row["new"], row["ratio"]), (2.0, 3.0, 1.5))
     # Half of 1.5 is 0.75 of 2, half of 0.6 a tenth of 3.
@@ -67,7 +67,7 @@ def every_field_that_is_asked_for_parts_lines():
 
 
 def no_field_that_is_measured_parts_lines():
-    others = {"bandwidth": 3, "peak_bandwidth": 0, "of_peak": 1, "peak_copy": "non-temporal 32", "wrong": 4, "of_gemm": 0.7, "calls": 17,
+    others = {"bandwidth": 3, "peak_bandwidth": 0, "of_peak": 1, "peak_copy": "non-temporal 32", "of_gemm": 0.7, "calls": 17,
               "gemm_seconds": {"median": 1, "min": 1, "max": 1}, "bytes_allocated": 3, "messages": 7, "messages_received": 3,
               "messages_sent": 4, "anything": 0.25, "points": [{"bytes": 64}], "inside": {"latency": 1e-6}}
     return sum((outcome([line()], [line(**{name: value})], 0, compared=1, slower=0) for name, value in others.items()), [])
@@ -86,8 +86,9 @@ def a_field_of_one_version_alone_parts_nothing():
     plan = {"bench": "plan", "ranks": 4, "warm_ups": 2}
     old = [line(1.0), line(2.0, dtype="f64"), {**plan, "seconds": 1}]
     new = [line(1.0, warm_ups=2, redop="none"), line(2.0, dtype="f64", warm_ups=2), {**plan, "warm_ups": 3, "seconds": 1}]
-    wrong = outcome(old, new, 0, compared=2, only_old=1, only_new=1)
-    return wrong + outcome(new, old, 0, compared=2, only_old=1, only_new=1)
+    plans = [f"bench=plan ranks=4 warm_ups={n}" for n in (2, 3)]
+    wrong = outcome(old, new, 0, compared=2, only_old=plans[:1], only_new=plans[1:])
+    return wrong + outcome(new, old, 0, compared=2, only_old=plans[1:], only_new=plans[:1])
 
 
 def lines_of_one_kind_may_repeat_and_stand_in_any_order():
@@ -96,7 +97,25 @@ def lines_of_one_kind_may_repeat_and_stand_in_any_order():
     done, found = compare(old, new)
     wrong = harness.different("exit status", done.returncode, 0)
     wrong += harness.different("pairs", [(r["old"], r["new"]) for r in found["rows"]], [(1.0, 1.0), (5.0, 5.0), (2.0, 2.0)])
-    return wrong + harness.different("only in one", (found["only_old"], found["only_new"]), (1, 2))
+    alone = [[next(word for word in key.split() if word.startswith("mesh=")) for key in found[name]] for name in ("only_old", "only_new")]
+    return wrong + harness.different("only in one", alone, [["mesh=3"], ["mesh=4", "mesh=2"]])
+
+
+def the_table_names_what_one_file_has_alone():
+    done, _ = compare([line(), line(mesh="3")], [line(), line(mesh="4"), '{"bench": "calibrate"}'], json_too=False)
+    said = done.stdout.splitlines()[1:4]
+    wrong = harness.different("untimed", said[0], "# 1 lines have no seconds, and are left out")
+    wrong += harness.different("old", (said[1].startswith("# only in the old file: bench=redistribute "), " mesh=3 " in said[1]), (True, True))
+    return wrong + harness.different("new", (said[2].startswith("# only in the new file: bench=redistribute "), " mesh=4 " in said[2]), (True, True))
+
+
+def wrong_results_are_refused_wherever_they_stand():
+    sentence = "tessera: 1 of 2 new lines have wrong results\n"
+    found = []
+    for new in ([line(wrong=3), line(mesh="4")], [line(), line(mesh="4", wrong=1)]):
+        done, answer = compare([line()], new)
+        found += harness.different("exit status", (done.returncode, done.stderr), (1, sentence)) + harness.different("named", len(answer["wrong"]), 1)
+    return found + outcome([line(wrong=3)], [line()], 0, compared=1, slower=0, wrong=[])
 
 
 def the_table_says_slower_worse_and_better():
@@ -110,7 +129,7 @@ def the_table_says_slower_worse_and_better():
 
 
 def what_has_no_seconds_is_left_out():
-    return outcome(['{"bench": "calibrate"}', "", line(), "  \t"], [line(), '{"bench": "calibrate"}'], 0, compared=1, only_old=0, only_new=0)
+    return outcome(['{"bench": "calibrate"}', "", line(), "  \t"], [line(), '{"bench": "calibrate"}'], 0, compared=1, only_old=[], only_new=[], untimed=2)
 
 
 def seconds_may_be_one_number():
@@ -121,7 +140,7 @@ def real_output_compares_with_itself():
     done = tool.run("bench", "plan", "--mesh", "4", "--shape", "64", "--from", "S(0)", "--to", "R", "--iterations", 3, "--sweep", "--json")
     more = tool.run("bench", "linear", "--mesh", "2", "--tokens", 4, "--hidden", 4, "--intermediate", 4, "--iterations", 1, "--json").stdout
     lines = done.stdout.splitlines() + more.splitlines()
-    return outcome(lines, lines, 0, compared=len(lines), slower=0, only_old=0, only_new=0)
+    return outcome(lines, lines, 0, compared=len(lines), slower=0, only_old=[], only_new=[], untimed=0)
 
 
 tool.case("ratios are of medians, noise is of both spreads", figures_are_medians_and_spreads)
@@ -132,6 +151,8 @@ tool.case("--loss 0 refuses anything", outcome, [line(10.0)], [line(10.001)], 1,
 tool.case("what is quicker is no loss", outcome, [line(10.0)], [line(1.0)], 0, "--loss", "0", slower=0, ratio=0.1)
 tool.case("nothing is as quick as no time", outcome, [line(0.0)], [line(1.0)], 1, slower=1, ratio=None)
 tool.case("no time is as quick as no time", outcome, [line(0.0)], [line(0.0)], 0, slower=0, ratio=1.0)
+tool.case("the table names what one file has alone", the_table_names_what_one_file_has_alone)
+tool.case("wrong results are refused wherever they stand", wrong_results_are_refused_wherever_they_stand)
 tool.case("the key holds what was asked for", the_key_holds_what_was_asked_and_nothing_that_was_measured)
 tool.case("every field that is asked for parts lines", every_field_that_is_asked_for_parts_lines)
 tool.case("no field that is measured parts lines", no_field_that_is_measured_parts_lines)
