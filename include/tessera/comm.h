@@ -67,7 +67,8 @@ TSR_API int64_t tsr_comm_ranks_per_node(const tsr_comm *comm);
  * caller owns `*out`, which must not outlive `comm`. */
 TSR_API tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out);
 
-/** Collective: returns when every rank has called it. */
+/** Collective: returns when every rank has called it. Ranks that call something else are told so, as by every collective; not where the
+ * engine compares nothing (TSR_COMM_UNCHECKED). */
 TSR_API tsr_status tsr_comm_barrier(tsr_comm *comm);
 
 /** Releases everybody who waits in this communicator, its parents or groups, now and later, with TSR_ERROR_PEER. Any thread, at any time.
@@ -81,7 +82,7 @@ TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t time
 
 /**
  * Collective: memory for communication, aligned to 64 bytes at least, that peers can read directly where the engine allows; `bytes` may
- * differ between ranks. Freed, collectively in MPI's case, with tsr_comm_free().
+ * differ between ranks. Freed, in ranks' own time, with tsr_comm_free(), when no call that uses it is under way on any of them.
  */
 TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
 TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);

@@ -2,9 +2,11 @@
  * MPI: communicators over MPI_Comm, in libtessera-mpi-ompi and libtessera-mpi-mpich, one library an implementation. A rank is a process.
  *
  * Ranks of one node share memory: what tsr_comm_alloc() gives lies at the same address in all of them, and plans read it in place, as
- * among rank threads. Tensors in other memory are copied there first, which each rank decides by itself at every execution. Over several
- * nodes plans send messages, which ranks of one node copy from that memory where they lie there. Device memory is refused: ranks with
- * GPUs are NCCL's.
+ * among rank threads. Tensors in other memory are copied there first, which each rank decides by itself at every execution: for that
+ * tsr_plan_prepare() allocates room for the local source, and for the destination where peers write it, beside any workspace and beyond
+ * max_workspace. The communicator keeps, for each set of ranks, the largest room that a plan has asked for, until it is destroyed. Over
+ * several nodes plans send messages, which ranks of one node copy from that memory where they lie there. Device memory is refused: ranks
+ * with GPUs are NCCL's.
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
  * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken, and memory

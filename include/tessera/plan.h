@@ -81,7 +81,8 @@ TSR_API tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr
 TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< of the first move; borrowed */
 TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< likewise */
 
-/** Bytes of workspace that tsr_plan_execute() needs on this rank, aligned to 64 as tsr_comm_alloc() gives them. */
+/** Bytes of workspace that tsr_plan_execute() needs on this rank, aligned to 64 as tsr_comm_alloc() gives them. What tsr_plan_prepare()
+ * allocates comes on top, and is the communicator's (tessera/mpi.h: copies of tensors, where ranks are processes). */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 
 /** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and staging not counted twice. */

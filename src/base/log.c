@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include <tessera/sys/log.h>
 
 #include "base/settings.h"
 #include <stdarg.h>

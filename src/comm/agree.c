@@ -5,6 +5,7 @@
 #include "comm/object.h"
 #include <stdio.h>
 #include <string.h>
+#include <tessera/sys/log.h>
 
 #define WORDS 512
 
@@ -87,6 +88,15 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
 }
 
+static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    const int rank = (int)found->rank;
+    const tsr_status status =
+        found->outcome == FAILED ? explain_failure(comm, rank, local) : explain_disagreement(comm, rank, describe, arg);
+    tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
+    return status;
+}
+
 tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
                              const void *arg)
 {
@@ -97,14 +107,9 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
     if (comm->rank == 0)
         found = judge(comm);
     TSR_TRY(from_root(comm, &found, sizeof found));
-    switch (found.outcome) {
-    case AGREED:
-        if (able)
-            *able = !found.unable;
-        return TSR_OK;
-    case FAILED:
-        return explain_failure(comm, (int)found.rank, local);
-    default:
-        return explain_disagreement(comm, (int)found.rank, describe, arg);
-    }
+    if (found.outcome != AGREED)
+        return explain(comm, &found, local, describe, arg);
+    if (able)
+        *able = !found.unable;
+    return TSR_OK;
 }

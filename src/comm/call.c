@@ -1,12 +1,12 @@
 #include "comm/call.h"
 
-#include "base/log.h"
 #include "comm/clock.h"
 #include "comm/object.h"
 #include "device/driver.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <tessera/sys/log.h>
 
 /* No copy takes a process so long that lives. */
 #define DEATH_MS 10000

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
+#include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "device/allocation.h"

@@ -1,7 +1,7 @@
+#include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "mesh/geometry.h"

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "base/log.h"
 #include "base/processor.h"
 #include "base/settings.h"
 #include "counted_memory.h"
+#include <tessera/sys/log.h>
 #include <tessera/sys/options.h>
 
 /* "NAME=value" pairs, ended by NULL, as an environment. */

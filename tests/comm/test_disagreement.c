@@ -104,8 +104,9 @@ static tsr_status exchange_in_halves(tsr_comm *comm)
     return tsr_comm_exchange_finish(comm);
 }
 
-/* Which engines notice: those that have agreed before they send anything do, those that watch what they send, or direct ones alone. */
-typedef enum noticed { BY_ALL, BY_WATCHING, BY_DIRECT } noticed;
+/* Which engines notice: those that have agreed before they send anything do, or direct ones alone, for nothing is agreed on before an
+ * exchange of messages. */
+typedef enum noticed { BY_ALL, BY_DIRECT } noticed;
 
 typedef struct dispute {
     small_call *usual, *odd;
@@ -124,10 +125,10 @@ static const dispute disputes[] = {
     {broadcast_from_first, broadcast_from_second, "root 0", "root 1", BY_ALL},
     {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host", "scatter of 3 f32, root 0, on host", BY_ALL},
     {split_in_two, sum_three, "split", "all_reduce of 3 f32", BY_ALL},
-    {meet_all, sum_three, NULL, NULL, BY_WATCHING},
-    {exchange_nothing, meet_all, "exchange", "barrier", BY_WATCHING},
+    {meet_all, sum_three, "barrier", "all_reduce of 3 f32", BY_ALL},
+    {exchange_nothing, meet_all, "exchange", "barrier", BY_DIRECT},
     {exchange_nothing, gather_three, "exchange", "all_gather", BY_DIRECT},
-    {exchange_in_halves, meet_all, "exchange", "barrier", BY_WATCHING},
+    {exchange_in_halves, meet_all, "exchange", "barrier", BY_DIRECT},
     {gather_three, exchange_in_halves, "all_gather", "exchange", BY_DIRECT},
 };
 #define DISPUTES ((int)(sizeof disputes / sizeof *disputes))
@@ -179,7 +180,7 @@ static tsr_status dispute_once(tsr_comm *comm, void *arg)
 
 static bool is_noticed(const dispute *d)
 {
-    return d->by == BY_ALL || suite_engine->direct || (d->by == BY_WATCHING && suite_engine->watches);
+    return d->by == BY_ALL || suite_engine->direct;
 }
 
 static void every_rank_names_the_lowest_that_differs_and_goes_on(void **state)

@@ -3,6 +3,7 @@
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
 #include <stdio.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* How long a rank that leaves waits for the others to leave too. */
@@ -15,6 +16,7 @@ tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
     handle->broken = true;
     handle->world->broken = true;
     snprintf(handle->words, sizeof handle->words, "%s", tsr_status_message());
+    tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->words);
     if (handle->world->gated)
         tsr_mpi_gate_lose(&handle->gate, handle->words);
     return status;

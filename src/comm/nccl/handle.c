@@ -3,6 +3,7 @@
 #include "comm/clock.h"
 #include "comm/nccl/staging.h"
 #include <stdio.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* Errors of what is given up anyway are nobody's. */
@@ -31,6 +32,7 @@ static tsr_status break_handle(tsr_nccl_handle *handle, tsr_status status)
 {
     snprintf(handle->why, sizeof handle->why, "%s", tsr_status_message());
     handle->broken = true;
+    tsr_log(handle->family->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->why);
     tsr_nccl_handle_abort(handle);
     return status;
 }
