@@ -2,6 +2,7 @@
  * What goes wrong where ranks have their memory on devices with streams: it is told to all of them in words that name who and what, nobody
  * hangs, nothing races, and the communicator goes on unless a rank is lost.
  */
+#include "counted_memory.h"
 #include "fixture.h"
 #include "support.h"
 #include <pthread.h>
@@ -10,7 +11,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -358,30 +358,15 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
-static _Thread_local bool exhausted;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    return exhausted ? NULL : aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
-
 /** The first call on a device, for which a rank has no memory, and the next one, for which it has. */
 static tsr_status run_short(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
     buffers b = {0};
     TSR_TRY(take(comm, f, &b));
-    exhausted = b.rank == 1;
+    counted_fail_here(b.rank == 1, true);
     const tsr_status status = all_reduce(comm, &b);
-    exhausted = false;
+    counted_fail_here(0, false);
     CHECK(status == (b.rank == 1 ? TSR_ERROR_MEMORY : TSR_ERROR_PEER));
     TSR_TRY(check_usable(comm, f, &b));
     give_back(f, &b);
@@ -392,15 +377,15 @@ static void a_rank_without_memory_for_its_events_is_named_by_the_others(void **s
 {
     (void)state;
     fixture f;
-    tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
+    counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    context_options.allocator = (tsr_allocator){allocate, release, NULL};
+    options.context = counted_context(&memory);
     fixture_start(&f, 3, (async_options){.devices = 1});
-    assert_int_equal(tsr_context_create(&context_options, &options.context), TSR_OK);
     const tsr_status status = tsr_threads_run(3, run_short, &f, &options);
     if (status != TSR_OK)
         fail_msg("%s", tsr_status_message());
     tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
     fixture_finish(&f);
 }
 

@@ -17,19 +17,48 @@ static size_t front_bytes(size_t alignment)
     return alignment > sizeof(front) ? alignment : sizeof(front);
 }
 
+/* Of the calling thread. */
+static _Thread_local size_t asked, left;
+static _Thread_local bool goes_on_failing, fails_all;
+
+static bool fails_here(void)
+{
+    asked++;
+    if (left == 0 || --left > 0)
+        return fails_all;
+    fails_all = goes_on_failing;
+    return true;
+}
+
+size_t counted_fail_here(size_t nth, bool goes_on)
+{
+    const size_t before = left;
+    left = nth;
+    goes_on_failing = goes_on;
+    fails_all = false;
+    return before;
+}
+
+size_t counted_asked_here(void)
+{
+    return asked;
+}
+
 static void *allocate(void *user, size_t bytes, size_t alignment)
 {
     counted_memory *memory = user;
-    if (++memory->allocations == memory->fail_at)
+    const size_t number = atomic_fetch_add(&memory->allocations, 1) + 1;
+    if (fails_here() || number == memory->fail_at)
         return NULL;
+    atomic_fetch_add(&memory->bytes, bytes);
     assert_true(alignment >= sizeof(void *) && (alignment & (alignment - 1)) == 0);
     void *block;
     if (posix_memalign(&block, alignment, front_bytes(alignment) + bytes) != 0)
         return NULL;
     char *given = (char *)block + front_bytes(alignment);
     ((front *)(void *)given)[-1] = (front){bytes, alignment};
-    memory->live_blocks++;
-    memory->live_bytes += bytes;
+    atomic_fetch_add(&memory->live_blocks, 1);
+    atomic_fetch_add(&memory->live_bytes, bytes);
     return given;
 }
 
@@ -39,8 +68,8 @@ static void release(void *user, void *given, size_t bytes)
     assert_non_null(given);
     const front kept = ((front *)given)[-1];
     assert_int_equal(kept.bytes, bytes);
-    memory->live_blocks--;
-    memory->live_bytes -= bytes;
+    atomic_fetch_sub(&memory->live_blocks, 1);
+    atomic_fetch_sub(&memory->live_bytes, bytes);
     free((char *)given - front_bytes(kept.alignment));
 }
 
@@ -51,10 +80,15 @@ const char *no_environment(void *user, const char *name)
     return NULL;
 }
 
+tsr_allocator counted_allocator(counted_memory *memory)
+{
+    return (tsr_allocator){allocate, release, memory};
+}
+
 tsr_context_options counted_options(counted_memory *memory)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    options.allocator = (tsr_allocator){allocate, release, memory};
+    options.allocator = counted_allocator(memory);
     options.environment = no_environment;
     return options;
 }

@@ -1,13 +1,13 @@
 /* NCCL's engine when something is lost: peers, the network, memory, a call. Nothing hangs, nothing leaks, and the sentence names the cause.
  */
 #include "comm_suite.h"
+#include "counted_memory.h"
 
 #include "comm/nccl/engine.h"
 #include "standin.h"
 #include "standin_ranks.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /* Long enough for what does come, on a machine that is busy. */
 #define SHORT_MS    300
@@ -496,38 +496,22 @@ static void a_call_that_fails_is_named_and_nothing_leaks(void **state)
     fail_every_call(2, fail_in_company);
 }
 
-static _Thread_local int allocations_left = -1;
-
-static void *allocate_some(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    if (allocations_left == 0)
-        return NULL;
-    allocations_left -= allocations_left > 0;
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
-
 /* From its creation on if it is alone; in company from then on, for peers wait long for one that is not created. */
 static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
 {
     sabotage *s = arg;
-    const int rank = tsr_comm_rank(seat), size = tsr_comm_size(seat), left = rank == size - 1 ? s->k - 1 : -1;
+    const int rank = tsr_comm_rank(seat), size = tsr_comm_size(seat);
+    const size_t nth = rank == size - 1 ? (size_t)s->k : 0;
     tsr_comm *comm = NULL;
     standin_api.cuda_set_device(rank);
-    allocations_left = size == 1 ? left : -1;
+    if (size == 1)
+        counted_fail_here(nth, true);
     tsr_status status = tsr_nccl_create(&standin_api, size, rank, &s->world.id, &s->world.options, &comm);
-    allocations_left = size == 1 ? allocations_left : left;
+    if (size > 1)
+        counted_fail_here(nth, true);
     if (status == TSR_OK)
         status = do_everything(comm);
-    const bool failed = allocations_left == 0;
-    allocations_left = -1;
+    const bool failed = counted_fail_here(0, false) == 0;
     tsr_comm_destroy(comm);
     if (rank < size - 1)
         return status == TSR_ERROR_PEER ? TSR_OK : status;
@@ -538,10 +522,8 @@ static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
 static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
 {
     (void)state;
-    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    tsr_context *context;
-    options.allocator = (tsr_allocator){allocate_some, release, NULL};
-    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    counted_memory memory = {0};
+    tsr_context *const context = counted_context(&memory);
     for (int ranks = 1; ranks <= 2; ranks++) {
         sabotage s = {.happened = true};
         while (s.happened) {
@@ -556,6 +538,7 @@ static void an_allocation_that_fails_is_memorys_and_nothing_leaks(void **state)
         assert_in_range(s.k, 4, 100);
     }
     tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
 }
 
 int main(int count, char **arguments)

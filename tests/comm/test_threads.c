@@ -1,10 +1,9 @@
 /* What only rank threads have: hosts with threads of their own, options, more ranks than cores, calls that cross, memory that fails. */
 #include "comm_suite.h"
+#include "counted_memory.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -226,31 +225,6 @@ static void a_rank_that_computes_for_long_is_waited_for(void **state)
     suite_run(3, compute_long, NULL);
 }
 
-/* An allocator that fails the n-th allocation of all ranks together. */
-typedef struct meagre {
-    atomic_long left; /* until one fails; below 0: none does */
-    atomic_long live;
-} meagre;
-
-static void *allocate_meagrely(void *user, size_t bytes, size_t alignment)
-{
-    meagre *memory = user;
-    if (atomic_fetch_sub(&memory->left, 1) == 1)
-        return NULL;
-    void *made = NULL;
-    if (posix_memalign(&made, alignment, bytes) != 0)
-        return NULL;
-    atomic_fetch_add(&memory->live, 1);
-    return made;
-}
-
-static void release_meagrely(void *user, void *made, size_t bytes)
-{
-    (void)bytes;
-    atomic_fetch_sub(&((meagre *)user)->live, 1);
-    free(made);
-}
-
 static tsr_status check_rank_failed(tsr_status status)
 {
     CHECK(status == TSR_ERROR_MEMORY || status == TSR_ERROR_PEER);
@@ -282,20 +256,17 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     tsr_status status = TSR_ERROR_MEMORY;
-    long n = 1;
+    size_t n = 1;
     for (; status != TSR_OK; n++) {
-        meagre memory = {n, 0};
-        tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
-        context_options.allocator = (tsr_allocator){allocate_meagrely, release_meagrely, &memory};
+        counted_memory memory = {0};
         tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-        atomic_store(&memory.left, -1);
-        assert_int_equal(tsr_context_create(&context_options, &options.context), TSR_OK);
-        atomic_store(&memory.left, n);
+        options.context = counted_context(&memory);
+        memory.fail_at = memory.allocations + n;
         status = tsr_threads_run(3, make_everything, NULL, &options);
         tsr_context_destroy(options.context);
         if (status != TSR_OK && status != TSR_ERROR_MEMORY)
-            fail_msg("allocation %ld: %s: %s", n, tsr_status_name(status), tsr_status_message());
-        assert_int_equal(atomic_load(&memory.live), 0);
+            fail_msg("allocation %zu: %s: %s", n, tsr_status_name(status), tsr_status_message());
+        assert_nothing_leaked(&memory);
     }
     assert_true(n > 20);
 }

@@ -81,22 +81,17 @@ static void run_case(size_t index)
 {
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
-    tsr_mesh *mesh = NULL;
-    tsr_layout *src = NULL, *dst = NULL;
+    tsr_layout *src = layout_in(context, cases[index].mesh, "7x5", cases[index].from);
+    tsr_layout *dst = layout_in(context, cases[index].mesh, "7x5", cases[index].to);
     tsr_plan *plan = NULL;
-    const int64_t shape[] = {7, 5};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = 0;
-    expect_ok(tsr_mesh_parse(NULL, context, cases[index].mesh, &mesh));
-    expect_ok(tsr_layout_parse(mesh, cases[index].from, 2, shape, TSR_F32, &src));
-    expect_ok(tsr_layout_parse(mesh, cases[index].to, 2, shape, TSR_F32, &dst));
     expect_ok(tsr_plan_create(src, dst, &options, &plan));
     for (size_t which = 0; which < CALLS; which++)
         fail_each(plan, &memory, which);
     tsr_plan_destroy(plan);
     tsr_layout_destroy(dst);
     tsr_layout_destroy(src);
-    tsr_mesh_destroy(mesh);
     tsr_context_destroy(context);
     assert_nothing_leaked(&memory);
 }

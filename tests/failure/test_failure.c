@@ -2,15 +2,14 @@
  * What goes wrong on one rank is said on all: the n-th allocation fails for every n, the k-th call of the engine for every k, a rank leaves
  * at every step, a rank brings other arguments at every step. Nobody hangs, nothing leaks, outputs stay untouched.
  */
+#include "counted_memory.h"
 #include "message_engine.h"
 #include "script.h"
 #include "support.h"
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
 
@@ -35,36 +34,6 @@ typedef struct trial {
     int at;       /**< allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
-
-/* Allocations left on this thread until one fails; 0: none fails. */
-static _Thread_local int countdown;
-
-static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static int64_t live_blocks;
-
-static void *failing_allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    if (countdown > 0 && --countdown == 0)
-        return NULL;
-    void *memory = NULL;
-    if (posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) != 0)
-        return NULL;
-    pthread_mutex_lock(&live_lock);
-    live_blocks++;
-    pthread_mutex_unlock(&live_lock);
-    return memory;
-}
-
-static void counting_release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    pthread_mutex_lock(&live_lock);
-    live_blocks--;
-    pthread_mutex_unlock(&live_lock);
-    free(memory);
-}
 
 static void run_script(actor *a, const trial *t, ending *end)
 {
@@ -95,9 +64,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
         TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
     actor_start(&a, messages != NULL ? messages : comm);
     ending *end = &t->endings[a.rank];
-    countdown = t->kind == ALLOCATION && t->victim == a.rank ? t->at : 0;
+    counted_fail_here(t->kind == ALLOCATION && t->victim == a.rank ? (size_t)t->at : 0, false);
     run_script(&a, t, end);
-    countdown = 0;
+    counted_fail_here(0, false);
     /* A failure in the middle of a collective call leaves the communicator usable. */
     end->barrier = all_arrive_at(end) && t->kind < DEPARTURE ? tsr_comm_barrier(comm) : TSR_OK;
     actor_finish(&a);
@@ -109,18 +78,15 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 static tsr_status run_trial(trial *t)
 {
-    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    options.allocator = (tsr_allocator){failing_allocate, counting_release, NULL};
-    tsr_context *context = NULL;
-    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
-    threads.context = context;
+    threads.context = counted_context(&memory);
     memset(t->endings, 0, sizeof(t->endings));
-    countdown = t->victim == MAIN_THREAD ? t->at : 0;
+    counted_fail_here(t->victim == MAIN_THREAD ? (size_t)t->at : 0, false);
     const tsr_status status = tsr_threads_run(RANKS, run_rank, t, &threads);
-    countdown = 0;
-    tsr_context_destroy(context);
-    assert_int_equal(live_blocks, 0);
+    counted_fail_here(0, false);
+    tsr_context_destroy(threads.context);
+    assert_nothing_leaked(&memory);
     return status;
 }
 

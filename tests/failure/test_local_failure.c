@@ -1,4 +1,5 @@
 /** What fails on one rank alone, in the middle of a call: that rank says so, the others name it, and the next call goes well. */
+#include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -200,23 +201,6 @@ static void a_device_that_fails_in_any_round_is_named_after_the_last(void **stat
     run_ranks(RANKS, break_rounds, "messages");
 }
 
-/** In the threads that want it: all, or one counted down to 0. */
-static _Thread_local int fails_allocations, allocations_left;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    const bool the_one = allocations_left > 0 && --allocations_left == 0;
-    return fails_allocations || the_one ? NULL : aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
-
 enum { BLOCKS = 600 };
 
 /** A placement whose list is long: not even looking its plan up may take memory. */
@@ -239,9 +223,9 @@ static tsr_status run_out(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_distribute_tensor(&global, mesh, &whole, NULL, &x));
     for (int round = 0; round < 2; round++) {
         tsr_dtensor *y = NULL, *z = NULL;
-        fails_allocations = tsr_comm_rank(comm) == ODD;
+        counted_fail_here(tsr_comm_rank(comm) == ODD, true);
         const tsr_status status = tsr_redistribute(x, &fused, &y);
-        fails_allocations = 0;
+        counted_fail_here(0, false);
         /* Once it is planned, everybody has what it needs of this local plan. */
         if (round == 0 || tsr_comm_rank(comm) == ODD)
             TSR_TRY(check_named(tsr_comm_rank(comm), status, TSR_ERROR_MEMORY));
@@ -262,14 +246,14 @@ static void long_lists_take_no_memory_to_look_up(void **state)
 {
     (void)state;
     test_case("no memory for a placement with long lists");
-    tsr_context_options settings = TSR_CONTEXT_OPTIONS_INIT;
-    settings.allocator = (tsr_allocator){allocate, release, NULL};
+    counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    assert_int_equal(tsr_context_create(&settings, &options.context), TSR_OK);
+    options.context = counted_context(&memory);
     const tsr_status status = tsr_threads_run(RANKS, run_out, NULL, &options);
     if (status != TSR_OK)
         fail_msg("%s", tsr_status_message());
     tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
 }
 
 /** A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
@@ -385,11 +369,11 @@ static tsr_status gather_again(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_dtensor_create(whole, tsr_device_host(), &y));
     if (inside)
         *(int32_t *)tsr_dtensor_to_local(x).data = 10 * tsr_comm_rank(comm);
-    allocations_left = odd ? *nth : 0;
+    counted_fail_here(odd ? (size_t)*nth : 0, false);
     const tsr_status status = gather(x, y, inside);
+    const bool reached = counted_fail_here(0, false) == 0;
     if (odd)
-        *nth = allocations_left > 0 ? 0 : *nth + 1;
-    allocations_left = 0;
+        *nth = reached ? *nth + 1 : 0;
     if (status != TSR_OK)
         TSR_TRY(check_named(tsr_comm_rank(comm), status, TSR_ERROR_MEMORY));
     TSR_TRY(gather(x, y, inside));
@@ -407,10 +391,9 @@ static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
     (void)state;
     tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {tsr_threads_run, message_engine_run,
                                                                                                 message_engine_run_own};
-    tsr_context_options memory = TSR_CONTEXT_OPTIONS_INIT;
+    counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    memory.allocator = (tsr_allocator){allocate, release, NULL};
-    assert_int_equal(tsr_context_create(&memory, &options.context), TSR_OK);
+    options.context = counted_context(&memory);
     for (int engine = 0; engine < 3; engine++)
         for (int nth = 1; nth > 0;) {
             test_case("engine %d, allocation %d fails", engine, nth);
@@ -419,6 +402,7 @@ static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
                 fail_msg("%s: %s", tsr_status_message(), test_case_text());
         }
     tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
 }
 
 /** What can't be done in place is known before anything is planned for it. */

@@ -96,10 +96,10 @@ tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wa
 
 /** Collective: calls `execute` once, and then many times more, which must allocate nothing; for a main of layers_run_counting(), whose
  * `count` is the main's argument. */
-tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_int *count, tsr_status (*execute)(const void *fixture, int rank),
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, tsr_status (*execute)(const void *fixture, int rank),
                                       const void *fixture);
 
-/** layers_run() whose argument is an atomic_int that counts the allocations of all ranks. */
+/** layers_run() whose argument is an atomic_size_t that counts the allocations of all ranks. */
 void layers_run_counting(int nranks, tsr_rank_main *main);
 
 /** Runs `main` on rank threads, and fails the test if any rank does not return TSR_OK. */

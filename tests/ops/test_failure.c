@@ -1,35 +1,16 @@
 /* Linear layers when memory fails on one rank: that rank says so, the others are told, nobody hangs or leaks. */
+#include "counted_memory.h"
 #include "layers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <tessera/sys/status.h>
 
 #include <cmocka.h>
-
-/* Counts down on the thread of the rank that is to fail; 0: nothing fails. */
-static _Thread_local int allocations_left;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    if (allocations_left > 0 && --allocations_left == 0)
-        return NULL;
-    atomic_fetch_add((atomic_int *)user, 1);
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)bytes;
-    atomic_fetch_sub((atomic_int *)user, 1);
-    free(memory);
-}
 
 /* What is called on every rank; it must leave nothing behind when it fails. */
 typedef tsr_status operation(const layer_tensors *t, const tsr_dtensor *dy);
@@ -65,10 +46,9 @@ static tsr_status plan(const layer_tensors *t, const tsr_dtensor *dy)
     const int64_t shape[] = {5, 7};
     tsr_layout *y;
     tsr_linear_plan *made = NULL;
-    const int armed = allocations_left;
-    allocations_left = 0;
+    const size_t armed = counted_fail_here(0, false);
     TSR_TRY(tsr_layout_create(t->mesh, &reduced, 2, shape, TSR_F32, &y));
-    allocations_left = armed;
+    counted_fail_here(armed, false);
     const tsr_status status =
         tsr_linear_plan_create(tsr_dtensor_layout(t->x), tsr_dtensor_layout(t->w), tsr_dtensor_layout(t->b), y, &made);
     tsr_layout_destroy(y);
@@ -84,10 +64,9 @@ static tsr_status plan_backward(const layer_tensors *t, const tsr_dtensor *dy)
     tsr_linear_backward_plan *made = NULL;
     const tsr_placement rows = tsr_shard(0);
     const tsr_layout *x = tsr_dtensor_layout(t->x), *w = tsr_dtensor_layout(t->w), *b = tsr_dtensor_layout(t->b);
-    const int armed = allocations_left;
-    allocations_left = 0;
+    const size_t armed = counted_fail_here(0, false);
     TSR_TRY(tsr_layout_with(tsr_dtensor_layout(dy), &rows, &scattered));
-    allocations_left = armed;
+    counted_fail_here(armed, false);
     const tsr_status status = tsr_linear_backward_plan_create(x, w, b, scattered, x, w, b, tsr_device_host(), &made);
     tsr_layout_destroy(scattered);
     if (status != TSR_OK && made)
@@ -110,10 +89,9 @@ static tsr_status fail_each_allocation(tsr_comm *comm, drill *d, const layer_ten
 {
     const bool failing = tsr_comm_rank(comm) == FAILING;
     for (int n = 1; n < MOST; n++) {
-        allocations_left = failing ? n : 0;
+        counted_fail_here(failing ? (size_t)n : 0, false);
         const tsr_status status = d->run(t, dy);
-        const bool hit = failing && allocations_left == 0;
-        allocations_left = 0;
+        const bool hit = counted_fail_here(0, false) == 0 && failing;
         if (failing && hit != (status == TSR_ERROR_MEMORY))
             return tsr_status_set(TSR_ERROR_INTERNAL, "allocation %d failed: %s: %.200s", n, tsr_status_name(status), tsr_status_message());
         if (!failing && status != TSR_OK && (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "rank 1")))
@@ -150,18 +128,16 @@ static tsr_status run_drill(tsr_comm *comm, void *arg)
 
 static void drill_of(operation *run)
 {
-    atomic_int live = 0;
+    counted_memory memory = {0};
     drill d = {run, 0};
-    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    options.allocator = (tsr_allocator){allocate, release, &live};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.timeout_ms = 20000;
-    assert_int_equal(tsr_context_create(&options, &threads.context), TSR_OK);
+    threads.context = counted_context(&memory);
     const tsr_status status = tsr_threads_run(RANKS, run_drill, &d, &threads);
     if (status != TSR_OK)
         fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
     tsr_context_destroy(threads.context);
-    assert_int_equal(live, 0);
+    assert_nothing_leaked(&memory);
     assert_true(d.failures > 3);
 }
 

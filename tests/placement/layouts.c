@@ -66,13 +66,18 @@ tsr_status layout_status(const char *mesh_text, const char *shape_text, const ch
     return status;
 }
 
-tsr_layout *layout_of(const char *mesh_text, const char *shape_text, const char *placements)
+tsr_layout *layout_of(const char *mesh, const char *shape, const char *placements)
+{
+    return layout_in(NULL, mesh, shape, placements);
+}
+
+tsr_layout *layout_in(tsr_context *context, const char *mesh_text, const char *shape_text, const char *placements)
 {
     tsr_mesh *mesh = NULL;
     tsr_layout *layout = NULL;
     int64_t shape[16];
     test_case("--mesh %s --shape %s --placements %s", mesh_text, shape_text, placements);
-    expect_ok(tsr_mesh_parse(NULL, NULL, mesh_text, &mesh));
+    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
     expect_ok(tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, TSR_F32, &layout));
     tsr_mesh_destroy(mesh);
     return layout;

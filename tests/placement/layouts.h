@@ -17,6 +17,9 @@ tsr_layout *abstract_layout(const oracle_layout *layout);
 /** A layout over an abstract mesh given as text ("2x4"), of f32; `shape` as "31x3". */
 tsr_layout *layout_of(const char *mesh, const char *shape, const char *placements);
 
+/** The same of a context of its own. */
+tsr_layout *layout_in(tsr_context *context, const char *mesh, const char *shape, const char *placements);
+
 /** What tsr_layout_parse() returns for it. */
 tsr_status layout_status(const char *mesh, const char *shape, const char *placements, tsr_dtype dtype);
 

@@ -1,25 +1,9 @@
 #include "actor.h"
+#include "counted_memory.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/dtensor.h>
-
-static _Thread_local int64_t allocations;
-
-void *actor_allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    allocations++;
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) == 0 ? memory : NULL;
-}
-
-void actor_release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
 
 const oracle_layout *sweep_source(const sweep_case *c, int i)
 {
@@ -142,7 +126,7 @@ static void free_mirrors(actor *a)
 static int64_t held_up(const actor *a)
 {
     const sweep_device *device = a->stage->sweep->device;
-    return allocations + (device && device->held_up ? device->held_up() : 0);
+    return (int64_t)counted_asked_here() + (device && device->held_up ? device->held_up() : 0);
 }
 
 static const local_buffer *target_of(const moved *m, bool in_place)

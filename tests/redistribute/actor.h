@@ -50,8 +50,4 @@ const oracle_layout *sweep_destination(const sweep_case *c, int i);
 void actor_play(actor *a);
 void actor_finish(actor *a);
 
-/** The allocator of a sweep: counts by thread, for executing must not allocate. */
-void *actor_allocate(void *user, size_t bytes, size_t alignment);
-void actor_release(void *user, void *memory, size_t bytes);
-
 #endif

@@ -1,5 +1,6 @@
 #include "sweep.h"
 #include "actor.h"
+#include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -177,8 +178,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 /** One set of rank threads; a failed case ends it, because it may have broken the communicator. */
 static bool run_once(stage *s)
 {
+    counted_memory memory = {0};
     tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
-    context_options.allocator = (tsr_allocator){actor_allocate, actor_release, NULL};
+    context_options.allocator = counted_allocator(&memory);
     tsr_context *context = NULL;
     s->stop = false;
     pthread_barrier_init(&s->barrier, NULL, (unsigned)s->sweep->world);
@@ -192,6 +194,8 @@ static bool run_once(stage *s)
         s->stop = true;
     }
     tsr_context_destroy(context);
+    if (!s->stop)
+        assert_nothing_leaked(&memory);
     pthread_barrier_destroy(&s->barrier);
     return !s->stop;
 }

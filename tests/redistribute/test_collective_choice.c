@@ -1,6 +1,7 @@
 /** When a plan in message mode calls the engine's own collectives, that it gives the bits of the exchange, and what happens when they fail.
  */
 #include "collective_oracle.h"
+#include "counted_memory.h"
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -468,32 +469,13 @@ static void whichever_call_of_the_engine_fails_the_rank_says_so_and_nobody_hangs
     }
 }
 
-/* In this thread the allocation after so many fails; 0: none does. */
-static _Thread_local int fail_at;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    if (fail_at > 0 && --fail_at == 0)
-        return NULL;
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
-
 static tsr_status prepare_short_of_memory(mover *m, void *arg)
 {
     breaking *b = arg;
     const bool odd = tsr_comm_rank(m->comm) == ODD;
-    fail_at = odd ? b->at : 0;
+    counted_fail_here(odd ? (size_t)b->at : 0, false);
     const tsr_status status = tsr_plan_prepare(m->plan, m->comm);
-    const bool reached = odd && fail_at == 0;
-    fail_at = 0;
+    const bool reached = counted_fail_here(0, false) == 0 && odd;
     if (odd)
         b->reached = reached;
     if (odd && reached)
@@ -513,12 +495,9 @@ static tsr_status prepare_on_rank(tsr_comm *comm, void *arg)
 static void preparing_without_memory_fails_on_all_ranks_and_then_succeeds(void **state)
 {
     (void)state;
-    tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
-    context_options.allocator = (tsr_allocator){allocate, release, NULL};
-    tsr_context *context = NULL;
-    expect_ok(tsr_context_create(&context_options, &context));
+    counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    options.context = context;
+    options.context = counted_context(&memory);
     breaking b = {.choice = &each_kind[0], .at = 1, .reached = true};
     for (; b.reached; b.at++) {
         test_case("allocation %d of prepare fails", b.at);
@@ -526,40 +505,35 @@ static void preparing_without_memory_fails_on_all_ranks_and_then_succeeds(void *
             fail_msg("%s: %s", test_case_text(), tsr_status_message());
     }
     assert_true(b.at > 4);
-    tsr_context_destroy(context);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
 }
 
 static void planning_without_memory_fails_and_leaks_nothing(void **state)
 {
     (void)state;
-    tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
-    context_options.allocator = (tsr_allocator){allocate, release, NULL};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = TSR_MODE_MESSAGE;
     options.rank = ODD;
     for (int i = 0; i < KINDS; i++) {
-        const int64_t shape[] = {8, 6};
-        tsr_context *context = NULL;
-        tsr_mesh *mesh = NULL;
-        tsr_layout *src = NULL, *dst = NULL;
+        counted_memory memory = {0};
+        tsr_context *context = counted_context(&memory);
+        tsr_layout *src = layout_in(context, each_kind[i].mesh, "8x6", each_kind[i].from);
+        tsr_layout *dst = layout_in(context, each_kind[i].mesh, "8x6", each_kind[i].to);
         tsr_plan *made = NULL;
-        expect_ok(tsr_context_create(&context_options, &context));
-        expect_ok(tsr_mesh_parse(NULL, context, each_kind[i].mesh, &mesh));
-        expect_ok(tsr_layout_parse(mesh, each_kind[i].from, 2, shape, TSR_I32, &src));
-        expect_ok(tsr_layout_parse(mesh, each_kind[i].to, 2, shape, TSR_I32, &dst));
-        for (int at = 1; !made; at++) {
-            test_case("allocation %d of planning fails, %s", at, collective_name(each_kind[i].kind));
-            fail_at = at;
+        for (size_t at = 1; !made; at++) {
+            test_case("allocation %zu of planning fails, %s", at, collective_name(each_kind[i].kind));
+            counted_fail_here(at, false);
             const tsr_status status = tsr_plan_create(src, dst, &options, &made);
-            fail_at = 0;
+            counted_fail_here(0, false);
             if (status != TSR_OK)
                 expect_error(status, TSR_ERROR_MEMORY, NULL);
         }
         tsr_plan_destroy(made);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
-        tsr_mesh_destroy(mesh);
         tsr_context_destroy(context);
+        assert_nothing_leaked(&memory);
     }
 }
 

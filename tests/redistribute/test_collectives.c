@@ -4,6 +4,7 @@
  */
 #include "buffer.h"
 #include "collective_oracle.h"
+#include "counted_memory.h"
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -47,22 +48,6 @@ typedef struct actor {
     local_buffer src, dst;
     unsigned char *given, *wanted;
 } actor;
-
-static _Thread_local int64_t allocations;
-
-static void *count_allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    allocations++;
-    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void count_release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
 
 static void name_trial(const trial *t, char *text, size_t capacity)
 {
@@ -144,10 +129,10 @@ static tsr_status execute(actor *a, const local_buffer *dst)
     CHECK(workspace);
     memset(workspace, GUARD_BYTE, bytes + GUARD);
     const message_engine_tally before = a->tally;
-    const int64_t allocated = allocations;
+    const size_t allocated = counted_asked_here();
     const tsr_status status =
         run_plan(a, a->inside ? &a->src.view : NULL, a->inside ? &dst->view : NULL, bytes > 0 ? workspace : NULL, bytes);
-    const bool quiet = allocations == allocated;
+    const bool quiet = counted_asked_here() == allocated;
     bool kept = true;
     for (int i = 0; i < GUARD; i++)
         kept = kept && workspace[bytes + (size_t)i] == GUARD_BYTE;
@@ -234,15 +219,15 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 /* Fails the test unless each collective came up, those of `without` apart (a bit each). */
 static void run_trials(int world, trials *all, unsigned without)
 {
+    counted_memory memory = {0};
     tsr_context_options context_options = TSR_CONTEXT_OPTIONS_INIT;
-    context_options.allocator = (tsr_allocator){count_allocate, count_release, NULL};
-    tsr_context *context = NULL;
+    context_options.allocator = counted_allocator(&memory);
     test_seed(); /* is found out by one thread, then read by all */
-    expect_ok(tsr_context_create(&context_options, &context));
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    options.context = context;
+    expect_ok(tsr_context_create(&context_options, &options.context));
     expect_ok(tsr_threads_run(world, run_rank, all, &options));
-    tsr_context_destroy(context);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
     for (int kind = NO_COLLECTIVE; kind <= BROADCAST; kind++) {
         fprintf(stderr, "%s%s %lld", kind > 0 ? ", " : "", collective_name((collective)kind), (long long)all->ran[kind]);
         if (!(without & 1u << kind))

@@ -25,16 +25,6 @@ static const struct {
     {"2x3", "S(0;blocks=5,7),S(1)", "2x3", "S(0;blocks=5,7),P"},
 };
 
-static tsr_layout *make_layout(tsr_context *context, const char *mesh_text, const char *placements)
-{
-    tsr_mesh *mesh = NULL;
-    tsr_layout *layout = NULL;
-    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
-    expect_ok(tsr_layout_parse(mesh, placements, 2, (const int64_t[]){12, 5}, TSR_F32, &layout));
-    tsr_mesh_destroy(mesh);
-    return layout;
-}
-
 static void fail_every_allocation(counted_memory *memory, const tsr_layout *src, const tsr_layout *dst, int64_t rank)
 {
     const size_t before = memory->live_blocks;
@@ -61,8 +51,8 @@ static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **stat
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         counted_memory memory = {0};
         tsr_context *context = counted_context(&memory);
-        tsr_layout *src = make_layout(context, cases[i].from_mesh, cases[i].from);
-        tsr_layout *dst = make_layout(context, cases[i].to_mesh, cases[i].to);
+        tsr_layout *src = layout_in(context, cases[i].from_mesh, "12x5", cases[i].from);
+        tsr_layout *dst = layout_in(context, cases[i].to_mesh, "12x5", cases[i].to);
         for (int64_t rank = 0; rank < 10; rank++) {
             test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld", cases[i].from_mesh, cases[i].to_mesh,
                       cases[i].from, cases[i].to, (long long)rank);

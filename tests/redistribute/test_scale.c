@@ -1,10 +1,10 @@
 /** Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank meets would never end. */
+#include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <tessera/tessera.h>
 
@@ -82,35 +82,6 @@ static const vast_plan vast_plans[] = {
     {"1000x1000x1000", "1048576x1024x32x32", "S(1),R,R", "S(0),S(0),S(0)", NULL, 424242424, 1},
 };
 
-/** The allocator of these plans: bytes in all, whether or not they were given back. */
-static size_t allocated;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    allocated += bytes;
-    void *memory = NULL;
-    return posix_memalign(&memory, alignment, bytes > 0 ? bytes : 1) == 0 ? memory : NULL;
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    (void)bytes;
-    free(memory);
-}
-
-static tsr_layout *layout_in(tsr_context *context, const char *mesh_text, const char *shape_text, const char *placements)
-{
-    tsr_mesh *mesh = NULL;
-    tsr_layout *layout = NULL;
-    int64_t shape[TSR_MAX_DIMS];
-    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
-    expect_ok(tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, TSR_F32, &layout));
-    tsr_mesh_destroy(mesh);
-    return layout;
-}
-
 static int64_t count_messages(const tsr_plan *plan)
 {
     const tsr_item *item = &plan->items[0];
@@ -128,10 +99,8 @@ static void planning_costs_what_its_messages_cost(void **state)
 {
     (void)state;
     enum { PLAN_BYTES = 8192, MESSAGE_BYTES = 480 };
-    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    options.allocator = (tsr_allocator){allocate, release, NULL};
-    tsr_context *context = NULL;
-    expect_ok(tsr_context_create(&options, &context));
+    counted_memory memory = {0};
+    tsr_context *context = counted_context(&memory);
     for (size_t i = 0; i < sizeof(vast_plans) / sizeof(vast_plans[0]); i++) {
         const vast_plan *row = &vast_plans[i];
         test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
@@ -140,12 +109,12 @@ static void planning_costs_what_its_messages_cost(void **state)
         tsr_plan_options plan_options = TSR_PLAN_OPTIONS_INIT;
         plan_options.rank = row->rank;
         tsr_plan *plan = NULL;
-        allocated = 0;
+        memory.bytes = 0;
         expect_ok(tsr_plan_create(src, dst, &plan_options, &plan));
         if (count_messages(plan) != row->messages)
             fail_msg("%lld messages instead of %lld: %s", (long long)count_messages(plan), (long long)row->messages, test_case_text());
-        if ((int64_t)allocated > PLAN_BYTES + MESSAGE_BYTES * row->messages)
-            fail_msg("%lld messages took %zu bytes: %s", (long long)row->messages, allocated, test_case_text());
+        if ((int64_t)memory.bytes > PLAN_BYTES + MESSAGE_BYTES * row->messages)
+            fail_msg("%lld messages took %zu bytes: %s", (long long)row->messages, memory.bytes, test_case_text());
         tsr_plan_destroy(plan);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);

@@ -18,22 +18,12 @@ static const struct {
     {"600", "S(0)", "601@1", "S(0)", true},
 };
 
-static tsr_layout *make_layout(tsr_context *context, const char *mesh_text, const char *placements)
-{
-    tsr_mesh *mesh = NULL;
-    tsr_layout *layout = NULL;
-    expect_ok(tsr_mesh_parse(NULL, context, mesh_text, &mesh));
-    expect_ok(tsr_layout_parse(mesh, placements, 2, (const int64_t[]){7, 5}, TSR_F32, &layout));
-    tsr_mesh_destroy(mesh);
-    return layout;
-}
-
 static void run_case(size_t index)
 {
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
-    tsr_layout *src = make_layout(context, cases[index].from_mesh, cases[index].from);
-    tsr_layout *dst = make_layout(context, cases[index].to_mesh, cases[index].to);
+    tsr_layout *src = layout_in(context, cases[index].from_mesh, "7x5", cases[index].from);
+    tsr_layout *dst = layout_in(context, cases[index].to_mesh, "7x5", cases[index].to);
     const size_t before = memory.live_blocks;
     tsr_layout *out = NULL;
     tsr_relabel_report report = {.moved_ranks = -1};
