@@ -62,6 +62,14 @@ def caches():
             yield f"L{level} {kind.lower()} {size}" + (f" (cores {shared})" if shared else "")
 
 
+def threads_per_core():
+    listed = contents("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    if not listed:
+        return None
+    ends = [[int(end) for end in part.split("-")] for part in listed.split(",")]
+    return sum(part[-1] - part[0] + 1 for part in ends)
+
+
 def commit():
     """Of the sources: a commit, with changes or without."""
     name = said("git", "-C", ROOT, "rev-parse", "--short=12", "HEAD")
@@ -71,18 +79,22 @@ def commit():
 
 def built(build):
     """How the library was built."""
-    compiler = objects(contents(build / "meson-info" / "intro-compilers.json"), dict).get("host", {}).get("c", {})
     options = {one["name"]: one["value"] for one in objects(contents(build / "meson-info" / "intro-buildoptions.json"), list)}
-    return {"compiler": compiler.get("full_version"), "buildtype": options.get("buildtype")}
+    return {"compiler": field(build / "meson-logs" / "meson-log.txt", "C compiler for the host machine:"),
+            "buildtype": options.get("buildtype")}
+
+
+def mpi_version(mpirun):
+    """The launcher's line with a number; MPICH's has that it is a version before it."""
+    lines = (line.strip() for line in output_of(mpirun, "--version").splitlines() if any(letter.isdigit() for letter in line))
+    return next(lines, "").removeprefix("Version:").strip() or None
 
 
 def versions(tool, venv, mpis):
     listed = "import importlib.metadata as m; print(*(m.version(p) for p in %r))" % (PACKAGES,)
     packages = (said(venv / "bin" / "python", "-c", listed) or "").split()
-    # MPICH's launcher tells its version on a line of its own.
-    mpi = {name: next((line.strip() for line in output_of(mpirun, "--version").splitlines() if any(c.isdigit() for c in line)), None)
-           for name, mpirun in mpis}
-    return {"tessera": said(tool, "--version"), **mpi, "python": platform.python_version(), **dict(zip(PACKAGES, packages))}
+    return {"tessera": said(tool, "--version"), **{name: mpi_version(mpirun) for name, mpirun in mpis},
+            "python": platform.python_version(), **dict(zip(PACKAGES, packages))}
 
 
 def describe(build, venv, mpis):
@@ -97,11 +109,3 @@ def describe(build, venv, mpis):
         "system": f"{platform.system()} {platform.release()}", "libc": " ".join(platform.libc_ver()),
         "versions": versions(tool, venv, mpis),
     }
-
-
-def threads_per_core():
-    listed = contents("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    if not listed:
-        return None
-    ends = [[int(end) for end in part.split("-")] for part in listed.split(",")]
-    return sum(part[-1] - part[0] + 1 for part in ends)

@@ -5,6 +5,7 @@ from figures import MOVES, NAMES, PEERS, byte_text, time_text
 from plot import Axis, picture
 
 SHARE_FROM = 1 << 18  # below, a copy is over before the ranks have met
+ENGINE = "tessera-mpi"
 
 
 def size_axis(sizes):
@@ -29,15 +30,20 @@ def values_of(series):
     return [value for by_name in series.values() for points in by_name.values() for _, *three in points for value in three]
 
 
-def draw(figures, names, sizes, point, title, y_title, axis, level=None):
+def draw(figures, names, sizes, point, title, y_title, axis, level=None, labels=NAMES):
     series = series_of(figures, names, sizes, point) if sizes else {}
     values = values_of(series)
     if not values:
         return None
     across, up = size_axis(sizes), axis(values)
     panels = [(f"{source} to {target}", across, up, series[source, target]) for source, target in MOVES]
-    shown = [(name, NAMES[name]) for name in names if any(name in by_name for by_name in series.values())]
+    shown = [(name, labels[name]) for name in names if any(name in by_name for by_name in series.values())]
     return picture(title, shown, panels, y_title, level)
+
+
+def three_of(measured):
+    """A value, and as far as its noise goes."""
+    return measured and (measured.value, *measured.between())
 
 
 def time(figures):
@@ -45,31 +51,30 @@ def time(figures):
         line = figures.move(name, move, size)
         return line and tuple(line["seconds"][key] for key in ("median", "min", "max"))
 
-    return draw(figures, ["tessera", *PEERS, "memcpy"], figures.sizes(), point,
+    return draw(figures, ["tessera", "tessera-mpi", *PEERS, "memcpy"], figures.sizes(), point,
                 f"Time of a move on {figures.ranks()} ranks, by the tensor's bytes", "time of a call",
                 lambda values: decades(values, plain_time))
 
 
 def share(figures):
-    def point(name, move, size):
-        value = figures.share(name, move, size)
-        return value and (value, value, value)
-
     def axis(values):
         most = max(1.0, math.ceil(max(values) * 5) / 5)
         return Axis(0, most, [(step / 5, f"{step / 5:.1f}") for step in range(round(most * 5) + 1)], logarithmic=False)
 
-    return draw(figures, ["tessera", *PEERS], [size for size in figures.sizes() if size >= SHARE_FROM], point,
-                "Share of the limit: the best plain copy's time over the move's", "share", axis, level=1)
+    return draw(figures, ["tessera", "tessera-mpi", *PEERS], [size for size in figures.sizes() if size >= SHARE_FROM],
+                lambda name, move, size: three_of(figures.share(name, move, size)),
+                "Share of the limit: the bytes that a move must touch, at the best plain copy's rate", "share", axis, level=1)
 
 
 def ratio(figures):
     def point(name, move, size):
-        value = figures.ratio(name, move, size)
-        return value and (value, value, value)
+        if name == ENGINE:
+            return three_of(figures.ratio("mpi", move, size, ENGINE))
+        return three_of(figures.ratio(name, move, size))
 
-    return draw(figures, PEERS, figures.sizes(), point, "The peer's time over Tessera's (above 1: Tessera is faster)", "ratio",
-                lambda values: decades([*values, 1], lambda value: f"{value:g}"), level=1)
+    return draw(figures, [*PEERS, ENGINE], figures.sizes(), point, "A peer's time over Tessera's (above 1: Tessera is faster)", "ratio",
+                lambda values: decades([*values, 1], lambda value: f"{value:g}"), level=1,
+                labels={**NAMES, ENGINE: "MPI, to Tessera over MPI"})
 
 
 def plain_time(seconds):

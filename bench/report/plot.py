@@ -8,6 +8,7 @@ LEFT, TOP, GAP_X, GAP_Y = 70, 86, 100, 76
 # name: (colour, dash, width, mark)
 STYLES = {
     "tessera": ("#000000", "", 2.4, "circle"),
+    "tessera-mpi": ("#000000", "5 2", 1.7, "ring"),
     "mpi": ("#0060a8", "7 3", 1.6, "square"),
     "jax": ("#3d8b37", "2 3", 1.8, "triangle"),
     "pytorch": ("#c4500c", "9 3 2 3", 1.6, "diamond"),
@@ -46,6 +47,8 @@ def mark_at(x, y, name):
     r = 4.2
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" fill="{colour}"/>'
+    if shape == "ring":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" fill="white" stroke="{colour}" stroke-width="1.5"/>'
     if shape == "cross":
         return line_between(x - r, y - r, x + r, y + r, colour, 1.4) + line_between(x - r, y + r, x + r, y - r, colour, 1.4)
     corners = {"square": ((-r, -r), (r, -r), (r, r), (-r, r)), "diamond": ((0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)),

@@ -1,33 +1,49 @@
 """A run that nobody measured: small figures whose report can be worked out by hand."""
 import json
 
-MACHINE = {"kind": "machine", "date": "2026-01-02", "processor": "Abacus <1>", "cores": 2, "memory_gib": 8.0,
+MACHINE = {"kind": "machine", "date": "2026-01-02", "commit": "0123456789ab", "compiler": "cc 12", "buildtype": "release",
+           "processor": "Abacus <1>", "cores": 2, "memory_gib": 8.0,
            "system": "Linux 6", "libc": "glibc 2",
            "versions": {"tessera": "tessera 0.1.0", "mpi": None, "torch": "2.0"}}
-SECONDS = {"tessera": 1e-6, "mpi": 3e-6, "jax": 74e-6, "pytorch": 600e-6, "memcpy": 0.5e-6}
+SECONDS = {"tessera": 1e-6, "tessera-mpi": 2e-6, "mpi": 3e-6, "jax": 74e-6, "pytorch": 600e-6, "memcpy": 0.5e-6}
+#: What the tool calls the limit, of the rate at which a plain copy makes the payload.
+LIMITS = {("S(0)", "S(1)"): 1, ("S(0)", "R"): 4 / 3, ("P", "S(0)"): 2 / 3, ("P", "R"): 1}
 
 
 def spread(median):
-    return {"median": median, "min": 0.9 * median, "max": 1.5 * median}
+    """Its noise is 2 %."""
+    return {"median": median, "min": 0.9 * median, "max": 1.5 * median, "rounds": [0.98 * median, median, 1.02 * median]}
 
 
 def move(implementation, source, target, size, seconds, **more):
     return {"kind": "move", "from": source, "to": target, "bytes": size, "payload_bytes": size * (2 if target == "R" else 1), "ranks": 2,
-            "implementation": implementation, "way": "a", "rounds": 3, "samples": 3, "wrong": 0, "others": 0.25,
-            "seconds": spread(seconds), **more}
+            "implementation": implementation, "way": "a", "rounds": 3, "samples": 3, "asked": 3, "wrong": 0, "others": 0.05,
+            "began": "2026-01-02T03:04:05", "ended": "2026-01-02T03:04:06", "seconds": spread(seconds), **more}
+
+
+def limit(source, target, size, copy_seconds):
+    """Of a run whose best plain copy took so long."""
+    peak = size * (2 if target == "R" else 1) / copy_seconds
+    return {"peak_bandwidth": peak, "limit_bandwidth": LIMITS[source, target] * peak}
 
 
 def lines():
     """Times grow with the square root of the size, from those above at 4 KiB."""
     for size in (1 << 12, 1 << 20, 1 << 28):
         for source, target in (("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")):
+            scale = (size / 4096) ** 0.5
             for name, seconds in SECONDS.items():
-                yield move(name, source, target, size, seconds * (size / 4096) ** 0.5)
+                measured = limit(source, target, size, SECONDS["memcpy"] * scale) if name == "tessera" else {}
+                yield move(name, source, target, size, seconds * scale, **measured)
     yield move("mpi", "S(0)", "S(1)", 1 << 28, 1.0, way="slow")
+    yield {"kind": "move", "from": "P", "to": "R", "bytes": 4096, "ranks": 2, "implementation": "mpich", "way": "a",
+           "refused": "there is none"}
     layers = {"kind": "linear", "tokens": 8, "hidden": 16, "intermediate": 32, "ranks": 2, "implementation": "tessera", "way": "threads",
               "rounds": 3, "samples": 3, "wrong": None, "others": 0.5}
     for one, seconds in (("forward", 2e-3), ("backward", 4e-3)):
         yield {**layers, "pass": one, "seconds": spread(seconds), "gemm_seconds": spread(1e-3)}
+    yield {**layers, "implementation": "pytorch", "way": "b", "pass": "forward", "seconds": spread(1e-3), "gemm_seconds": spread(5e-4),
+           "began": "2026-01-02T03:10:00", "ended": "2026-01-02T03:10:07", "asked": 5}
     decode = {"kind": "decode", "ranks": 2, "rounds": 3, "samples": 3, "wrong": 0, "others": 0.0}
     yield {**decode, "implementation": "tessera", "way": "threads", "kv_heads": 6, "seconds": spread(1e-4)}
     yield {**decode, "implementation": "transformers", "way": "tp_plan", "kv_heads": 6, "seconds": spread(2e-2)}

@@ -258,12 +258,16 @@ def check_machine(report, folder):
     found = machine.describe(folder, folder / "venv", [("mpi", "/nowhere/mpirun")])
     report.check("what nothing tells of the machine is null", unless(
         found["kind"] == "machine" and found["compiler"] is None and found["versions"]["mpi"] is None and found["cores"] > 0, found))
-    information = folder / "meson-info"
-    information.mkdir()
-    (information / "intro-compilers.json").write_text('{"host": {"c": {"full_version": "cc 12"}}}')
-    (information / "intro-buildoptions.json").write_text('[{"name": "buildtype", "value": "release"}]')
+    for name, text in (("meson-info/intro-buildoptions.json", '[{"name": "buildtype", "value": "release"}]'),
+                       ("meson-logs/meson-log.txt", "Version: 1\nC compiler for the host machine: cc (gcc 12)\n")):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
     report.check("how the library was built is told", unless(
-        machine.built(folder) == {"compiler": "cc 12", "buildtype": "release"}, machine.built(folder)))
+        machine.built(folder) == {"compiler": "cc (gcc 12)", "buildtype": "release"}, machine.built(folder)))
+    launcher = folder / "mpirun"
+    launcher.write_text("#!/bin/sh\necho 'HYDRA build details:'\necho '    Version:      4.0.2'\n")
+    launcher.chmod(0o755)
+    report.check("an MPI's version is told", unless(machine.mpi_version(launcher) == "4.0.2", machine.mpi_version(launcher)))
 
 
 def main():
