@@ -53,20 +53,52 @@ json_t *spread_to_json(spread s)
     return json_pack("{sf sf sf}", "median", s.median, "min", s.min, "max", s.max);
 }
 
-int parse_iterations(const char *text, int64_t otherwise, int64_t *out)
+static int parse_iterations(const char *option, const char *text, int64_t *out)
 {
-    const int status = parse_count("--iterations", text, otherwise, out);
+    const int status = parse_count(option, text, *out, out);
     if (status == EXIT_DONE && *out > MAX_ITERATIONS)
-        return complain(EXIT_REFUSED, "--iterations is %s; %lld are the most", text, (long long)MAX_ITERATIONS);
+        return complain(EXIT_REFUSED, "%s is %s; %lld are the most", option, text, (long long)MAX_ITERATIONS);
     return status;
 }
 
-int parse_check(const char *text, bool *out)
+static int parse_warm_up(const char *text, bench_settings *out)
+{
+    if (text == NULL)
+        return EXIT_DONE;
+    out->warm_seconds = 0;
+    const int status = parse_index("--warm-up", text, &out->warm_ups);
+    if (status == EXIT_DONE && out->warm_ups > MAX_ITERATIONS)
+        return complain(EXIT_REFUSED, "--warm-up is %s; %lld are the most", text, (long long)MAX_ITERATIONS);
+    return status;
+}
+
+static int parse_check(const char *text, bool *out)
 {
     *out = text == NULL || strcmp(text, "0") != 0;
     if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
         return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
     return EXIT_DONE;
+}
+
+int bench_settings_read(const tool_arguments *given, bench_settings *out)
+{
+    int status = parse_iterations("--iterations", given->value[OPT_ITERATIONS], &out->iterations);
+    if (status == EXIT_DONE)
+        status = parse_warm_up(given->value[OPT_WARM_UP], out);
+    if (status == EXIT_DONE)
+        status = parse_iterations("--calls", given->value[OPT_CALLS], &out->calls);
+    return status == EXIT_DONE ? parse_check(given->value[OPT_CHECK], &out->checks) : status;
+}
+
+int64_t bench_settings_steps(const bench_settings *s)
+{
+    return 1 + s->warm_ups + s->iterations + s->checks;
+}
+
+void bench_step(const bench_settings *s, const place *p, int rank)
+{
+    if (rank == 0 && place_speaks(p))
+        progress_step(s->progress);
 }
 
 int core_count(void)
@@ -77,6 +109,16 @@ int core_count(void)
         return CPU_COUNT(&cores);
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? (int)online : 1;
+}
+
+int bench_on_ranks(const bench_settings *settings, int status, place *p, int ranks, place_body *body, void *arg)
+{
+    status = place_agree(p, status);
+    if (status != EXIT_DONE)
+        return status;
+    const tsr_status done = place_run(p, ranks, body, arg);
+    progress_clear(settings->progress);
+    return done == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
 tsr_status bench_time(const place *p, tsr_comm *comm, bench_body *body, void *arg, bench_seconds *out)
@@ -93,7 +135,7 @@ tsr_status bench_time(const place *p, tsr_comm *comm, bench_body *body, void *ar
     return TSR_OK;
 }
 
-tsr_status bench_loop_run(void *arg)
+static tsr_status run_loop(void *arg)
 {
     const bench_loop *const l = arg;
     tsr_status status = TSR_OK;
@@ -102,13 +144,38 @@ tsr_status bench_loop_run(void *arg)
     return status;
 }
 
-tsr_status bench_loop_fill(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
+/** Runs the loop as it is, and agrees on how many runs take about so many seconds. */
+static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
 {
     bench_seconds taken;
-    TSR_TRY(bench_time(p, comm, bench_loop_run, loop, &taken));
+    TSR_TRY(bench_time(p, comm, run_loop, loop, &taken));
     const double runs = seconds / (taken.whole / (double)loop->runs);
     loop->runs = !(runs > 1) ? 1 : runs > MOST_RUNS ? MOST_RUNS : (int64_t)runs;
     return tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL);
+}
+
+/* What the first call takes says little: it touches memory, or plans. */
+tsr_status bench_loop_settle(const place *p, tsr_comm *comm, const bench_settings *settings, bench_loop *loop)
+{
+    loop->runs = 1;
+    TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
+    if (settings->warm_seconds > 0) {
+        TSR_TRY(fill_loop(p, comm, loop, settings->warm_seconds));
+        TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
+    } else if (settings->calls == 0)
+        TSR_TRY(fill_loop(p, comm, loop, settings->loop_seconds));
+    loop->runs = settings->calls > 0 ? settings->calls : loop->runs;
+    return TSR_OK;
+}
+
+tsr_status bench_loop_time(const place *p, tsr_comm *comm, const bench_loop *loop, bench_seconds *out)
+{
+    if (loop->runs > 1)
+        TSR_TRY(loop->body(loop->arg));
+    TSR_TRY(bench_time(p, comm, run_loop, (void *)loop, out));
+    out->whole /= (double)loop->runs;
+    out->enqueue /= (double)loop->runs;
+    return TSR_OK;
 }
 
 static int read_names(move_setup *s)

@@ -3,6 +3,7 @@
 #define TESSERA_TOOLS_BENCH_H
 
 #include "move.h"
+#include "progress.h"
 
 #include <jansson.h>
 
@@ -36,14 +37,32 @@ double spread_noise(spread s);
 /** {"median": .., "min": .., "max": ..} */
 json_t *spread_to_json(spread s);
 
-/** --iterations; refused beyond MAX_ITERATIONS. */
-int parse_iterations(const char *text, int64_t otherwise, int64_t *out);
+/** How a benchmark measures. */
+typedef struct bench_settings {
+    int64_t iterations;  /**< how many times are kept */
+    int64_t warm_ups;    /**< what is run before in the same way */
+    int64_t calls;       /**< what one time is the mean of; 0: of as many as take loop_seconds */
+    double loop_seconds; /**< about */
+    double warm_seconds; /**< calls for about so long come before everything else, where --warm-up does not say otherwise */
+    bool checks;         /**< whether results are compared with what they must be */
+    progress *progress;
+} bench_settings;
 
-/** --check: 1 where it is not given. */
-int parse_check(const char *text, bool *out);
+/** --iterations, --warm-up, --calls and --check, over what `out` holds where they are not given. Returns the tool's exit status. */
+int bench_settings_read(const tool_arguments *given, bench_settings *out);
+
+/** What is counted for the line that says how far a run is: every iteration, filling, and checking. */
+int64_t bench_settings_steps(const bench_settings *s);
+
+/** One step is done: one rank speaks for all. */
+void bench_step(const bench_settings *s, const place *p, int rank);
 
 /** Processor cores that this process may use. */
 int core_count(void);
+
+/** Runs `body` on every rank, if all processes came so far: `status` is this one's. Whatever is complained of, the line of progress is
+ * taken away before. Returns the tool's exit status. */
+int bench_on_ranks(const bench_settings *settings, int status, place *p, int ranks, place_body *body, void *arg);
 
 /** One thing to measure. */
 typedef tsr_status bench_body(void *arg);
@@ -64,11 +83,12 @@ typedef struct bench_loop {
     int64_t runs;
 } bench_loop;
 
-/** The whole loop as a body, up to the first failure; `arg` is the bench_loop. */
-tsr_status bench_loop_run(void *arg);
+/** Collective: warms up, and agrees on how many runs the loop has. */
+tsr_status bench_loop_settle(const place *p, tsr_comm *comm, const bench_settings *settings, bench_loop *loop);
 
-/** Collective: runs the loop as it is, and agrees on how many runs take about so many seconds. */
-tsr_status bench_loop_fill(const place *p, tsr_comm *comm, bench_loop *loop, double seconds);
+/** Collective: what one of the loop's runs takes. A run that is not timed comes before several, so that caches hold what the runs leave
+ * there, not what was before them. */
+tsr_status bench_loop_time(const place *p, tsr_comm *comm, const bench_loop *loop, bench_seconds *out);
 
 /** What the benchmarks of moves print alike: the options' text as the library prints it. */
 typedef struct move_names {

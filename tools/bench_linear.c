@@ -1,17 +1,13 @@
 /* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
-#include "bench.h"
 #include "bench_product.h"
+#include "bench_run.h"
 #include "blas.h"
-#include "csv.h"
 #include "linear_oracle.h"
 #include "report.h"
-#include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
-
-#define WARM_UPS 2
 
 enum { FORWARD, BACKWARD, PASSES };
 static const char *const pass_names[PASSES] = {"forward", "backward"};
@@ -32,9 +28,10 @@ typedef struct job {
     int ranks;
     int64_t tokens, hidden, intermediate;
     tsr_dtype dtype;
+    bench_settings settings;
     samples layers[PASSES], gemms[PASSES];
-    bool checks;          /**< whether what the layers wrote is compared with what it must be */
-    linear_oracle oracle; /**< which says what that is */
+    int64_t calls[PASSES], gemm_calls[PASSES]; /**< that each of their times is the mean of */
+    linear_oracle oracle;                      /**< what the layers must write */
     struct row {
         int64_t wrong[PASSES];
     } * rows;
@@ -124,7 +121,7 @@ static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = R
 
 static void fill(const job *j, int content, linear_tile tile, double *values)
 {
-    if (j->checks && content != RESULT)
+    if (j->settings.checks && content != RESULT)
         linear_oracle_fill(&j->oracle, (linear_input)content, tile, values);
     else
         fill_densely(tile.rows * tile.columns, values);
@@ -277,10 +274,10 @@ static tsr_status products_backward(void *arg)
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
-static tsr_status time_into(side *s, bench_body *body, samples *into, int64_t iteration)
+static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int64_t iteration)
 {
     bench_seconds seconds;
-    TSR_TRY(bench_time(s->job->place, s->comm, body, s, &seconds));
+    TSR_TRY(bench_loop_time(s->job->place, s->comm, loop, &seconds));
     if (iteration >= 0)
         into->seconds[s->rank * into->iterations + iteration] = seconds.whole;
     return TSR_OK;
@@ -317,8 +314,6 @@ static tsr_status check_pass(const side *s, int pass)
     const local *const t = s->memory, *const g = s->gradient;
     const tsr_layout *const *const l = (const tsr_layout *const *)s->layout;
     int64_t *const wrong = &s->job->rows[s->rank].wrong[pass];
-    if (!s->job->checks)
-        return TSR_OK;
     if (pass == FORWARD) {
         TSR_TRY(check_result(s, LINEAR_Y1, l[Y1], &t[Y1], wrong));
         return check_result(s, LINEAR_Y2, l[Y2], &t[Y2], wrong);
@@ -330,20 +325,38 @@ static tsr_status check_pass(const side *s, int pass)
 }
 
 /** Layers and GEMMs in turns, so that what slows the machine down slows both. */
-static tsr_status run_side(side *s)
+static tsr_status time_pass(side *s, int pass)
 {
     static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
                                                                                                             products_backward};
     job *const j = s->job;
+    bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1};
+    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_layers));
+    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_products));
+    for (int64_t i = -j->settings.warm_ups; i < j->settings.iterations; i++) {
+        TSR_TRY(time_into(s, &of_layers, &j->layers[pass], i));
+        TSR_TRY(time_into(s, &of_products, &j->gemms[pass], i));
+        bench_step(&j->settings, j->place, s->rank);
+    }
+    if (s->rank == 0) {
+        j->calls[pass] = of_layers.runs;
+        j->gemm_calls[pass] = of_products.runs;
+    }
+    TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
+    return samples_share(&j->gemms[pass], j->place, s->comm);
+}
+
+static tsr_status run_side(side *s)
+{
+    const job *const j = s->job;
     TSR_TRY(make_side(s));
+    bench_step(&j->settings, j->place, s->rank);
     for (int pass = 0; pass < PASSES; pass++) {
-        for (int64_t i = -WARM_UPS; i < j->layers[pass].iterations; i++) {
-            TSR_TRY(time_into(s, layers[pass], &j->layers[pass], i));
-            TSR_TRY(time_into(s, products[pass], &j->gemms[pass], i));
-        }
-        TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
-        TSR_TRY(samples_share(&j->gemms[pass], j->place, s->comm));
+        TSR_TRY(time_pass(s, pass));
+        if (!j->settings.checks)
+            continue;
         TSR_TRY(check_pass(s, pass));
+        bench_step(&j->settings, j->place, s->rank);
     }
     return place_share(j->place, s->comm, j->rows, sizeof *j->rows);
 }
@@ -367,48 +380,53 @@ static int64_t count_wrong(const job *j, int pass)
 
 static json_t *pass_to_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
-    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI so}", "bench", "linear", "engine", place_engine(j->place), "device",
-                     place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
+    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place),
+                     "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
                      (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
                      tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
                      spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
-                     (json_int_t)j->layers[pass].iterations, "wrong", j->checks ? json_integer(count_wrong(j, pass)) : json_null());
+                     (json_int_t)j->settings.iterations, "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(),
+                     "warm_ups", (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
+                     (json_int_t)j->gemm_calls[pass]);
 }
 
-static void report_pass(const job *j, int pass, spread seconds, spread gemm)
+static void print_pass(const job *j, int pass, spread seconds, spread gemm)
 {
     const double flops = (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
-    printf("%10s %12.3f %12.3f %10.3f %10.1f", pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median, gemm.median / seconds.median,
-           1e-9 * flops / seconds.median);
-    if (j->checks)
-        printf(" %10lld\n", (long long)count_wrong(j, pass));
-    else
-        printf(" %10s\n", "-");
+    char wrong[24] = "N/A";
+    if (j->settings.checks)
+        snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
+    printf(" %9lld %9lld %12lld %5s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f\n", (long long)j->tokens, (long long)j->hidden,
+           (long long)j->intermediate, tsr_dtype_name(j->dtype), pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
+           gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm));
 }
 
 static void print_columns(const job *j, const char *mesh)
 {
-    printf("# column- and row-parallel layers on mesh %s: %lld x %lld -> %lld -> %lld, %s\n%10s %12s %12s %10s %10s %10s\n", mesh,
-           (long long)j->tokens, (long long)j->hidden, (long long)j->intermediate, (long long)j->hidden, tsr_dtype_name(j->dtype), "pass",
-           "time (ms)", "gemm (ms)", "of gemm", "GFLOP/s", "#wrong");
+    printf("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place),
+           place_device_name(j->place));
+    printf("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
+           "of_gemm", "rate", "#wrong", "noise", "noise");
+    printf("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
+           "(gemm)");
 }
 
-static int print_passes(job *j, const char *mesh, row_format format, bool first)
+static int print_passes(bench_run *run, job *j, const char *mesh, bool begins_table)
 {
     int status = EXIT_DONE;
-    if (format == ROWS_TEXT)
+    if (run->format == ROWS_TEXT && begins_table)
         print_columns(j, mesh);
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
         const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
-        if (format != ROWS_TEXT)
-            status = print_row(format, pass_to_json(j, mesh, pass, seconds, gemm), first && pass == 0);
+        if (run->format != ROWS_TEXT)
+            status = bench_run_print(run, pass_to_json(j, mesh, pass, seconds, gemm));
         else
-            report_pass(j, pass, seconds, gemm);
+            print_pass(j, pass, seconds, gemm);
     }
     return status;
 }
 
-static int report_job(job *j, row_format format, bool first)
+static int report(bench_run *run, job *j, bool begins_table)
 {
     const int64_t wrong = count_wrong(j, FORWARD) + count_wrong(j, BACKWARD);
     if (!place_speaks(j->place))
@@ -416,8 +434,7 @@ static int report_job(job *j, row_format format, bool first)
     char *const mesh = mesh_text(j->mesh);
     if (mesh == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
-    int status = print_passes(j, mesh, format, first);
-    fflush(stdout);
+    int status = print_passes(run, j, mesh, begins_table);
     if (status == EXIT_DONE && wrong > 0)
         status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong, mesh);
     free(mesh);
@@ -454,16 +471,13 @@ static int read_job(const tool_arguments *given, job *j)
     return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
 }
 
-static int make_samples(const tool_arguments *given, job *j)
+static int make_samples(job *j)
 {
-    int64_t iterations;
-    int status = parse_iterations(given->value[OPT_ITERATIONS], 11, &iterations);
-    if (status == EXIT_DONE)
-        status = parse_check(given->value[OPT_CHECK], &j->checks);
+    int status = EXIT_DONE;
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
-        status = samples_create(j->ranks, iterations, &j->layers[pass]);
+        status = samples_create(j->ranks, j->settings.iterations, &j->layers[pass]);
         if (status == EXIT_DONE)
-            status = samples_create(j->ranks, iterations, &j->gemms[pass]);
+            status = samples_create(j->ranks, j->settings.iterations, &j->gemms[pass]);
     }
     if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
@@ -482,44 +496,60 @@ static void finish_job(job *j)
     place_close(j->place);
 }
 
-static int run_one(const tool_arguments *given, bool first)
+static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
-    job j = {.ranks = 0};
-    row_format format;
-    int status = row_format_read(given, &format);
+    job j = {.settings = run->settings};
+    int status = read_job(now, &j);
     if (status == EXIT_DONE)
-        status = read_job(given, &j);
+        status = make_samples(&j);
+    status = bench_on_ranks(&run->settings, status, j.place, j.ranks, run_rank, &j);
     if (status == EXIT_DONE)
-        status = make_samples(given, &j);
-    if (status == EXIT_DONE && place_run(j.place, j.ranks, run_rank, &j) != TSR_OK)
-        status = complain_status(EXIT_REFUSED);
-    if (status == EXIT_DONE)
-        status = report_job(&j, format, first);
+        status = report(run, &j, begins_table);
     finish_job(&j);
     return status;
 }
 
-static int run_linear(const tool_arguments *given)
+/** Filling, and the iterations and the check of either pass. */
+static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
-    static const tool_option order[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE};
-    return sweep_run(given, order, sizeof order / sizeof *order, run_one);
+    (void)now;
+    *out = 1 + PASSES * (bench_settings_steps(&run->settings) - 1);
+    return EXIT_DONE;
+}
+
+static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE};
+
+const bench_kind bench_linear_kind = {.name = "bench linear",
+                                      .axes = axes,
+                                      .axis_count = sizeof axes / sizeof *axes,
+                                      .within = 4,
+                                      .settings = {.iterations = 11, .warm_ups = 2, .loop_seconds = 0.02},
+                                      .measure = measure,
+                                      .steps = count_steps};
+
+static int run_bench(const tool_arguments *given)
+{
+    return bench_run_alone(&bench_linear_kind, given);
 }
 
 const tool_command bench_linear_command = {
     .name = "bench linear",
     .summary = "a tensor-parallel MLP next to its GEMMs called directly",
-    .details = "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, "
-               "planned; forward, "
-               "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
-               "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank. The last "
-               "dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
-               "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
-               "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
-               "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
+    .details =
+        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, "
+        "planned; forward, "
+        "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
+        "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank, whose times "
+        "are means of as many calls as take about 20 ms. noise is half of what the times spread over, relative to their median. The "
+        "last dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
+        "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
+        "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
+        "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
                 "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
-    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(ENGINE) |
-             TAKES(DEVICE) | TAKES(CHECK) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(WARM_UP) |
+             TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .repeats = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ENGINE) | TAKES(DEVICE),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
-    .run = run_linear,
+    .run = run_bench,
 };

@@ -337,6 +337,7 @@ const tool_command bench_simulate_command = {
     .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 between=1e-5,50e9' \\\n"
                 "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
                 "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",
+    .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
              TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) | TAKES(VALIDATE) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),

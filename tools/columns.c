@@ -11,8 +11,8 @@ static void explain_row(const move_bench *b, const move_figures *f)
 void columns_begin(const move_bench *b, const move_figures *f, bool explain)
 {
     const move_setup *const s = &b->setup;
-    printf("# %s -> %s on mesh %s, engine %s, device %s, %s\n", s->names.from, s->names.to, s->names.mesh, place_engine(s->place),
-           place_device_name(s->place), mode_name(s->request.mode));
+    printf("# %s %s -> %s on mesh %s, engine %s, device %s, %s\n", b->way->bench, s->names.from, s->names.to, s->names.mesh,
+           place_engine(s->place), place_device_name(s->place), mode_name(s->request.mode));
     if (explain)
         explain_row(b, f);
     printf("#%13s %13s %8s %6s %11s %8s %8s %8s %8s %8s %8s %8s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong",
@@ -28,7 +28,7 @@ void columns_print(const move_bench *b, const move_figures *f)
         snprintf(wrong, sizeof wrong, "%lld", (long long)f->wrong);
     if (f->ratio >= 0)
         snprintf(ratio, sizeof ratio, "%.3f", f->ratio);
-    printf(" %13lld %13lld %8s %6s %11.2f %8.2f %8.2f %8s %8s %8.2f %8.2f %8.2f\n", (long long)f->size,
-           (long long)(f->size / (int64_t)tsr_dtype_bytes(dtype)), tsr_dtype_name(dtype), f->reduction, 1e6 * f->seconds.median,
-           1e-9 * f->algbw, 1e-9 * f->busbw, wrong, ratio, f->of_peak, f->of_limit, spread_noise(f->seconds));
+    printf(" %13lld %13lld %8s %6s %11.3f %8.2f %8.2f %8s %8s %8.2f %8.2f %8.2f\n", (long long)f->size,
+           (long long)(f->size / (int64_t)tsr_dtype_bytes(dtype)), tsr_dtype_name(dtype), f->reduction, 1e6 * f->time.median,
+           1e-9 * f->algbw, 1e-9 * f->busbw, wrong, ratio, f->of_peak, f->of_limit, spread_noise(f->time));
 }

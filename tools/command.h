@@ -34,6 +34,7 @@ typedef enum tool_option {
     OPT_FACTOR,
     OPT_ITERATIONS,
     OPT_WARM_UP,
+    OPT_CALLS,
     OPT_CHECK,
     OPT_RANKS,
     OPT_PROFILE,
@@ -80,6 +81,7 @@ typedef struct tool_command {
     const char *details;  /**< paragraphs for --help */
     const char *examples; /**< lines for --help */
     uint64_t takes;       /**< bit 1 << option; --help is taken by all */
+    uint64_t repeats;     /**< likewise, of those that may be given more than once */
     uint64_t requires_all;
     const char *operands; /**< words that it needs besides options, "OLD.json NEW.json"; NULL: none */
     int operand_count;

@@ -1,15 +1,13 @@
 #include "move_bench.h"
 
-#include "bench_oracle.h"
-#include "local.h"
+#include "move_data.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** About how long calls are timed together: far longer than it takes to meet at a barrier. */
-#define LOOP_SECONDS 2e-4
+/** Calls of a loop on a device whose calls only enqueue, where it is the enqueuing that is timed: more would wait for room in its queue. */
+#define ENQUEUED_CALLS 32
 
 /** One rank's side. */
 typedef struct side {
@@ -17,15 +15,19 @@ typedef struct side {
     tsr_comm *comm;
     int rank;
     move move;
-    local source, destination;
+    move_data data;
+    tsr_dtensor *x, *y; /**< over the data; NULL where plans are executed */
+    tsr_stream stream;
     int copy; /**< which one is timed now */
     bench_loop moves, copies[MAX_PLAIN_COPIES];
 } side;
 
-static tsr_status execute(void *arg)
+static tsr_status call(void *arg)
 {
     const side *const s = arg;
-    return move_execute(&s->move, &s->source.tensor, &s->destination.tensor);
+    if (s->x != NULL)
+        return tsr_redistribute_into(s->x, s->y, s->stream);
+    return move_execute(&s->move, &s->data.source.tensor, &s->data.destination.tensor);
 }
 
 static tsr_status copy_part(void *arg)
@@ -40,28 +42,17 @@ static void keep(samples *s, int rank, int64_t iteration, double seconds)
         s->seconds[rank * s->iterations + iteration] = seconds;
 }
 
-static tsr_status time_loop(side *s, bench_loop *loop, bench_seconds *out)
+static tsr_status settle_loop(side *s, bench_body *body, bench_loop *out)
 {
-    TSR_TRY(bench_time(s->bench->setup.place, s->comm, bench_loop_run, loop, out));
-    out->whole /= (double)loop->runs;
-    out->enqueue /= (double)loop->runs;
-    return TSR_OK;
-}
-
-/** The first call touches memory, so that the calls after it tell how many are to be timed together. */
-static tsr_status fill_loop(side *s, bench_body *body, bench_loop *out)
-{
-    const place *const p = s->bench->setup.place;
     *out = (bench_loop){body, s, 1};
-    TSR_TRY(bench_loop_fill(p, s->comm, out, LOOP_SECONDS));
-    return bench_loop_fill(p, s->comm, out, LOOP_SECONDS);
+    return bench_loop_settle(s->bench->setup.place, s->comm, &s->bench->settings, out);
 }
 
-static tsr_status fill_loops(side *s)
+static tsr_status settle_loops(side *s)
 {
     for (s->copy = 0; peak_name(&s->bench->peak, s->copy) != NULL; s->copy++)
-        TSR_TRY(fill_loop(s, copy_part, &s->copies[s->copy]));
-    TSR_TRY(fill_loop(s, execute, &s->moves));
+        TSR_TRY(settle_loop(s, copy_part, &s->copies[s->copy]));
+    TSR_TRY(settle_loop(s, call, &s->moves));
     if (s->rank == 0)
         s->bench->calls = s->moves.runs;
     return TSR_OK;
@@ -71,48 +62,39 @@ static tsr_status fill_loops(side *s)
 static tsr_status run_iteration(side *s, int64_t iteration)
 {
     move_bench *const b = s->bench;
+    const place *const p = b->setup.place;
     bench_seconds seconds;
     for (s->copy = 0; peak_name(&b->peak, s->copy) != NULL; s->copy++) {
-        TSR_TRY(time_loop(s, &s->copies[s->copy], &seconds));
+        TSR_TRY(bench_loop_time(p, s->comm, &s->copies[s->copy], &seconds));
         keep(&b->copies[s->copy], s->rank, iteration, seconds.whole);
     }
-    TSR_TRY(time_loop(s, &s->moves, &seconds));
+    TSR_TRY(bench_loop_time(p, s->comm, &s->moves, &seconds));
     keep(&b->moves, s->rank, iteration, seconds.whole);
     keep(&b->enqueues, s->rank, iteration, seconds.enqueue);
+    bench_step(&b->settings, p, s->rank);
     return TSR_OK;
 }
 
-/** Big buffers are touched first by the rank that uses them. */
-static tsr_status make_buffers(side *s)
+/** The mesh's cache has plans of the engine's own mode only. */
+static bool takes_dtensors(const move_bench *b)
 {
-    const place *const p = s->bench->setup.place;
-    TSR_TRY(local_create(p, s->comm, s->move.from, &s->source));
-    TSR_TRY(local_create(p, s->comm, s->move.to, &s->destination));
-    if (s->destination.bytes > 0 && !place_enqueues(p))
-        memset(s->destination.tensor.data, 0xa5, s->destination.bytes);
-    return peak_enter(&s->bench->peak, s->comm, s->destination.tensor.data);
+    tsr_mode own;
+    return b->way->dtensors && place_parse_mode(b->setup.place, NULL, &own) == EXIT_DONE && b->setup.request.mode == own;
 }
 
-static tsr_status fill_source(side *s, const int64_t *coordinate)
+static tsr_status make_data(side *s)
 {
-    void *staged;
-    TSR_TRY(local_stage(&s->source, &staged));
-    tsr_status status = oracle_fill(s->move.from, coordinate, staged);
-    if (status == TSR_OK)
-        status = local_push(&s->source, staged);
-    local_unstage(&s->source, staged);
-    return status;
-}
-
-static tsr_status check_destination(side *s, const int64_t *coordinate)
-{
-    void *staged;
-    TSR_TRY(local_stage(&s->destination, &staged));
-    tsr_status status = local_pull(&s->destination, staged);
-    if (status == TSR_OK)
-        status = oracle_count_wrong(s->move.from, s->move.to, coordinate, staged, &s->bench->rows[s->rank].wrong);
-    local_unstage(&s->destination, staged);
-    return status;
+    move_bench *const b = s->bench;
+    const place *const p = b->setup.place;
+    s->stream = place_stream(p, s->rank);
+    TSR_TRY(move_data_create(p, s->comm, s->move.from, s->move.to, &s->data));
+    if (takes_dtensors(b)) {
+        TSR_TRY(tsr_dtensor_from_local(&s->data.source.tensor, s->move.from, NULL, &s->x));
+        TSR_TRY(tsr_dtensor_from_local(&s->data.destination.tensor, s->move.to, NULL, &s->y));
+    }
+    TSR_TRY(peak_enter(&b->peak, s->comm, s->data.destination.tensor.data));
+    bench_step(&b->settings, p, s->rank);
+    return TSR_OK;
 }
 
 /** Everybody's figures, for whoever prints. */
@@ -127,29 +109,19 @@ static tsr_status share_figures(const side *s)
     return place_share(p, s->comm, b->rows, sizeof *b->rows);
 }
 
-/** One rank speaks for all. */
-static void show_progress(const side *s)
-{
-    if (s->rank == 0 && place_speaks(s->bench->setup.place))
-        progress_step(s->bench->settings.progress);
-}
-
 static tsr_status run_side(side *s)
 {
-    int64_t coordinate[TSR_MAX_DIMS];
-    int inside;
-    s->bench->rows[s->rank].bytes_received = tsr_plan_bytes_received(s->move.plan);
-    TSR_TRY(make_buffers(s));
-    TSR_TRY(tsr_mesh_coordinate(s->move.mesh, coordinate, &inside));
-    if (inside)
-        TSR_TRY(fill_source(s, coordinate));
-    TSR_TRY(fill_loops(s));
-    for (int64_t i = -s->bench->settings.warm_ups; i < s->bench->moves.iterations; i++) {
+    const move_bench *const b = s->bench;
+    struct row *const own = &b->rows[s->rank];
+    own->bytes_received = tsr_plan_bytes_received(s->move.plan);
+    TSR_TRY(make_data(s));
+    TSR_TRY(settle_loops(s));
+    for (int64_t i = -b->settings.warm_ups; i < b->moves.iterations; i++)
         TSR_TRY(run_iteration(s, i));
-        show_progress(s);
+    if (b->settings.checks) {
+        TSR_TRY(move_data_count_wrong(&s->data, &own->wrong));
+        bench_step(&b->settings, b->setup.place, s->rank);
     }
-    if (inside && s->bench->settings.checks)
-        TSR_TRY(check_destination(s, coordinate));
     return share_figures(s);
 }
 
@@ -160,8 +132,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     TSR_TRY(move_create(b->setup.place, comm, &b->setup.request, &s.move));
     const tsr_status status = run_side(&s);
     peak_leave(&b->peak, comm);
-    local_free(&s.destination);
-    local_free(&s.source);
+    tsr_dtensor_destroy(s.x);
+    tsr_dtensor_destroy(s.y);
+    move_data_free(&s.data);
     move_finish(&s.move);
     return status;
 }
@@ -196,17 +169,27 @@ void move_bench_finish(move_bench *b)
     move_setup_finish(&b->setup);
 }
 
-int move_bench_run(const tool_arguments *given, const bench_settings *settings, move_bench *out)
+/** Where it is the enqueuing that is timed, that needs neither long loops nor a BLAS that is at rest. */
+static void settle_settings(move_bench *b)
 {
-    *out = (move_bench){.settings = *settings};
+    if (!b->way->enqueues || !place_enqueues(b->setup.place))
+        return;
+    b->settings.warm_seconds = 0;
+    if (b->settings.calls == 0)
+        b->settings.calls = ENQUEUED_CALLS;
+}
+
+int move_bench_run(const tool_arguments *given, const bench_settings *settings, const move_way *way, move_bench *out)
+{
+    *out = (move_bench){.way = way, .settings = *settings};
     int status = move_setup_read(given, &out->setup);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE) {
+        settle_settings(out);
         status = make_rows(out);
+    }
     if (status == EXIT_DONE)
         status = make_samples(out);
-    if (status == EXIT_DONE && place_run(out->setup.place, out->setup.ranks, run_rank, out) != TSR_OK)
-        status = complain_status(EXIT_REFUSED);
-    return status;
+    return bench_on_ranks(settings, status, out->setup.place, out->setup.ranks, run_rank, out);
 }
 
 static double rate(double bytes, double seconds)
@@ -302,6 +285,7 @@ int move_bench_sum_up(move_bench *b, move_figures *out)
     f.algbw = rate((double)f.size, f.seconds.median);
     f.busbw = rate((double)f.received, f.seconds.median);
     f.reduction = find_reduction(b);
+    f.time = b->way->enqueues && place_enqueues(b->setup.place) ? f.enqueue : f.seconds;
     *out = f;
     return find_ratio(b, out);
 }

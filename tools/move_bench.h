@@ -4,21 +4,21 @@
 
 #include "bench.h"
 #include "bench_peak.h"
-#include "progress.h"
 
-/** How it is measured. */
-typedef struct bench_settings {
-    int64_t iterations, warm_ups;
-    bool checks; /**< whether results are compared with what they must be */
-    progress *progress;
-} bench_settings;
+/** What is called over and over. */
+typedef struct move_way {
+    const char *bench; /**< the benchmark's name in its rows */
+    bool dtensors;     /**< tsr_redistribute_into() where that takes the mode that is asked for; else a plan's execution */
+    bool enqueues;     /**< the time of a call is what it costs the host, on devices whose calls only enqueue */
+} move_way;
 
 /** What the ranks share; each writes its own rows only. */
 typedef struct move_bench {
+    const move_way *way;
     bench_settings settings;
     move_setup setup;
     samples moves, enqueues, copies[MAX_PLAIN_COPIES];
-    int64_t calls; /**< from one barrier to the next, for each of the times */
+    int64_t calls; /**< that each of the times is the mean of */
     peak peak;
     struct row {
         int64_t bytes_received;
@@ -28,7 +28,7 @@ typedef struct move_bench {
 
 /** What is reported, from the ranks' rows. */
 typedef struct move_figures {
-    spread seconds, enqueue;
+    spread seconds, enqueue, time; /**< done, enqueued, and which of them is the time of a call; rates are of calls that are done */
     double bandwidth, peak_bandwidth, of_peak;
     double limit_bandwidth, of_limit; /**< of a move that reads every term once and writes every result once at the peak's rate */
     double ratio;                     /**< bytes received over the least possible; -1 if there is none */
@@ -40,7 +40,7 @@ typedef struct move_figures {
 } move_figures;
 
 /** Reads what a move is and runs it. Returns the tool's exit status; the caller finishes the bench in any case. */
-int move_bench_run(const tool_arguments *given, const bench_settings *settings, move_bench *out);
+int move_bench_run(const tool_arguments *given, const bench_settings *settings, const move_way *way, move_bench *out);
 void move_bench_finish(move_bench *b);
 
 /** Once, after a run. Returns the tool's exit status. */

@@ -36,6 +36,7 @@ static const struct {
     [OPT_FACTOR] = {"factor", "F", "from each size to the next; 2 without it", 'f'},
     [OPT_ITERATIONS] = {"iterations", "N", "how often to measure", 'n'},
     [OPT_WARM_UP] = {"warm-up", "N", "how often to run before", 'w'},
+    [OPT_CALLS] = {"calls", "N", "how many calls a time is the mean of; by default as many as take long enough to be timed"},
     [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
     [OPT_RANKS] = {"ranks", "N", "how many ranks there are"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},
@@ -190,6 +191,12 @@ static error_t take_operand(reading *r, const char *word)
 static error_t take_value(reading *r, tool_option option, const char *value)
 {
     tool_arguments *const out = r->out;
+    const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || rows[option].value == NULL;
+    if (out->value[option] != NULL && !repeats) {
+        r->status = complain(EXIT_USAGE, "--%s is given twice, as '%s' and as '%s'; %s takes one", rows[option].name, out->value[option],
+                             value, r->command->name);
+        return EINVAL;
+    }
     if (out->given_count == MAX_GIVEN) {
         r->status = complain(EXIT_USAGE, "more than %d options are given", MAX_GIVEN);
         return EINVAL;

@@ -32,6 +32,8 @@ void progress_step(progress *p)
 
 void progress_clear(progress *p)
 {
+    if (p == NULL)
+        return;
     if (p->shown)
         fputs("\r\033[K", stderr);
     p->shown = false;

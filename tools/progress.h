@@ -23,7 +23,7 @@ void progress_begin(progress *p, int64_t steps);
 /** One step is done. NULL is fine. */
 void progress_step(progress *p);
 
-/** Takes the line away. */
+/** Takes the line away, before anything else is written. NULL is fine. */
 void progress_clear(progress *p);
 
 #endif

@@ -9,7 +9,8 @@
 /** Options whose values have no commas of their own. */
 static bool takes_lists(tool_option option)
 {
-    static const tool_option lists[] = {OPT_SHAPE, OPT_DTYPE, OPT_MODE, OPT_ENGINE, OPT_DEVICE, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE};
+    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,  OPT_MODE,         OPT_ENGINE, OPT_DEVICE,
+                                        OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)
             return true;
@@ -74,6 +75,19 @@ static int add_axis(const tool_arguments *given, tool_option option, sweep_axis 
     return status == EXIT_DONE ? pair_up(axis) : status;
 }
 
+static int check_count(tool_option option, const char *text)
+{
+    static const struct {
+        tool_option option;
+        const char *name;
+    } counts[] = {{OPT_TOKENS, "--tokens"}, {OPT_HIDDEN, "--hidden"}, {OPT_INTERMEDIATE, "--intermediate"}, {OPT_RANKS, "--ranks"}};
+    int64_t count;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].option == option)
+            return parse_count(counts[i].name, text, 1, &count);
+    return EXIT_DONE;
+}
+
 /** What does not read as it must, however late its turn would be. */
 static int check_value(tool_option option, const char *text)
 {
@@ -96,7 +110,7 @@ static int check_value(tool_option option, const char *text)
     if (option == OPT_FROM || option == OPT_TO)
         return check_placements(option == OPT_FROM ? "--from" : "--to", text);
     if (option != OPT_MESH)
-        return EXIT_DONE;
+        return check_count(option, text);
     const int status = parse_mesh(text, &mesh);
     if (status == EXIT_DONE)
         tsr_mesh_destroy(mesh);
@@ -163,17 +177,4 @@ int64_t sweep_count(const sweep *s)
     for (int a = 0; a < s->axis_count; a++)
         count *= (int64_t)s->axes[a].count;
     return count;
-}
-
-int sweep_run(const tool_arguments *given, const tool_option *order, int count, sweep_body *body)
-{
-    sweep s;
-    int status = sweep_begin(given, order, count, &s);
-    bool more = status == EXIT_DONE;
-    for (bool first = true; more; first = false) {
-        status = body(&s.now, first);
-        more = status == EXIT_DONE && sweep_next(&s);
-    }
-    sweep_finish(&s);
-    return status;
 }

@@ -43,10 +43,4 @@ bool sweep_next(sweep *s);
 /** How many combinations there are. */
 int64_t sweep_count(const sweep *s);
 
-/** What runs one combination; `first` says that no other came before. */
-typedef int sweep_body(const tool_arguments *now, bool first);
-
-/** Runs every combination, up to the first that fails. */
-int sweep_run(const tool_arguments *given, const tool_option *order, int count, sweep_body *body);
-
 #endif

@@ -20,14 +20,16 @@ _tessera_options() {
             --svg --json
         ;;
     redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
-    "bench redistribute")
-        echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --check --mode --engine --device --json --csv
+    "bench redistribute" | "bench dispatch")
+        echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --calls --check --mode --engine --device --json --csv
         ;;
-    "bench linear") echo --mesh --dtype --tokens --hidden --intermediate --iterations --check --engine --device --json --csv ;;
-    "bench dispatch") echo --mesh --shape --from --to --dtype --iterations --engine --device --json --csv ;;
+    "bench linear")
+        echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
+        ;;
     "bench suite") echo --ranks --quick --engine --device --json ;;
     "bench plan")
-        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep --iterations --json --csv
+        echo --mesh --shape --begin --end --factor --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep \
+            --iterations --warm-up --json --csv
         ;;
     "bench compare") echo --loss --json ;;
     "bench simulate")
@@ -60,7 +62,7 @@ _tessera() {
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
-    *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --check") ;;
+    *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --calls" | *" --check") ;;
     *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss" | *" --links") ;;
     "bench compare "*)
         if [[ $current == -* ]]; then

@@ -45,15 +45,13 @@ static tsr_status time_move(tsr_comm *comm, side *s, timed_move *t, double warm_
 {
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
+    const bench_settings settings = {.loop_seconds = LOOP_SECONDS, .warm_seconds = warm_seconds};
     bench_loop loop = {execute, s, 1};
-    /* The first call touches the memory; what it took says nothing. */
-    TSR_TRY(execute(s));
-    TSR_TRY(bench_loop_fill(where, comm, &loop, warm_seconds));
-    TSR_TRY(bench_loop_fill(where, comm, &loop, LOOP_SECONDS));
+    TSR_TRY(bench_loop_settle(where, comm, &settings, &loop));
     for (int64_t i = 0; i < LOOPS; i++) {
         bench_seconds seconds;
-        TSR_TRY(bench_time(where, comm, bench_loop_run, &loop, &seconds));
-        t->loops.seconds[rank * LOOPS + i] = seconds.whole / (double)loop.runs;
+        TSR_TRY(bench_loop_time(where, comm, &loop, &seconds));
+        t->loops.seconds[rank * LOOPS + i] = seconds.whole;
     }
     if (rank == 0)
         t->bytes = tsr_plan_bytes_received(s->move.plan);
@@ -83,7 +81,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
         status = move_create(j->place, comm, &j->moves[i].request, &s.move);
         if (status != TSR_OK)
             break;
-        status = with_tensors(comm, &s, &j->moves[i], i == 0 ? WARM_SECONDS : LOOP_SECONDS);
+        status = with_tensors(comm, &s, &j->moves[i], i == 0 ? WARM_SECONDS : 0);
         move_finish(&s.move);
     }
     return status;

@@ -62,12 +62,12 @@ def move_table():
 
 def linear(mesh, dtype, ranks):
     done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", 8, "--hidden", 12, "--intermediate", 20, "--dtype", dtype, "--iterations", 2,
-                    "--json")
+                    "--warm-up", 1, "--calls", 2, "--json")
     lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
     wrong = harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("passes", [l["pass"] for l in lines], ["forward", "backward"])
     for line in lines:
         fixed = {"bench": "linear", "engine": "threads", "device": "host", "ranks": ranks, "mesh": mesh, "tokens": 8, "hidden": 12,
-                 "intermediate": 20, "dtype": dtype, "wrong": 0}
+                 "intermediate": 20, "dtype": dtype, "wrong": 0, "iterations": 2, "warm_ups": 1, "calls": 2, "gemm_calls": 2}
         wrong += [f"{k}: {line.get(k)!r} instead of {v!r}" for k, v in fixed.items() if line.get(k) != v]
         wrong += check_spread("seconds", line["seconds"]) + check_spread("gemm_seconds", line["gemm_seconds"])
         wrong += close("of_gemm", line["of_gemm"], line["gemm_seconds"]["median"] / line["seconds"]["median"])
@@ -77,34 +77,59 @@ def linear(mesh, dtype, ranks):
 def linear_checked(mesh, dtype, tokens, hidden, intermediate):
     """Sizes that do not divide, and some of which the inputs have zeros."""
     done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", tokens, "--hidden", hidden, "--intermediate", intermediate, "--dtype", dtype,
-                    "-n", 1, "--json")
+                    "-n", 1, "-w", 0, "--calls", 1, "--json")
     lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
     return harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("wrong", [l["wrong"] for l in lines], [0, 0])
 
 
+LAYER_COLUMNS = ["tokens", "hidden", "intermediate", "type", "pass", "time", "gemm", "of_gemm", "rate", "#wrong", "noise of time", "noise of gemm"]
+
+
+def layer_rows(text):
+    return [dict(zip(LAYER_COLUMNS, line.split())) for line in text.splitlines() if not line.startswith("#")]
+
+
+def layer_tables():
+    """What rows of a table differ in stands in the rows, what they share above them; and how far the times spread."""
+    text = tool.run("bench", "linear", "--mesh", 1, "--mesh", 2, "--tokens", "3,4", "--hidden", 4, "--intermediate", 5, "--dtype", "f32,f64", "-n", 1, "-w",
+                    0, "--calls", 1).stdout
+    heads = [line for line in text.splitlines() if line.startswith("# ") and "mesh" in line]
+    wrong = harness.different("tables", [[word in head for word in ("mesh 1,", "mesh 2,", "engine threads", "device host")] for head in heads],
+                              [[True, False, True, True], [False, True, True, True]])
+    rows = [tuple(row[name] for name in ("tokens", "hidden", "intermediate", "type", "pass", "noise of time")) for row in layer_rows(text)]
+    return wrong + harness.different("rows", rows, [(t, "4", "5", d, p, "0.00") for t in "34" for d in ("f32", "f64") for p in ("forward", "backward")] * 2)
+
+
+def loops_take_long_enough():
+    """Without --calls a time is the mean of many short calls."""
+    done = tool.run("bench", "linear", "--mesh", 1, "--tokens", 2, "--hidden", 2, "--intermediate", 2, "-n", 1, "--json")
+    return [f"{line['pass']}: {line[k]}" for line in map(harness.json.loads, done.stdout.splitlines()) for k in ("calls", "gemm_calls") if line[k] < 2]
+
+
 def linear_unchecked():
-    sizes = ["--mesh", "2", "--tokens", 3, "--hidden", 4, "--intermediate", 5, "-n", 1]
+    sizes = ["--mesh", "2", "--tokens", 3, "--hidden", 4, "--intermediate", 5, "-n", 1, "-w", 0, "--calls", 1]
     done = tool.run("bench", "linear", *sizes, "--check", "0", "--json")
     wrong = harness.different("exit", (done.returncode, done.stderr), (0, ""))
     wrong += harness.different("JSON", [harness.json.loads(line)["wrong"] for line in done.stdout.splitlines()], [None, None])
-    for check, expected in (("0", "-"), ("1", "0")):
-        rows = [line.split() for line in tool.run("bench", "linear", *sizes, "--check", check).stdout.splitlines()]
-        wrong += harness.different(f"column with --check {check}", [row[-1] for row in rows[1:]], ["#wrong", expected, expected])
+    for check, expected in (("0", "N/A"), ("1", "0")):
+        rows = layer_rows(tool.run("bench", "linear", *sizes, "--check", check).stdout)
+        wrong += harness.different(f"column with --check {check}", [row["#wrong"] for row in rows], [expected] * 2)
     done = tool.run("bench", "linear", *sizes, "--check", "2")
     return wrong + harness.different("another number", (done.returncode, "--check '2'" in done.stderr), (2, True))
 
 
-def dispatch(mesh, shape, source, target):
-    found = tool.json("bench", "dispatch", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--iterations", "5")
-    fixed = {"bench": "dispatch", "engine": "threads", "ranks": 2, "mesh": mesh, "shape": [int(n) for n in shape.split("x")], "dtype": "f32",
+def dispatch(mesh, shape, source, target, mode):
+    found = tool.json("bench", "dispatch", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "-n", 3, "-w", 1, "--calls", 5,
+                      "--mode", mode)
+    fixed = {"bench": "dispatch", "engine": "threads", "mode": mode, "wrong": 0, "iterations": 3, "loops": 3, "warm_ups": 1, "ranks": 2, "mesh": mesh, "shape": [int(n) for n in shape.split("x")], "dtype": "f32",
              "from": source, "to": target, "calls": 5}
     return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + check_spread("seconds", found["seconds"])
 
 
 def dispatch_of_itself():
-    """Without --iterations the ranks agree on a number of calls."""
+    """Without --calls the ranks agree on a number of them."""
     found = tool.json("bench", "dispatch", "--mesh", "2", "--shape", "16", "--from", "S(0)", "--to", "R")
-    return harness.different("calls", found["calls"] >= 1, True)
+    return harness.different("calls", found["calls"] > 1, True)
 
 
 PROFILE = "inside=1e-7,1e9 between=7,2.5e10  # by hand\n"
@@ -198,10 +223,15 @@ if tool.run("bench", "linear", "--help").returncode == 0:
         for dtype in ("f32", "f64"):
             tool.case(f"linear on {mesh} is right, {dtype}, {'x'.join(map(str, sizes))}", linear_checked, mesh, dtype, *sizes)
     tool.case("linear without a check", linear_unchecked)
+    tool.case("linear has tables of what their rows share", layer_tables)
+    tool.case("linear makes many short calls for a time", loops_take_long_enough)
+    tool.refuses(2, ["bench", "linear", "--mesh", "2", "--tokens", "8,x", "--hidden", "2", "--intermediate", "2"], ["--tokens", "x"])
+    tool.refuses(1, ["bench", "linear", "--mesh", "2", "--tokens", "8", "--hidden", "2,0", "--intermediate", "2"], ["--hidden", "0"])
 else:
     tool.report.skip("linear layers", "this build has no BLAS")
 for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
-    tool.case(f"dispatch of {source} -> {target}", dispatch, "2", "16x4", source, target)
+    for mode in ("direct", "message"):
+        tool.case(f"dispatch of {source} -> {target}, {mode}", dispatch, "2", "16x4", source, target, mode)
 tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
 for ranks, mode in ((2, "direct"), (3, "message")):
     tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode)
