@@ -15,6 +15,7 @@
 
 struct tsr_context {
     atomic_int references;
+    atomic_uint_least64_t numbers; /* that were given */
     tsr_settings settings;
 };
 
@@ -87,6 +88,7 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     TSR_TRY(tsr_allocate(&seed, sizeof seed, &memory));
     tsr_context *context = memory;
     atomic_init(&context->references, 1);
+    atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
     *out = context;
     return TSR_OK;
@@ -119,6 +121,11 @@ const char *tsr_context_kernels(const tsr_context *context)
 const tsr_settings *tsr_context_settings(const tsr_context *context)
 {
     return &context->settings;
+}
+
+uint64_t tsr_context_number(tsr_context *context)
+{
+    return atomic_fetch_add_explicit(&context->numbers, 1, memory_order_relaxed) + 1;
 }
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)

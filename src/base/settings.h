@@ -21,6 +21,9 @@ typedef struct tsr_settings {
 /** `context` must not be NULL. */
 const tsr_settings *tsr_context_settings(const tsr_context *context);
 
+/** 1, 2, 3, ..: a number that this context has given nobody else. Thread-safe. */
+uint64_t tsr_context_number(tsr_context *context);
+
 /** `context` with one reference more, or, for NULL, a new context with the defaults: what objects do with a context that they are given. */
 tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out);
 

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/text.h"
 #include "mesh/geometry.h"
 #include "placement/check.h"
@@ -159,7 +160,9 @@ tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placemen
     }
     tsr_context_retain(context);
     tsr_mesh_retain((tsr_mesh *)mesh);
-    *out = memory;
+    tsr_layout *layout = memory;
+    layout->id = tsr_context_number(context);
+    *out = layout;
     return TSR_OK;
 }
 

@@ -25,6 +25,7 @@ struct tsr_layout {
     tsr_cut cuts[TSR_MAX_DIMS];             /**< by mesh dim, where the placement is Shard */
     tsr_dim_cuts dims[TSR_MAX_DIMS];        /**< by tensor dim */
     uint64_t hash;                          /**< equal layouts have equal ones */
+    uint64_t id;                            /**< no other layout of this context has it, also after this one is gone; 0: a probe */
 };
 
 /** A layout on the stack, to look another one up with: allocates nothing. */

@@ -1,6 +1,4 @@
 /* What an execution is given, checked against its plan. */
-#include <stdio.h>
-
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
@@ -34,6 +32,30 @@ static bool is_empty(const expectation *x)
     return false;
 }
 
+static tsr_span span_of(const expectation *x, const tsr_tensor *t, int64_t elements)
+{
+    const uintptr_t begin = (uintptr_t)t->data;
+    return (tsr_span){.begin = begin, .end = begin + (uintptr_t)elements * x->layout->element_bytes};
+}
+
+/* What nearly all bring: the shard that is expected, row by row without gaps. Nothing of it can be wrong, for no layout has more bytes than
+ * can be counted. */
+static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
+{
+    int64_t elements = 1;
+    if (!t || !x->inside || !t->data || t->dtype != x->layout->dtype || t->ndim != x->ndim)
+        return false;
+    for (int dim = x->ndim - 1; dim >= 0; dim--) {
+        if (t->shape[dim] != x->shape[dim] || (t->strides[dim] != elements && x->shape[dim] != 1))
+            return false;
+        elements *= x->shape[dim];
+    }
+    if (elements == 0)
+        return false;
+    *span = span_of(x, t, elements);
+    return true;
+}
+
 /* The last element's distance from the first grows by that along `dim`. False if bytes up to its end would overflow. */
 static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *last)
 {
@@ -43,7 +65,7 @@ static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *l
     return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) && tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
 }
 
-static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written)
+static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written, tsr_span *span)
 {
     int64_t last = 0;
     for (int dim = 0; dim < x->ndim; dim++) {
@@ -54,19 +76,17 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride 0 of dim %d makes %lld elements share memory that is to be written",
                                   x->name, dim, (long long)t->shape[dim]);
     }
+    *span = span_of(x, t, last + 1);
     return TSR_OK;
 }
 
 /* A rank outside the mesh may bring nothing, and one with an empty shard no data. */
-static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_tensor *taken)
+static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_span *span)
 {
-    *taken = (tsr_tensor){.dtype = x->layout->dtype, .ndim = x->ndim};
-    if (given)
-        *taken = *given;
-    if (!given && x->inside)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL, but this rank has a shard of it", x->name);
-    if (!x->inside)
+    if (is_plain(x, given, span) || !x->inside)
         return TSR_OK;
+    if (!given)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL, but this rank has a shard of it", x->name);
     if (given->dtype != x->layout->dtype)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s, but the layout of %s", x->name, tsr_dtype_name(given->dtype),
                               tsr_dtype_name(x->layout->dtype));
@@ -81,18 +101,19 @@ static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bo
         return TSR_OK;
     if (!given->data)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has no data, but this rank's shard is not empty", x->name);
-    return check_strides(x, given, written);
+    return check_strides(x, given, written, span);
 }
 
-static tsr_span span_of(const expectation *x, const tsr_tensor *t)
+/* Its memory is `*span`, none where it is empty or not there. */
+static tsr_status take_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_tensor *taken, tsr_span *span)
 {
-    if (!x->inside || is_empty(x) || !t->data)
-        return (tsr_span){0};
-    int64_t last = 0;
-    for (int dim = 0; dim < x->ndim; dim++)
-        last += (t->shape[dim] - 1) * t->strides[dim];
-    const uintptr_t begin = (uintptr_t)t->data;
-    return (tsr_span){.begin = begin, .end = begin + ((uintptr_t)last + 1) * x->layout->element_bytes};
+    *span = (tsr_span){0};
+    TSR_TRY(check_tensor(x, given, written, span));
+    if (given)
+        *taken = *given;
+    else
+        *taken = (tsr_tensor){.dtype = x->layout->dtype, .ndim = x->ndim};
+    return TSR_OK;
 }
 
 static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tensor *b)
@@ -103,12 +124,8 @@ static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tens
     return same;
 }
 
-static tsr_status check_overlap(const tsr_item *item, const expectation *src, const tsr_tensor *s, const expectation *dst,
-                                const tsr_tensor *d)
+static tsr_status refuse_overlap(const tsr_item *item)
 {
-    const tsr_span a = span_of(src, s), b = span_of(dst, d);
-    if (a.begin >= b.end || b.begin >= a.end || (item->problem.in_place && same_place(src, s, d)))
-        return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT, "src and dst overlap: %s",
                           item->problem.in_place ? "this plan works in place, but only with the same pointer and strides for both"
                                                  : "this plan does not work in place, because its cuts differ");
@@ -151,23 +168,16 @@ static tsr_status agree_on_device(tsr_execution *e)
     return TSR_OK;
 }
 
-static expectation expect_source(const tsr_item *item)
-{
-    return (expectation){"src", item->src, item->in_src, item->src_ndim, item->src_shape};
-}
-
-static expectation expect_destination(const tsr_item *item)
-{
-    return (expectation){"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
-}
-
-static tsr_status take_pair(tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst)
+/* `spans`: of the source and of the destination. */
+static tsr_status take_pair(tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst, tsr_span *spans)
 {
     const tsr_item *item = b->item;
-    const expectation from = expect_source(item), to = expect_destination(item);
-    TSR_TRY(check_tensor(&from, src, false, &b->src));
-    TSR_TRY(check_tensor(&to, dst, true, &b->dst));
-    return check_overlap(item, &from, &b->src, &to, &b->dst);
+    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape};
+    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
+    TSR_TRY(take_tensor(&from, src, false, &b->src, &spans[0]));
+    TSR_TRY(take_tensor(&to, dst, true, &b->dst, &spans[1]));
+    const bool apart = spans[0].begin >= spans[1].end || spans[1].begin >= spans[0].end;
+    return apart || (item->problem.in_place && same_place(&from, &b->src, &b->dst)) ? TSR_OK : refuse_overlap(item);
 }
 
 static int by_begin(const void *a, const void *b, const void *unused)
@@ -177,31 +187,24 @@ static int by_begin(const void *a, const void *b, const void *unused)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* All memory of the batch that is not empty, ascending; what a tensor reads and writes in place once, as written. */
-static size_t list_spans(const tsr_execution *e)
+/* Adds the memory of an item that is not empty; what it reads and writes in place once, as written. */
+static size_t list_spans(tsr_span *list, size_t count, size_t item, const tsr_span *spans)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < e->plan->count; i++) {
-        const tsr_bound *b = &e->bound[i];
-        const expectation from = expect_source(b->item), to = expect_destination(b->item);
-        const tsr_span both[] = {span_of(&to, &b->dst), span_of(&from, &b->src)};
-        for (int side = 0; side < 2; side++) {
-            const bool in_place = side == 1 && both[0].begin == both[1].begin;
-            if (both[side].begin == both[side].end || in_place)
-                continue;
-            e->spans[count] = both[side];
-            e->spans[count].item = i;
-            e->spans[count++].written = side == 0;
-        }
+    for (int side = 1; side >= 0; side--) {
+        const bool in_place = side == 0 && spans[0].begin == spans[1].begin;
+        if (spans[side].begin == spans[side].end || in_place)
+            continue;
+        list[count] = spans[side];
+        list[count].item = item;
+        list[count++].written = side == 1;
     }
-    tsr_sort(e->spans, count, sizeof *e->spans, by_begin, NULL);
     return count;
 }
 
 /* Tensors of a batch may read the same memory; what one writes no other may touch. */
-static tsr_status check_apart(const tsr_execution *e)
+static tsr_status check_apart(const tsr_execution *e, size_t count)
 {
-    const size_t count = e->plan->count > 1 ? list_spans(e) : 0;
+    tsr_sort(e->spans, count, sizeof *e->spans, by_begin, NULL);
     const tsr_span *last = NULL, *last_written = NULL; /* that reach furthest */
     for (size_t i = 0; i < count; i++) {
         const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;
@@ -218,21 +221,22 @@ static tsr_status check_apart(const tsr_execution *e)
 
 tsr_status tsr_name_tensor(size_t i, size_t count, tsr_status status)
 {
-    char sentence[1024];
-    if (count == 1)
-        return status;
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
-    return tsr_status_set(status, "tensor %zu of %zu: %s", i, count, sentence);
+    return count == 1 ? status : tsr_status_set(status, "tensor %zu of %zu: %s", i, count, tsr_status_message());
 }
 
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes)
 {
+    size_t listed = 0;
     for (size_t i = 0; i < e->plan->count; i++) {
-        const tsr_status status = take_pair(&e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL);
+        tsr_span spans[2];
+        const tsr_status status = take_pair(&e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL, spans);
         if (status != TSR_OK)
             return tsr_name_tensor(i, e->plan->count, status);
+        if (e->plan->count > 1)
+            listed = list_spans(e->spans, listed, i, spans);
     }
-    TSR_TRY(check_apart(e));
+    if (listed > 1)
+        TSR_TRY(check_apart(e, listed));
     TSR_TRY(agree_on_device(e));
     return check_workspace(e->plan, e->workspace, bytes);
 }

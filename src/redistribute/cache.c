@@ -1,7 +1,5 @@
 #include "redistribute/cache.h"
 
-#include <stdio.h>
-
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
@@ -207,11 +205,18 @@ tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
 tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status)
 {
     const tsr_device_ops ops = tsr_device_resolve(NULL, entry->device);
-    char sentence[1024];
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
     const tsr_status recorded = ops.table->event_record(ops.self, ops.index, entry->event, stream);
     entry->recorded = true;
-    return status == TSR_OK ? recorded : tsr_status_set(status, "%s", sentence);
+    return status == TSR_OK ? recorded : tsr_status_restore(&kept, status);
+}
+
+static tsr_cached_plan *hit(cache *c, tsr_cached_plan *entry)
+{
+    c->statistics.hits++;
+    entry->used = ++c->clock;
+    return entry;
 }
 
 /* What is not found is rare. */
@@ -222,12 +227,12 @@ static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, 
     cache *c = tsr_mesh_slot(first->mesh);
     tsr_cached_plan *entry = c ? lookup(c, pairs, device) : NULL;
     if (entry) {
-        c->statistics.hits++;
-    } else {
-        const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
-        TSR_TRY(add(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
-        c->statistics.misses++;
+        *out = hit(c, entry);
+        return TSR_OK;
     }
+    const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
+    TSR_TRY(add(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
+    c->statistics.misses++;
     entry->used = ++c->clock;
     *out = entry;
     return TSR_OK;
@@ -253,7 +258,25 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    return find(&pairs, device, out);
+    TSR_TRY(find(&pairs, device, out));
+    if (src->id && dst->id) {
+        (*out)->source_id = src->id;
+        (*out)->destination_id = dst->id;
+    }
+    return TSR_OK;
+}
+
+/* Layouts of one context with one id are one layout, which has stayed what it was. Probes have none, and are not asked for. */
+tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
+{
+    cache *c = tsr_mesh_slot(src->mesh);
+    for (size_t i = 0; c && i < c->count; i++) {
+        tsr_cached_plan *entry = &c->entries[i];
+        if (entry->source_id == src->id && entry->destination_id == dst->id && src->context == dst->context &&
+            tsr_device_same(entry->device, device))
+            return hit(c, entry);
+    }
+    return NULL;
 }
 
 tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)

@@ -29,7 +29,8 @@ typedef struct tsr_cached_plan {
     tsr_device device; /**< its driver is retained */
     void *event;       /**< where work on the workspace ends, on a device with streams; NULL: it needs none */
     bool recorded;
-    uint64_t used; /**< when last: the smallest goes first */
+    uint64_t used;                      /**< when last: the smallest goes first */
+    uint64_t source_id, destination_id; /**< of the layouts for which the plan of one tensor was found last; 0: none, or probes */
 } tsr_cached_plan;
 
 /**
@@ -48,5 +49,11 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
 
 /** The same for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
+
+/**
+ * What tsr_cache_find() found the last time for these very layouts, which then were found fit for one another: nothing about them is to be
+ * checked again. NULL, and nothing happened: it is to be asked. Any two layouts may be given.
+ */
+tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device);
 
 #endif

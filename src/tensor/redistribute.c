@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <string.h>
 
 #include <tessera/sys/status.h>
@@ -28,11 +27,7 @@ static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_t
 /* Passes a status on; the sentence names the call. */
 static tsr_status name_call(const char *call, tsr_status status)
 {
-    char sentence[1024];
-    if (status == TSR_OK)
-        return TSR_OK;
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
-    return tsr_status_set(status, "%s: %s", call, sentence);
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }
 
 static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
@@ -55,11 +50,20 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     return TSR_OK;
 }
 
+/* A pair of layouts that has met here before is not checked again: layouts do not change. */
+static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
+{
+    *entry = x && y && tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
+    if (*entry)
+        return TSR_OK;
+    TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
+    return tsr_cache_find(x->layout, y->layout, x->local.device, entry);
+}
+
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
-    TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
     tsr_cached_plan *entry;
-    TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, &entry));
+    TSR_TRY(find_plan(x, y, &entry));
     return run(entry, &x->local, &y->local, stream, TSR_OK);
 }
 
