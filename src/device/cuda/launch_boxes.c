@@ -1,7 +1,7 @@
 /* Copies and fills of boxes: checked, cut into what a kernel takes, launched, all boxes of a call at once where they fit. */
 #include "device/cuda/batch.h"
 #include "device/cuda/cuda.h"
-#include <inttypes.h>
+#include "device/request.h"
 #include <string.h>
 
 typedef struct launcher {
@@ -9,25 +9,6 @@ typedef struct launcher {
     tsr_stream stream;
     tsr_cuda_pattern *pattern; /* of a fill; NULL for copies */
 } launcher;
-
-static bool is_element(size_t bytes)
-{
-    return bytes > 0 && tsr_box_run_is_element(bytes);
-}
-
-static tsr_status check_box(const char *what, int ndim, const int64_t *shape, size_t element_bytes)
-{
-    if (ndim < 0 || ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a %s has %d dims; 0 to %d are possible", what, ndim, TSR_MAX_DIMS);
-    if (!is_element(element_bytes))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: element_bytes of a %s is %zu; elements have 1, 2, 4, 8 or 16 bytes", what,
-                              element_bytes);
-    for (int d = 0; d < ndim; d++)
-        if (shape[d] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: dim %d of a %s has size %" PRId64 "; sizes are at least 0", d, what,
-                                  shape[d]);
-    return TSR_OK;
-}
 
 static tsr_status launch_batch(const launcher *to, tsr_cuda_kernel kernel, const void *batch, uint32_t blocks)
 {
@@ -64,7 +45,7 @@ tsr_status tsr_cuda_copy_boxes(void *self, int index, const tsr_box_copy *boxes,
 {
     int previous;
     for (size_t i = 0; i < count; i++)
-        TSR_TRY(check_box("copy", boxes[i].ndim, boxes[i].shape, boxes[i].element_bytes));
+        TSR_TRY(tsr_request_check_box("cuda", "copy", boxes[i].ndim, boxes[i].shape, boxes[i].element_bytes));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     const tsr_status status = copy_all(&(launcher){.cuda = self, .stream = stream}, boxes, count);
     tsr_cuda_leave(previous);
@@ -98,7 +79,7 @@ tsr_status tsr_cuda_fill(void *self, int index, const tsr_box_fill *fill, tsr_st
 {
     tsr_cuda_pattern pattern;
     int previous;
-    TSR_TRY(check_box("fill", fill->ndim, fill->shape, fill->element_bytes));
+    TSR_TRY(tsr_request_check_box("cuda", "fill", fill->ndim, fill->shape, fill->element_bytes));
     for (size_t i = 0; i < sizeof pattern.bytes; i++)
         pattern.bytes[i] = fill->value[i % fill->element_bytes];
     TSR_TRY(tsr_cuda_enter(self, index, &previous));

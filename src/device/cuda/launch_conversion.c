@@ -1,27 +1,11 @@
 #include "device/cuda/cuda.h"
-#include <inttypes.h>
+#include "device/request.h"
 
-/* 1 + the tsr_cuda_float of a dtype; 0 for what does not convert. */
+/* Of the dtypes that convert: 1 + their tsr_cuda_float. */
 static const unsigned char floats[TSR_DTYPE_END] = {
     [TSR_F64] = 1 + TSR_CUDA_F64,   [TSR_F32] = 1 + TSR_CUDA_F32,       [TSR_F16] = 1 + TSR_CUDA_F16,
     [TSR_BF16] = 1 + TSR_CUDA_BF16, [TSR_F8E4M3] = 1 + TSR_CUDA_F8E4M3, [TSR_F8E5M2] = 1 + TSR_CUDA_F8E5M2,
 };
-
-static bool is_float(tsr_dtype dtype)
-{
-    return (unsigned)dtype < TSR_DTYPE_END && floats[dtype];
-}
-
-static tsr_status check(tsr_dtype dst, tsr_dtype src, int64_t count)
-{
-    if (count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: cannot convert %" PRId64 " elements; counts are at least 0", count);
-    if (!is_float(dst) || !is_float(src))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "cuda device: no conversion from %s to %s; f64, f32, f16, bf16, f8e4m3 and f8e5m2 convert to each other",
-                              tsr_dtype_name(src), tsr_dtype_name(dst));
-    return TSR_OK;
-}
 
 static tsr_status launch(const tsr_cuda *cuda, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
                          tsr_stream stream)
@@ -41,7 +25,7 @@ tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype
                                      int64_t count, tsr_stream stream)
 {
     int previous;
-    TSR_TRY(check(dst_dtype, src_dtype, count));
+    TSR_TRY(tsr_request_check_conversion("cuda", dst_dtype, src_dtype, count));
     if (dst_dtype == src_dtype)
         return tsr_cuda_copy(self, index, dst, src, (size_t)count * tsr_dtype_bytes(dst_dtype), TSR_COPY_WITHIN, stream);
     TSR_TRY(tsr_cuda_enter(self, index, &previous));

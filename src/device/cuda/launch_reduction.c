@@ -1,7 +1,7 @@
 /* Reductions: checked, and launched with the kernel of their dtype. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/reduction.h"
-#include <inttypes.h>
+#include "device/request.h"
 
 typedef struct launcher {
     const tsr_cuda *cuda;
@@ -28,35 +28,6 @@ static tsr_cuda_op op_of(tsr_reduce_op op, tsr_dtype_class kind)
     return kind == TSR_CLASS_SIGNED && op == TSR_MAX ? TSR_CUDA_SIGNED_MAX : ops[op];
 }
 
-static tsr_status check_shape(const tsr_box_reduce *given)
-{
-    if (given->ndim < 0 || given->ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a reduction has %d dims; 0 to %d are possible", given->ndim, TSR_MAX_DIMS);
-    for (int d = 0; d < given->ndim; d++)
-        if (given->shape[d] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: dim %d of a reduction has size %" PRId64 "; sizes are at least 0", d,
-                                  given->shape[d]);
-    if (given->src_count < 1 || given->dst_count < 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a reduction from %d sources to %d destinations; both are at least 1",
-                              given->src_count, given->dst_count);
-    return TSR_OK;
-}
-
-static tsr_status check_op(const tsr_box_reduce *given)
-{
-    const tsr_dtype_info *const info = tsr_dtype_get(given->dtype);
-    if (!info || (unsigned)given->op >= TSR_REDUCE_OP_END || !(info->reduce_ops >> given->op & 1))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: %s of %s is not defined", tsr_reduce_op_name(given->op),
-                              tsr_dtype_name(given->dtype));
-    const bool divides =
-        (given->op == TSR_SUM || given->op == TSR_AVG) && (info->kind == TSR_CLASS_FLOAT || info->kind == TSR_CLASS_COMPLEX);
-    if (given->divisor < 1 || (given->divisor > 1 && !divides))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "cuda device: divisor %" PRId64 " for %s of %s; it is 1, or more where floating or complex values are added",
-                              given->divisor, tsr_reduce_op_name(given->op), info->name);
-    return TSR_OK;
-}
-
 static bool is_empty(const tsr_box_reduce *given)
 {
     for (int d = 0; d < given->ndim; d++)
@@ -77,8 +48,7 @@ static tsr_status launch(void *opaque, const tsr_cuda_reduce *given, bool wide)
 tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)
 {
     int previous;
-    TSR_TRY(check_shape(given));
-    TSR_TRY(check_op(given));
+    TSR_TRY(tsr_request_check_reduction("cuda", given));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     launcher to = {.cuda = self, .number = numbers[given->dtype], .stream = stream};
     const tsr_status status =

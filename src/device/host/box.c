@@ -1,20 +1,5 @@
 #include "device/host/box.h"
-#include <inttypes.h>
 #include <stdlib.h>
-
-tsr_status tsr_box_check(const tsr_box_copy *copy)
-{
-    if (copy->ndim < 0 || copy->ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: a box has %d dims; 0 to %d are possible", copy->ndim, TSR_MAX_DIMS);
-    if (copy->element_bytes == 0 || !tsr_box_run_is_element(copy->element_bytes))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: element_bytes is %zu; elements have 1, 2, 4, 8 or 16 bytes",
-                              copy->element_bytes);
-    for (int d = 0; d < copy->ndim; d++)
-        if (copy->shape[d] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: dim %d of a box has size %" PRId64 "; sizes are at least 0", d,
-                                  copy->shape[d]);
-    return TSR_OK;
-}
 
 size_t tsr_box_bytes(const tsr_box_copy *copy)
 {

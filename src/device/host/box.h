@@ -34,7 +34,4 @@ bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes);
 /** All bytes that the box writes. */
 size_t tsr_box_bytes(const tsr_box_copy *copy);
 
-/** TSR_ERROR_ARGUMENT: ndim, a size or element_bytes is out of range. */
-tsr_status tsr_box_check(const tsr_box_copy *copy);
-
 #endif

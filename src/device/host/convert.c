@@ -2,7 +2,7 @@
 #include "device/host/kernels.h"
 #include "device/host/minifloat.h"
 #include "device/host/stream.h"
-#include <inttypes.h>
+#include "device/request.h"
 
 /* Elements of a block: it stays in the first-level cache on its way. */
 #define BLOCK 1024
@@ -52,28 +52,11 @@ static tsr_narrow *storer(tsr_dtype dtype)
     return dtype == TSR_F64 ? store_f64 : dtype == TSR_F32 ? store_f32 : KERNEL(narrow)(dtype);
 }
 
-static bool is_float(tsr_dtype dtype)
-{
-    const tsr_dtype_info *const info = tsr_dtype_get(dtype);
-    return info && info->kind == TSR_CLASS_FLOAT;
-}
-
-static tsr_status check(tsr_dtype dst, tsr_dtype src, int64_t count)
-{
-    if (count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: cannot convert %" PRId64 " elements; counts are at least 0", count);
-    if (!is_float(dst) || !is_float(src))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "host device: no conversion from %s to %s; f64, f32, f16, bf16, f8e4m3 and f8e5m2 convert to each other",
-                              tsr_dtype_name(src), tsr_dtype_name(dst));
-    return TSR_OK;
-}
-
 tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
                                 tsr_stream stream)
 {
     (void)self, (void)index, (void)stream;
-    TSR_TRY(check(dst_dtype, src_dtype, count));
+    TSR_TRY(tsr_request_check_conversion("host", dst_dtype, src_dtype, count));
     const size_t dst_bytes = tsr_dtype_bytes(dst_dtype), src_bytes = tsr_dtype_bytes(src_dtype);
     if (dst_dtype == src_dtype) {
         KERNEL(copy_run)(dst, src, (size_t)count * dst_bytes, false);

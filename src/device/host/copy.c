@@ -1,5 +1,6 @@
 #include "device/host/kernels.h"
 #include "device/host/stream.h"
+#include "device/request.h"
 #include <stdlib.h>
 
 /* 1 to 64 bytes, by two moves that may overlap in the middle: cheaper than a call where rows are short. */
@@ -213,7 +214,7 @@ tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *bo
     size_t total = 0;
     (void)self, (void)index, (void)stream;
     for (size_t i = 0; i < count; i++) {
-        TSR_TRY(tsr_box_check(&boxes[i]));
+        TSR_TRY(tsr_request_check_box("host", "copy", boxes[i].ndim, boxes[i].shape, boxes[i].element_bytes));
         total += tsr_box_bytes(&boxes[i]);
     }
     const bool bypass = total >= STREAM_TOTAL;
@@ -236,10 +237,9 @@ tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, 
 /* A fill is a copy whose source does not move. */
 tsr_status KERNEL(host_fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream)
 {
+    TSR_TRY(tsr_request_check_box("host", "fill", fill->ndim, fill->shape, fill->element_bytes));
     tsr_box_copy copy = {.dst = fill->dst, .src = fill->value, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
-    if (fill->ndim > 0 && fill->ndim <= TSR_MAX_DIMS) {
-        memcpy(copy.shape, fill->shape, sizeof copy.shape);
-        memcpy(copy.dst_strides, fill->dst_strides, sizeof copy.dst_strides);
-    }
+    memcpy(copy.shape, fill->shape, sizeof copy.shape);
+    memcpy(copy.dst_strides, fill->dst_strides, sizeof copy.dst_strides);
     return KERNEL(host_copy_boxes)(self, index, &copy, 1, stream);
 }

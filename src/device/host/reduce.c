@@ -5,7 +5,7 @@
  */
 #include "device/host/arithmetic.h"
 #include "device/host/stream.h"
-#include <inttypes.h>
+#include "device/request.h"
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -245,34 +245,6 @@ static void pad_to_plane(reduction *r)
     }
 }
 
-static tsr_status check_shape(const tsr_box_reduce *given)
-{
-    if (given->ndim < 0 || given->ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: a reduction has %d dims; 0 to %d are possible", given->ndim, TSR_MAX_DIMS);
-    for (int d = 0; d < given->ndim; d++)
-        if (given->shape[d] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: dim %d of a reduction has size %" PRId64 "; sizes are at least 0", d,
-                                  given->shape[d]);
-    if (given->src_count < 1 || given->dst_count < 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "host device: a reduction from %d sources to %d destinations; both are at least 1",
-                              given->src_count, given->dst_count);
-    return TSR_OK;
-}
-
-static tsr_status check_op(const tsr_box_reduce *given)
-{
-    const tsr_dtype_info *const info = tsr_dtype_get(given->dtype);
-    if (!info || (unsigned)given->op >= TSR_REDUCE_OP_END || !KERNEL(arithmetic)(given->dtype)->combine[given->op])
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "host device: %s of %s is not defined", tsr_reduce_op_name(given->op),
-                              tsr_dtype_name(given->dtype));
-    const bool divides = (given->op == TSR_SUM || given->op == TSR_AVG) && KERNEL(arithmetic)(given->dtype)->divide;
-    if (given->divisor < 1 || (given->divisor > 1 && !divides))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "host device: divisor %" PRId64 " for %s of %s; it is 1, or more where floating or complex values are added",
-                              given->divisor, tsr_reduce_op_name(given->op), info->name);
-    return TSR_OK;
-}
-
 static bool is_empty(const tsr_box_reduce *given, size_t bytes, size_t *total)
 {
     *total = bytes * (size_t)given->dst_count;
@@ -285,8 +257,7 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
 {
     size_t total;
     (void)self, (void)index, (void)stream;
-    TSR_TRY(check_shape(given));
-    TSR_TRY(check_op(given));
+    TSR_TRY(tsr_request_check_reduction("host", given));
     reduction r = {.given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
     if (is_empty(given, r.bytes, &total))
         return TSR_OK;
