@@ -197,10 +197,13 @@ static tsr_status check(const tsr_comm *comm, const void *out, const char *call)
 static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     void *self = NULL;
+    tsr_comm_table table = comm->table;
     TSR_TRY(comm->table.split(comm->self, color, key, &self));
     if (!self)
         return TSR_OK;
-    const tsr_status status = tsr_comm_create_from_table(comm->context, &comm->table, self, out);
+    if (comm->table.tell_table)
+        comm->table.tell_table(self, &table);
+    const tsr_status status = tsr_comm_create_from_table(comm->context, &table, self, out);
     if (status != TSR_OK)
         comm->table.destroy(self);
     return status;

@@ -151,6 +151,49 @@ static void a_communicator_owns_its_self(void **state)
     tsr_comm_destroy(comm);
 }
 
+/* What the groups of an engine with tables of their own are told, and how many of their `self` were destroyed by the parent's. */
+static const char *told_name;
+static int ended;
+
+static void tell_table(void *self, tsr_comm_table *out)
+{
+    (void)self;
+    *out = message_engine_table;
+    out->name = told_name;
+}
+
+static void end_and_count(void *self)
+{
+    ended++;
+    message_engine_table.destroy(self);
+}
+
+static void a_group_has_the_table_that_its_engine_tells(void **state)
+{
+    (void)state;
+    tsr_comm_table table = message_engine_table;
+    table.tell_table = tell_table;
+    table.destroy = end_and_count;
+    tsr_comm *inner, *comm, *group = NULL;
+    void *self;
+    assert_int_equal(tsr_comm_create_threads(1, NULL, &inner), TSR_OK);
+    assert_int_equal(message_engine_self(inner, &self), TSR_OK);
+    assert_int_equal(tsr_comm_create_from_table(NULL, &table, self, &comm), TSR_OK);
+    told_name = NULL;
+    assert_int_equal(tsr_comm_split(comm, 0, 0, &group), TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), "lacks the required entry `name`"));
+    assert_null(group);
+    assert_int_equal(ended, 1);
+    told_name = "others";
+    assert_int_equal(tsr_comm_split(comm, 0, 0, &group), TSR_OK);
+    assert_string_equal(tsr_comm_engine(group), "others");
+    assert_int_equal(suite_check_usable(group), TSR_OK);
+    tsr_comm_destroy(group);
+    assert_int_equal(ended, 1);
+    tsr_comm_destroy(comm);
+    assert_int_equal(ended, 2);
+}
+
 static void a_lent_communicator_is_not_split(void **state)
 {
     (void)state;
@@ -302,6 +345,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(halves_come_together),
         cmocka_unit_test(a_smaller_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),
+        cmocka_unit_test(a_group_has_the_table_that_its_engine_tells),
         cmocka_unit_test(a_lent_communicator_is_not_split),
         cmocka_unit_test(a_broken_communicator_publishes_nothing),
         cmocka_unit_test(halves_of_a_broken_communicator_publish_nothing),

@@ -26,8 +26,10 @@ extern "C" {
 /** Bytes of a rank's slot in a direct engine. */
 #define TSR_COMM_SLOT_BYTES 9216
 
+typedef struct tsr_comm_table tsr_comm_table;
+
 /** Every function gets the `self` that tsr_comm_create_from_table() was given, or that `split` made. */
-typedef struct tsr_comm_table {
+struct tsr_comm_table {
     size_t size;      /**< sizeof(tsr_comm_table) */
     const char *name; /**< required: "threads" */
     unsigned capabilities;
@@ -104,7 +106,13 @@ typedef struct tsr_comm_table {
     /** Optional: n where ranks 0 to n-1 share a node, the next n another, .., which meshes over the communicator then know. 0, as without
      * it: all share one, or it is not known. */
     int64_t (*ranks_per_node)(void *self);
-} tsr_comm_table;
+
+    /** Optional, of engines whose groups may be of another kind than what they are split off, such as ranks that share memory within a
+     * world that does not: fills in all of the table of `self`, which `split` has made, with the parent's TSR_COMM_UNCHECKED. One that
+     * lacks an entry is refused as tsr_comm_create_from_table() does, on that rank, and the parent's `destroy` ends `self`. Without it the
+     * parent's table serves its groups. */
+    void (*tell_table)(void *self, tsr_comm_table *out);
+};
 
 /**
  * A communicator over an engine's `self`, which it owns from then on (also frees with table->destroy). The table is copied; `context` is

@@ -28,10 +28,7 @@ static int64_t count_ranks_per_node(void *self)
 static void abort_all(void *self)
 {
     tsr_mpi_world *world = ((tsr_mpi_handle *)self)->world;
-    if (world->gated)
-        tsr_mpi_node_abort(world->node);
-    else
-        atomic_store(&world->aborted, true);
+    tsr_mpi_world_abort(world, world->rank);
 }
 
 static void destroy(void *self)
@@ -76,6 +73,8 @@ static int shares(void *self, const void *memory, size_t bytes)
     return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->world->node, memory, bytes);
 }
 
+static void tell_table(void *self, tsr_comm_table *out);
+
 /* Ranks of several nodes, or of one where nothing is shared. */
 static const tsr_comm_table message_table = {
     .size = sizeof(tsr_comm_table),
@@ -90,6 +89,7 @@ static const tsr_comm_table message_table = {
     .exchange_start = tsr_mpi_exchange_start,
     .exchange_finish = tsr_mpi_exchange_finish,
     .ranks_per_node = count_ranks_per_node,
+    .tell_table = tell_table,
 };
 
 /* Ranks of one node. */
@@ -107,7 +107,22 @@ static const tsr_comm_table node_table = {
     .meet = meet,
     .arrive = arrive,
     .await = await,
+    .tell_table = tell_table,
 };
+
+/* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */
+static void tell_table(void *self, tsr_comm_table *out)
+{
+    const tsr_mpi_handle *handle = self;
+    const tsr_mpi_options *options = &handle->world->options;
+    *out = handle->gated ? node_table : message_table;
+    out->capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
+    if (handle->world->node) {
+        out->alloc = alloc;
+        out->free = release;
+        out->shares = shares;
+    }
+}
 
 static tsr_status check_mpi(const char *call)
 {
@@ -182,7 +197,6 @@ static tsr_status list_nodes(MPI_Comm comm, MPI_Comm node, int rank, int *first)
 typedef struct topology {
     int ranks, *first; /* one a rank: the lowest rank of its node */
     MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
-    bool one;          /* all are */
 } topology;
 
 static void free_topology(tsr_context *context, topology *t)
@@ -195,7 +209,7 @@ static void free_topology(tsr_context *context, topology *t)
 /* free_topology() frees it, also after an error. */
 static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, topology *t)
 {
-    int rank, mates, able, all = 0;
+    int rank, able, all = 0;
     void *first = NULL;
     *t = (topology){.node = MPI_COMM_NULL};
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
@@ -206,8 +220,6 @@ static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, topology *t)
     if (!all)
         return tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_from_mpi: a rank has no memory for a list of %d ranks", t->ranks);
     TSR_TRY(tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &t->node), "MPI_Comm_split_type"));
-    TSR_TRY(tsr_mpi_check(MPI_Comm_size(t->node, &mates), "MPI_Comm_size"));
-    t->one = mates == t->ranks;
     return list_nodes(comm, t->node, rank, t->first);
 }
 
@@ -260,24 +272,11 @@ static tsr_status make_world(tsr_context *context, MPI_Comm comm, const tsr_mpi_
     }
     if (status == TSR_OK) {
         (*out)->ranks_per_node = regular_nodes((*out)->first, t.ranks);
-        (*out)->gated = node && t.one;
     }
     if (node)
         tsr_mpi_node_release(node);
     free_topology(context, &t);
     return status;
-}
-
-/* What ranks of a node allocate there is shared in any case. */
-static tsr_comm_table table_of(const tsr_mpi_world *world)
-{
-    tsr_comm_table table = world->gated ? node_table : message_table;
-    if (world->node) {
-        table.alloc = alloc;
-        table.free = release;
-        table.shares = shares;
-    }
-    return table;
 }
 
 static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
@@ -286,8 +285,8 @@ static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_option
     tsr_mpi_handle *handle = NULL;
     TSR_TRY(make_world(context, comm, options, &world));
     TSR_TRY(make_handle(world, &handle));
-    tsr_comm_table table = table_of(world);
-    table.capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
+    tsr_comm_table table;
+    tell_table(handle, &table);
     const tsr_status status = tsr_comm_create_from_table(context, &table, handle, out);
     if (status != TSR_OK)
         tsr_mpi_handle_destroy(handle);

@@ -350,7 +350,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     TSR_TRY(tsr_mpi_check_whole(handle));
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
-    if (handle->world->gated && tsr_mpi_gate_is_broken(&handle->gate)) {
+    if (handle->gated && tsr_mpi_gate_is_broken(&handle->gate)) {
         if (p->last_words == 0)
             p->last_words = tsr_deadline_in(LAST_WORDS_MS);
         else if (tsr_deadline_passed(p->last_words))

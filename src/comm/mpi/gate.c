@@ -30,7 +30,7 @@ struct tsr_mpi_seat {
     _Atomic(uint64_t) arrivals;
     char own_line[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
     _Atomic(int32_t) left;                 /* members that look at this seat no more */
-    int32_t node_rank;                     /* whose it is, as the node counts */
+    int32_t name;                          /* whose it is */
     /* Of member 0's seat, for all: */
     _Atomic(int32_t) sleepers;
     _Atomic(uint32_t) bell;
@@ -154,7 +154,7 @@ static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
 /* "rank 1", or "rank 1 (rank 3 of all)". */
 static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
 {
-    const int all = gate->seats[member]->node_rank;
+    const int all = gate->seats[member]->name;
     return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
 }
 
@@ -276,7 +276,7 @@ static bool is_crowded(const tsr_mpi_node *node)
     return cores > 0 && tsr_mpi_node_ranks(node) > cores;
 }
 
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int64_t timeout_ms)
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, int64_t timeout_ms)
 {
     void *seats;
     *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};
@@ -288,7 +288,7 @@ tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_co
         return status;
     }
     memset(gate->own, 0, sizeof *gate->own);
-    gate->own->node_rank = tsr_mpi_node_rank(node);
+    gate->own->name = name;
     gate->seats = seats;
     return TSR_OK;
 }
@@ -322,9 +322,12 @@ static void depart(tsr_mpi_gate *gate)
 
 void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
 {
+    if (!gate->own)
+        return;
     if (gate->count > 0)
         depart(gate);
     else
         tsr_mpi_node_free(gate->node, gate->own);
     tsr_release(gate->context, gate->seats);
+    *gate = (tsr_mpi_gate){0};
 }

@@ -19,17 +19,18 @@ typedef struct tsr_mpi_gate {
     tsr_mpi_seat *own, **seats; /**< one a member, in its own memory */
 } tsr_mpi_gate;
 
-/** This member's own seat, and room for `count`. `node` and `context` are borrowed. tsr_mpi_gate_leave() undoes it. */
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int64_t timeout_ms);
+/** This member's own seat, and room for `count`; `name` is what sentences call it beside its number as a member. `node` and `context` are
+ * borrowed. tsr_mpi_gate_leave() undoes it. */
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, int64_t timeout_ms);
 
-/** That seat, as all members know it. */
+/** That seat, as all members know it; NULL of a zeroed gate. */
 tsr_mpi_seat *tsr_mpi_gate_seat(const tsr_mpi_gate *gate);
 
 /** The members, `count` of them, this one at `member`: their seats are set one by one. */
 void tsr_mpi_gate_open(tsr_mpi_gate *gate, int count, int member);
 void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat);
 
-/** Breaks it on behalf of this member if it is open, and gives the seat back once nobody looks at it. */
+/** Breaks it on behalf of this member if it is open, and gives the seat back once nobody looks at it. Nothing for a zeroed gate. */
 void tsr_mpi_gate_leave(tsr_mpi_gate *gate);
 
 /** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. */

@@ -17,7 +17,7 @@ tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
     handle->world->broken = true;
     snprintf(handle->words, sizeof handle->words, "%s", tsr_status_message());
     tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->words);
-    if (handle->world->gated)
+    if (handle->gated)
         tsr_mpi_gate_lose(&handle->gate, handle->words);
     return status;
 }
@@ -26,12 +26,26 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
 {
     if (handle->broken)
         return tsr_status_set(TSR_ERROR_PEER, "%s", handle->words);
-    if (handle->world->gated && tsr_mpi_gate_is_lost(&handle->gate))
+    if (handle->gated && tsr_mpi_gate_is_lost(&handle->gate))
         return tsr_mpi_break(handle, tsr_mpi_gate_say_broken(&handle->gate));
-    if (atomic_load(&handle->world->aborted))
-        return tsr_mpi_break(
-            handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", handle->world->rank));
-    return TSR_OK;
+    const int aborter = tsr_mpi_world_aborter(handle->world);
+    if (aborter < 0)
+        return TSR_OK;
+    return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
+}
+
+void tsr_mpi_world_abort(tsr_mpi_world *world, int who)
+{
+    int nobody = 0;
+    atomic_compare_exchange_strong(&world->aborter, &nobody, who + 1);
+    if (world->node)
+        tsr_mpi_node_abort(world->node, who);
+}
+
+int tsr_mpi_world_aborter(const tsr_mpi_world *world)
+{
+    const int aborter = atomic_load(&world->aborter) - 1;
+    return aborter < 0 && world->node ? tsr_mpi_node_aborter(world->node) : aborter;
 }
 
 /* True if all ranks leave in peace: then nothing is under way. */
@@ -40,7 +54,7 @@ static bool say_farewell(const tsr_mpi_world *world)
     const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
     MPI_Request request;
     int done = 0;
-    if (world->broken || atomic_load(&world->aborted) || MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
+    if (world->broken || tsr_mpi_world_aborter(world) >= 0 || MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
         return false;
     for (int look = 0; !done && !tsr_deadline_passed(deadline); look++) {
         if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -109,8 +123,7 @@ void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
         world->broken = true;
         tsr_mpi_exchange_drop(handle);
     }
-    if (world->gated)
-        tsr_mpi_gate_leave(&handle->gate);
+    tsr_mpi_gate_leave(&handle->gate);
     tsr_mpi_trays_leave(&handle->trays);
     tsr_mpi_exchange_free(handle);
     tsr_release(world->context, handle->names);
@@ -128,7 +141,9 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
     if (world->node)
         TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
-    return world->gated ? tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->options.timeout_ms) : TSR_OK;
+    if (!world->node)
+        return TSR_OK;
+    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->options.timeout_ms);
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)

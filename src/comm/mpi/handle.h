@@ -55,18 +55,17 @@ typedef struct tsr_mpi_world {
     int64_t ranks_per_node; /**< 0: one node, or not ranks in order */
     tsr_mpi_node *node;     /**< NULL: everything goes by messages of MPI's */
     int *first;             /**< one a rank: the lowest rank of its node */
-    bool gated;             /**< all ranks are of this node, and meet at gates */
     int next_group;         /**< no group of this rank has this number or a higher one */
     int groups;             /**< so many have tags of their own */
     int handles;            /**< that are left; atomic */
-    atomic_bool aborted;
-    bool broken; /**< messages may be under way that nobody waits for */
+    atomic_int aborter;     /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
+    bool broken;            /**< messages may be under way that nobody waits for */
 } tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */
 typedef struct tsr_mpi_post {
     int32_t color, key, next_group, able;
-    tsr_mpi_seat *seat; /**< of its new handle; NULL without gates */
+    tsr_mpi_seat *seat; /**< of its new handle; NULL without a node */
     tsr_mpi_desk *desk; /**< likewise; NULL without a node */
 } tsr_mpi_post;
 
@@ -79,8 +78,9 @@ typedef struct tsr_mpi_handle {
     tsr_mpi_exchange exchange;
     bool broken;
     char words[TSR_MPI_WORDS]; /**< why */
-    tsr_mpi_gate gate;         /**< where the ranks of a gated world meet */
-    tsr_mpi_trays trays;       /**< by which ranks of this node send to one another */
+    bool gated;                /**< all its ranks share this node, and meet at the gate */
+    tsr_mpi_gate gate;
+    tsr_mpi_trays trays; /**< by which ranks of this node send to one another */
 } tsr_mpi_handle;
 
 /** Messages from one rank to another, in one exchange, that have tags of their own. */
@@ -92,6 +92,12 @@ tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_m
 
 /** True if that rank of the world and this one share memory. */
 bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank);
+
+/** Rank `who` has aborted: this rank and its mates know. Any thread. */
+void tsr_mpi_world_abort(tsr_mpi_world *world, int who);
+
+/** The rank that has; -1: none. Any thread. */
+int tsr_mpi_world_aborter(const tsr_mpi_world *world);
 
 /** Of a world without handles; collective in what it takes to end a communicator of MPI's, but it does not wait long for others. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world);

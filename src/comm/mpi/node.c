@@ -310,10 +310,10 @@ int tsr_mpi_node_ranks(const tsr_mpi_node *node)
     return node->ranks;
 }
 
-void tsr_mpi_node_abort(tsr_mpi_node *node)
+void tsr_mpi_node_abort(tsr_mpi_node *node, int who)
 {
     int nobody = 0;
-    atomic_compare_exchange_strong(&header_of(node, 0)->aborter, &nobody, node->rank + 1);
+    atomic_compare_exchange_strong(&header_of(node, 0)->aborter, &nobody, who + 1);
 }
 
 int tsr_mpi_node_aborter(const tsr_mpi_node *node)

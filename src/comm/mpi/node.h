@@ -40,10 +40,10 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
 int tsr_mpi_node_rank(const tsr_mpi_node *node);
 int tsr_mpi_node_ranks(const tsr_mpi_node *node);
 
-/** Everybody on the node learns that this process has aborted; the first one stays. */
-void tsr_mpi_node_abort(tsr_mpi_node *node);
+/** Everybody on the node learns that rank `who` has aborted, as its caller counts ranks; the first one stays. */
+void tsr_mpi_node_abort(tsr_mpi_node *node, int who);
 
-/** The rank that has; -1: none. */
+/** The rank that has; -1: none. Any thread. */
 int tsr_mpi_node_aborter(const tsr_mpi_node *node);
 
 #endif

@@ -38,10 +38,23 @@ static int find_unable(const tsr_mpi_post *posts, int ranks, int color)
 /* The rank at `place`, by name. */
 static void introduce(tsr_mpi_handle *handle, int place, const tsr_mpi_post *post)
 {
-    if (handle->world->gated)
+    if (handle->gated)
         tsr_mpi_gate_set(&handle->gate, place, post->seat);
     if (tsr_mpi_world_is_mate(handle->world, handle->names[place]))
         tsr_mpi_trays_set(&handle->trays, place, post->desk);
+}
+
+/* Once all are named: ranks that share a node keep their seats and meet at the gate. */
+static void open_up(tsr_mpi_handle *handle)
+{
+    handle->gated = handle->world->node;
+    for (int place = 0; place < handle->ranks; place++)
+        handle->gated = handle->gated && tsr_mpi_world_is_mate(handle->world, handle->names[place]);
+    if (handle->gated)
+        tsr_mpi_gate_open(&handle->gate, handle->ranks, handle->rank);
+    else
+        tsr_mpi_gate_leave(&handle->gate);
+    tsr_mpi_trays_open(&handle->trays, handle->ranks, handle->rank);
 }
 
 /* The peers of `made`, which are those of `parent` with its color. */
@@ -53,17 +66,14 @@ static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int g
     made->rank = place_of(posts, parent->ranks, parent->rank);
     made->ranks = 0;
     for (int r = 0; r < parent->ranks; r++)
-        made->ranks += posts[r].color == color;
-    if (made->world->gated)
-        tsr_mpi_gate_open(&made->gate, made->ranks, made->rank);
-    tsr_mpi_trays_open(&made->trays, made->ranks, made->rank);
-    for (int r = 0; r < parent->ranks; r++) {
-        if (posts[r].color != color)
-            continue;
-        const int place = place_of(posts, parent->ranks, r);
-        made->names[place] = parent->names[r];
-        introduce(made, place, &posts[r]);
-    }
+        if (posts[r].color == color) {
+            made->names[place_of(posts, parent->ranks, r)] = parent->names[r];
+            made->ranks++;
+        }
+    open_up(made);
+    for (int r = 0; r < parent->ranks; r++)
+        if (posts[r].color == color)
+            introduce(made, place_of(posts, parent->ranks, r), &posts[r]);
 }
 
 static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, tsr_status local)
@@ -89,7 +99,7 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
                                                  .key = key,
                                                  .next_group = parent->world->next_group,
                                                  .able = local == TSR_OK,
-                                                 .seat = made && made->world->gated ? tsr_mpi_gate_seat(&made->gate) : NULL,
+                                                 .seat = made ? tsr_mpi_gate_seat(&made->gate) : NULL,
                                                  .desk = made ? made->trays.own : NULL};
     tsr_status status = tsr_mpi_gather_and_spread(parent, parent->posts, sizeof *parent->posts);
     if (status == TSR_OK)
@@ -105,16 +115,14 @@ tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     tsr_mpi_post *mine = &handle->posts[world->rank];
-    *mine = (tsr_mpi_post){.seat = world->gated ? tsr_mpi_gate_seat(&handle->gate) : NULL, .desk = handle->trays.own};
+    *mine = (tsr_mpi_post){.seat = tsr_mpi_gate_seat(&handle->gate), .desk = handle->trays.own};
     TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
     handle->rank = world->rank;
     world->next_group = 1;
-    if (world->gated)
-        tsr_mpi_gate_open(&handle->gate, world->ranks, world->rank);
-    tsr_mpi_trays_open(&handle->trays, world->ranks, world->rank);
-    for (int r = 0; r < world->ranks; r++) {
+    for (int r = 0; r < world->ranks; r++)
         handle->names[r] = r;
+    open_up(handle);
+    for (int r = 0; r < world->ranks; r++)
         introduce(handle, r, &handle->posts[r]);
-    }
     return TSR_OK;
 }

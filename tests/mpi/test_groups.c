@@ -1,0 +1,194 @@
+/*
+ * Ranks of one node within a world of several: groups of them, and plans that move inside nodes alone, read peers' memory in place, and
+ * nothing of theirs goes through MPI.
+ */
+#include "comm_suite.h"
+
+#include "launched.h"
+#include "nodes.h"
+#include <stdlib.h>
+#include <tessera/dtensor.h>
+#include <tessera/plan.h>
+
+enum { NODES = 2, EDGE = 120 };
+
+/* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not share. */
+typedef struct move {
+    const char *src, *dst; /* placements */
+    bool crosses;          /* from node to node */
+} move;
+
+static int per_node(const tsr_comm *comm)
+{
+    return tsr_comm_size(comm) / NODES;
+}
+
+/* The value of a global element; a Partial term of coordinate c holds it once more, plus c. */
+static int32_t value_of(int64_t row, int64_t column)
+{
+    return (int32_t)(row * EDGE + column);
+}
+
+typedef struct local {
+    tsr_tensor tensor;
+    int64_t offset[2];
+} local;
+
+static tsr_status make_local(const tsr_layout *layout, const int64_t *coordinate, local *out)
+{
+    int64_t shape[2];
+    TSR_TRY(tsr_layout_local(layout, coordinate, shape, out->offset));
+    out->tensor = tsr_tensor_contiguous(calloc((size_t)(shape[0] * shape[1] + 1), sizeof(int32_t)), TSR_I32, 2, shape);
+    CHECK(out->tensor.data);
+    return TSR_OK;
+}
+
+static int32_t *element(const local *l, int64_t row, int64_t column)
+{
+    return (int32_t *)l->tensor.data + row * l->tensor.strides[0] + column;
+}
+
+static void fill(const local *l, int32_t factor, int32_t more)
+{
+    for (int64_t i = 0; i < l->tensor.shape[0]; i++)
+        for (int64_t j = 0; j < l->tensor.shape[1]; j++)
+            *element(l, i, j) = factor * value_of(l->offset[0] + i, l->offset[1] + j) + more;
+}
+
+/* `terms`: how many were summed up. */
+static tsr_status check_filled(const local *l, int32_t terms)
+{
+    for (int64_t i = 0; i < l->tensor.shape[0]; i++)
+        for (int64_t j = 0; j < l->tensor.shape[1]; j++) {
+            const int32_t wanted = terms * value_of(l->offset[0] + i, l->offset[1] + j) + terms * (terms - 1) / 2;
+            if (*element(l, i, j) != wanted)
+                return tsr_status_set(TSR_ERROR_INTERNAL, "element %d,%d is %d, not %d", (int)(l->offset[0] + i), (int)(l->offset[1] + j),
+                                      *element(l, i, j), wanted);
+        }
+    return TSR_OK;
+}
+
+/* All of it, twice; what went through MPI the second time is counted. */
+static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src, local *dst, const move *m, int32_t terms)
+{
+    size_t inside, between;
+    void *workspace = malloc(tsr_plan_workspace_bytes(plan) + 1);
+    tsr_status status = workspace ? tsr_plan_prepare(plan, comm) : TSR_ERROR_MEMORY;
+    for (int round = 0; round < 2 && status == TSR_OK; round++) {
+        memset(dst->tensor.data, 0xee, (size_t)(dst->tensor.shape[0] * dst->tensor.shape[1]) * sizeof(int32_t));
+        nodes_count(&inside, &between);
+        status = tsr_plan_execute(plan, comm, &src->tensor, &dst->tensor, workspace, tsr_plan_workspace_bytes(plan), NULL);
+        nodes_count(&inside, &between);
+        if (status == TSR_OK)
+            status = check_filled(dst, terms);
+    }
+    free(workspace);
+    TSR_TRY(status);
+    if (!m->crosses && (inside > 0 || between > 0))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "%s -> %s: MPI carried %zu bytes inside nodes, and %zu between them", m->src, m->dst,
+                              inside, between);
+    return TSR_OK;
+}
+
+static bool is_partial(const char *placements)
+{
+    return strchr(placements, 'P') != NULL;
+}
+
+/* `coordinate` is this rank's, of which the last is the one whose terms are added up. */
+static tsr_status run_move(tsr_comm *comm, const tsr_mesh *mesh, const int64_t *coordinate, const move *m)
+{
+    const int last = tsr_mesh_ndim(mesh) - 1;
+    const int64_t shape[] = {EDGE, EDGE};
+    tsr_layout *from, *to;
+    tsr_plan *plan;
+    local src, dst;
+    TSR_TRY(tsr_layout_parse(mesh, m->src, 2, shape, TSR_I32, &from));
+    TSR_TRY(tsr_layout_parse(mesh, m->dst, 2, shape, TSR_I32, &to));
+    TSR_TRY(tsr_plan_create(from, to, NULL, &plan));
+    TSR_TRY(make_local(from, coordinate, &src));
+    TSR_TRY(make_local(to, coordinate, &dst));
+    fill(&src, 1, is_partial(m->src) ? (int32_t)coordinate[last] : 0);
+    const tsr_status status = execute(comm, plan, &src, &dst, m, is_partial(m->src) ? (int32_t)tsr_mesh_size(mesh, last) : 1);
+    free(src.tensor.data);
+    free(dst.tensor.data);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(to);
+    tsr_layout_destroy(from);
+    return status;
+}
+
+static const move line_moves[] = {
+    {"S(0)", "S(1)", false}, {"S(0)", "R", false}, {"P", "S(0)", false}, {"P", "R", false}, {"R", "S(1)", false},
+};
+
+static tsr_status move_in_groups(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int node = tsr_comm_rank(comm) / per_node(comm);
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, node, -tsr_comm_rank(comm), &group));
+    const int64_t shape[] = {tsr_comm_size(group)}, coordinate[] = {tsr_comm_rank(group)};
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_create(group, 1, shape, NULL, NULL, &mesh));
+    for (size_t i = 0; i < sizeof line_moves / sizeof *line_moves; i++)
+        TSR_TRY(run_move(group, mesh, coordinate, &line_moves[i]));
+    tsr_mesh_destroy(mesh);
+    tsr_comm_destroy(group);
+    return tsr_comm_barrier(comm);
+}
+
+static void run_nodes(tsr_rank_main *body, void *arg, int64_t timeout_ms)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    const int ranks = launched_ranks() / NODES * NODES;
+    if (timeout_ms)
+        options.timeout_ms = timeout_ms;
+    nodes_pretend(ranks / NODES);
+    const tsr_status status = launched_run_with(ranks, body, arg, &options);
+    nodes_pretend(0);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
+{
+    (void)state;
+    run_nodes(move_in_groups, NULL, 0);
+}
+
+/* Groups of groups, too, and a group over nodes in between, whose own groups share nodes again. */
+static tsr_status split_again(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), node = rank / per_node(comm);
+    tsr_comm *all, *group;
+    TSR_TRY(tsr_comm_split(comm, 0, -rank, &all));
+    TSR_TRY(tsr_comm_split(all, node, 0, &group));
+    CHECK(tsr_comm_size(group) == per_node(comm));
+    const int64_t shape[] = {tsr_comm_size(group)}, coordinate[] = {tsr_comm_rank(group)};
+    tsr_mesh *mesh;
+    TSR_TRY(tsr_mesh_create(group, 1, shape, NULL, NULL, &mesh));
+    TSR_TRY(run_move(group, mesh, coordinate, &line_moves[0]));
+    TSR_TRY(suite_check_usable(all));
+    tsr_mesh_destroy(mesh);
+    tsr_comm_destroy(group);
+    tsr_comm_destroy(all);
+    return tsr_comm_barrier(comm);
+}
+
+static void so_are_groups_of_groups_over_nodes(void **state)
+{
+    (void)state;
+    run_nodes(split_again, NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
+        cmocka_unit_test(so_are_groups_of_groups_over_nodes),
+    };
+    launched_ranks();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
