@@ -9,8 +9,9 @@
  * with GPUs are NCCL's.
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
- * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken, and memory
- * of the call that was under way may still be written by MPI until MPI_Finalize().
+ * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. Memory of
+ * the call is the caller's again on return, but for what a dead rank, or one that is cut off, was sending to or reading from at that
+ * moment, which MPI may touch until MPI_Finalize().
  */
 #ifndef TESSERA_MPI_H
 #define TESSERA_MPI_H

@@ -88,7 +88,7 @@ static unsigned char byte_of(int from, int to, size_t index)
     return (unsigned char)(index * 31 + (size_t)from * 7 + (size_t)to * 3);
 }
 
-/* Three messages between every two ranks: long, one byte, and as long as a piece is. */
+/* Three messages from every rank to the next: long, one byte, and 64. */
 static tsr_status deliver(tsr_comm *comm, void *arg)
 {
     const delivery *d = arg;
@@ -120,11 +120,11 @@ static tsr_status deliver(tsr_comm *comm, void *arg)
 static void long_messages_travel_in_pieces(void **state)
 {
     (void)state;
-    static const int64_t chunks[] = {1, 63, 64, 65, 1000, 4096};
+    static const int64_t chunks[] = {7, 1000, 5000, 10000, 10001, 20000};
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         tsr_mpi_options options = defaults;
         options.chunk_bytes = chunks[i];
-        delivery d = {4096, 3};
+        delivery d = {10000, 3};
         run_all(2, deliver, &d, &options);
         options.no_sharing = 1;
         run_all(launched_ranks(), deliver, &d, &options);
@@ -319,66 +319,184 @@ static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
     }
 }
 
-/* A message that does not fit is told to the rank that gets it, and the others go on. */
+/* A message that does not fit is told to the rank that gets it, and the others go on; nothing of it passes for what comes next. */
+typedef struct misfit {
+    size_t sent, wanted;
+    int64_t chunk;
+} misfit;
+
 static tsr_status send_wrongly(tsr_comm *comm, void *arg)
 {
-    char words[100], out[16] = "fifteen letters", in[16];
-    snprintf(words, sizeof words, "rank 0 sends %s bytes to rank 1, which expects 8", (const char *)arg);
-    const tsr_message send = {1, out, 16}, receive = {0, in, 8};
+    const misfit *m = arg;
+    const size_t room = (m->sent > m->wanted ? m->sent : m->wanted) + 1;
+    char words[100], *const out = calloc(room, 1), *const in = calloc(room, 1);
+    CHECK(out && in);
+    snprintf(words, sizeof words, "rank 0 sends %zu bytes to rank 1, which expects %zu", m->sent, m->wanted);
+    const tsr_message send = {1, out, m->sent}, receive = {0, in, m->wanted};
     const int rank = tsr_comm_rank(comm);
     const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
+    free(out);
+    free(in);
     if (rank == 1)
         CHECK_ERROR(status, TSR_ERROR_ARGUMENT, words);
     else
         CHECK(status == TSR_OK);
+    delivery next = {30000, 2};
+    TSR_TRY(deliver(comm, &next));
     return suite_check_usable(comm);
 }
 
 static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
 {
     (void)state;
-    tsr_mpi_options options = defaults;
-    run_all(2, send_wrongly, "16", &options);
-    options.no_sharing = 1;
-    run_all(2, send_wrongly, "more", &options);
+    static misfit misfits[] = {{16, 8, 0},
+                               {0, 8, 0},
+                               {8, 0, 0},
+                               {100, 20000, 0},
+                               {20000, 100, 0},
+                               {20000, 20001, 0},
+                               {20000, 10000, 10000},
+                               {10000, 20000, 10000},
+                               {8192, 16384, 8192},
+                               {16384, 8192, 8192},
+                               {90000, 30000, 10000}};
+    for (size_t i = 0; i < 2 * sizeof misfits / sizeof *misfits; i++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = i % 2 == 1;
+        options.chunk_bytes = misfits[i / 2].chunk;
+        options.timeout_ms = 5000;
+        run_all(2, send_wrongly, &misfits[i / 2], &options);
+    }
 }
 
-/* Ranks 0 and 1 cannot do what they are asked, of which rank 2 knows nothing: what it sent does not pass for what it sends next. */
-static tsr_status ask_too_much(tsr_comm *comm, void *arg)
+/* A sender takes the pieces that the receiver has room for. */
+static tsr_status make_with_own_pieces(MPI_Comm inside, tsr_comm **out)
 {
-    enum { TOO_MANY = 1025 };
-    (void)arg;
-    static tsr_message many[TOO_MANY + 1];
-    const int rank = tsr_comm_rank(comm);
-    char first = 1, second = 2, in = 0;
-    tsr_message sends[] = {{0, &first, 1}, {0, &second, 1}};
-    const tsr_message receive = {2, &in, 1};
-    for (int i = 0; i < TOO_MANY; i++)
-        many[i] = (tsr_message){!rank, NULL, 0};
-    many[TOO_MANY] = receive;
-    if (rank == 2) {
-        (void)tsr_comm_exchange(comm, &sends[0], 1, NULL, 0, tsr_device_host(), NULL);
-        const tsr_status last = tsr_comm_exchange(comm, &sends[1], 1, NULL, 0, tsr_device_host(), NULL);
-        return last == TSR_ERROR_PEER ? TSR_OK : last;
-    }
-    /* The first of the two breaks the communicator, which the other may hear of before it comes to its own. */
-    const tsr_status status = rank == 0 ? tsr_comm_exchange(comm, NULL, 0, many, TOO_MANY + 1, tsr_device_host(), NULL)
-                                        : tsr_comm_exchange(comm, many, TOO_MANY, NULL, 0, tsr_device_host(), NULL);
-    CHECK_ERROR(status, status == TSR_ERROR_PEER ? TSR_ERROR_PEER : TSR_ERROR_UNSUPPORTED, "more than 1024 messages between ranks");
-    if (rank == 0)
-        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "more than 1024 messages");
-    CHECK(in == 0);
+    tsr_mpi_options options = defaults;
+    options.no_sharing = 1;
+    options.timeout_ms = 5000;
+    options.chunk_bytes = launched_rank() == 0 ? 3000 : 5000;
+    return tsr_comm_from_mpi(inside, &options, out);
+}
+
+static void ranks_may_differ_in_the_length_of_pieces(void **state)
+{
+    (void)state;
+    tsr_comm *comm;
+    delivery d = {20000, 2};
+    launched_ranks();
+    assert_int_equal(make_with_own_pieces(MPI_COMM_WORLD, &comm), TSR_OK);
+    const tsr_status status = deliver(comm, &d);
+    tsr_comm_destroy(comm);
+    assert_int_equal(status, TSR_OK);
+}
+
+/* Rank 0 gives up an exchange that it has started, and its memory, before rank 1 comes to it. */
+typedef struct giving_up {
+    bool receives; /* rank 0 does, else it sends */
+    int later_ms;  /* when rank 1 comes; it comes first where rank 0 waits for it */
+    size_t bytes;
+} giving_up;
+
+static tsr_status give_up_first(tsr_comm *group, const giving_up *g)
+{
+    char *const memory = malloc(g->bytes);
+    CHECK(memory);
+    memset(memory, 1, g->bytes);
+    const tsr_message message = {1, memory, g->bytes};
+    const tsr_status status = tsr_comm_exchange_start(group, &message, !g->receives, &message, g->receives, tsr_device_host(), NULL);
+    if (g->later_ms == 0)
+        suite_sleep(100);
+    tsr_comm_destroy(group);
+    memset(memory, 2, g->bytes);
+    free(memory);
+    return status;
+}
+
+/* What arrives, if anything does, is whole. */
+static tsr_status come_second(tsr_comm *group, const giving_up *g)
+{
+    char *const memory = malloc(g->bytes);
+    CHECK(memory);
+    memset(memory, 3, g->bytes);
+    const tsr_message message = {0, memory, g->bytes};
+    suite_sleep(g->later_ms);
+    const tsr_status status = tsr_comm_exchange(group, &message, g->receives, &message, !g->receives, tsr_device_host(), NULL);
+    tsr_comm_destroy(group);
+    const char wanted = g->receives || status != TSR_OK ? 3 : 1;
+    const bool right = memory[0] == wanted && memory[g->bytes - 1] == wanted;
+    free(memory);
+    CHECK(status == TSR_ERROR_PEER || (status == TSR_OK && g->later_ms == 0) || (status == TSR_OK && g->bytes <= 8192));
+    CHECK(right);
     return TSR_OK;
 }
 
-static void a_rank_that_cannot_take_its_messages_takes_no_later_ones(void **state)
+/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows where. */
+static void part(int rank)
+{
+    int done = 0;
+    if (rank == 1) {
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 77, MPI_COMM_WORLD);
+        return;
+    }
+    for (; !done; suite_sleep(1))
+        MPI_Iprobe(1, 77, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_BYTE, 1, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static tsr_status give_up(tsr_comm *comm, void *arg)
+{
+    const giving_up *g = arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    const tsr_status status = tsr_comm_rank(comm) == 0 ? give_up_first(group, g) : come_second(group, g);
+    part(tsr_comm_rank(comm));
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void who_gives_up_an_exchange_has_its_memory_back(void **state)
+{
+    (void)state;
+    static giving_up all[] = {{true, 200, 1 << 20}, {false, 200, 1 << 20}, {false, 200, 100}, {true, 0, 1 << 20}, {false, 0, 1 << 20}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = 1;
+        options.timeout_ms = 800;
+        run_all(2, give_up, &all[i], &options);
+    }
+}
+
+/* Many messages between two ranks: any number has room. */
+static tsr_status send_many(tsr_comm *comm, void *arg)
+{
+    enum { MANY = 3000 };
+    (void)arg;
+    const int rank = tsr_comm_rank(comm);
+    int32_t *const out = calloc(2 * MANY, sizeof *out), *const in = out + MANY;
+    tsr_message *const sends = calloc(2 * MANY, sizeof *sends), *const receives = sends + MANY;
+    CHECK(out && sends);
+    for (int i = 0; i < MANY; i++) {
+        out[i] = rank * MANY + i;
+        sends[i] = (tsr_message){!rank, &out[i], sizeof *out};
+        receives[i] = (tsr_message){!rank, &in[i], sizeof *in};
+    }
+    tsr_status status = tsr_comm_exchange(comm, sends, MANY, receives, MANY, tsr_device_host(), NULL);
+    for (int i = 0; i < MANY && status == TSR_OK; i++)
+        if (in[i] != !rank * MANY + i)
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "message %d says %d", i, in[i]);
+    free(out);
+    free(sends);
+    return status;
+}
+
+static void many_messages_between_two_ranks_arrive_in_order(void **state)
 {
     (void)state;
     for (int sharing = 0; sharing < 2; sharing++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = !sharing;
-        options.timeout_ms = 2000;
-        run_all(3, ask_too_much, NULL, &options);
+        run_all(2, send_many, NULL, &options);
     }
 }
 
@@ -442,7 +560,9 @@ int main(void)
         cmocka_unit_test(groups_come_and_go),
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
         cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
-        cmocka_unit_test(a_rank_that_cannot_take_its_messages_takes_no_later_ones),
+        cmocka_unit_test(ranks_may_differ_in_the_length_of_pieces),
+        cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
+        cmocka_unit_test(many_messages_between_two_ranks_arrive_in_order),
         cmocka_unit_test(one_node_is_no_topology),
         cmocka_unit_test(a_job_tells_every_rank_why_it_failed),
     };

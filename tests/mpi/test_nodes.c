@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <tessera/dtensor.h>
 
-enum { MOST_RANKS = 16, SHORT = 100, LONG = 100003, PIECE = 4096 };
+enum { MOST_RANKS = 16, SHORT = 100, LONG = 100003, PIECE = 4096, LETTER_HEAD = 16, TOKEN = 24 };
 
 static int count_first(int ranks)
 {
@@ -65,7 +65,9 @@ static tsr_status check_counts(const tsr_comm *comm, const traffic *t)
     nodes_count(&inside, &between);
     for (int peer = 0; peer < size; peer++)
         mates += peer != rank && are_mates(rank, peer, size);
-    const size_t each = (size_t)t->rounds * t->bytes, wanted = t->shared || t->bytes == SHORT ? 0 : mates * each;
+    /* By MPI a message has a letter, and a long one a token, which its receiver sends. */
+    const size_t about = LETTER_HEAD + (t->bytes == SHORT ? 0 : TOKEN), each = (size_t)t->rounds * (t->bytes + about);
+    const size_t wanted = t->shared || t->bytes == SHORT ? 0 : mates * each;
     if (inside != wanted || between != ((size_t)size - 1 - mates) * each)
         return tsr_status_set(TSR_ERROR_INTERNAL, "%zu bytes were sent inside the node, not %zu, and %zu to others", inside, wanted,
                               between);

@@ -223,25 +223,33 @@ static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, topology *t)
     return list_nodes(comm, t->node, rank, t->first);
 }
 
+/* Whether all ranks have theirs; `local`: what became of this one's. */
+static tsr_status agree_on_handles(const tsr_mpi_world *world, tsr_status local)
+{
+    int all = 0;
+    const tsr_status agreed = agree(world->comm, local == TSR_OK, &all);
+    if (local != TSR_OK || agreed != TSR_OK)
+        return local != TSR_OK ? local : agreed;
+    return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "tsr_comm_from_mpi: another rank has no memory for a communicator");
+}
+
 /* The world's first handle is of all its ranks. */
 static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle = NULL;
-    tsr_status status = tsr_mpi_handle_create(world, world->ranks, &handle);
-    int able = status == TSR_OK, all = 0;
-    const tsr_status agreed = agree(world->comm, able, &all);
-    if (able && agreed != TSR_OK)
-        status = agreed;
-    if (able && agreed == TSR_OK && !all)
-        status = tsr_status_set(TSR_ERROR_PEER, "tsr_comm_from_mpi: another rank has no memory for a communicator");
-    if (status == TSR_OK)
-        status = tsr_mpi_seat_all(handle);
+    tsr_status status = agree_on_handles(world, tsr_mpi_handle_create(world, world->ranks, &handle));
+    if (status != TSR_OK) {
+        if (handle)
+            tsr_mpi_handle_destroy(handle);
+        else
+            tsr_mpi_world_destroy(world);
+        return status;
+    }
+    status = tsr_mpi_seat_all(handle);
     if (status == TSR_OK)
         *out = handle;
-    else if (handle)
-        tsr_mpi_handle_destroy(handle);
     else
-        tsr_mpi_world_destroy(world);
+        tsr_mpi_handle_abandon(handle);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "comm/mpi/exchange.h"
 
 #include "comm/mpi/error.h"
+#include "comm/mpi/transit.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
@@ -11,21 +12,30 @@
 /* After this, what a rank that has left had sent would have come. */
 #define LAST_WORDS_MS 500
 
-/* Lays the arrays into `block` (NULL: only counts) and returns their bytes; what needs most alignment comes first. */
+/* How long transfers that both sides have begun may take to end, once an exchange is given up. A peer that takes longer is dead, or cannot
+ * be reached. */
+#define SETTLE_MS 2000
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* Lays the arrays into `block` (NULL: only counts) and returns their bytes. */
 static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
 {
-    size_t used = 0;
-    e->transits = (tsr_mpi_transit *)block;
-    used += capacity * sizeof *e->transits;
-    e->requests = block ? (MPI_Request *)(block + used) : NULL;
-    used += (capacity * sizeof *e->requests + 15) & ~(size_t)15;
+    size_t used = round_up(sizeof *e->memory);
+    e->transits = block ? (tsr_mpi_transit *)(block + used) : NULL;
+    used += round_up(capacity * sizeof *e->transits);
     e->rows = block ? (tsr_message *)(block + used) : NULL;
-    used += (size_t)ranks * sizeof *e->rows;
-    for (int way = 0; way < 2; way++) {
-        e->turns[way] = block ? (int *)(block + used) : NULL;
-        used += (size_t)ranks * sizeof *e->turns[way];
+    used += round_up((size_t)ranks * sizeof *e->rows);
+    int **const numbers[] = {&e->turns[0], &e->turns[1], &e->busy};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *numbers[i] = block ? (int *)(block + used) : NULL;
+        used += round_up((size_t)ranks * sizeof **numbers[i]);
     }
-    return used;
+    e->letters = block ? (tsr_mpi_letter *)(block + used) : NULL;
+    return used + capacity * sizeof *e->letters;
 }
 
 tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
@@ -47,54 +57,10 @@ void tsr_mpi_exchange_free(tsr_mpi_handle *handle)
     tsr_release(handle->world->context, handle->exchange.memory);
 }
 
-static size_t piece_of(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
-{
-    const size_t left = transit->message->bytes - transit->done, most = (size_t)handle->world->options.chunk_bytes;
-    return left < most ? left : most;
-}
-
-static int tag_of(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
-{
-    return handle->group % handle->world->groups * TSR_MPI_TAGS + transit->turn;
-}
-
-/* The next piece of a message, by MPI. */
-static tsr_status post(tsr_mpi_handle *handle, size_t at)
-{
-    tsr_mpi_transit *transit = &handle->exchange.transits[at];
-    const tsr_message *message = transit->message;
-    MPI_Request *request = &handle->exchange.requests[at];
-    char *data = message->data ? (char *)message->data + transit->done : NULL;
-    const int bytes = (int)piece_of(handle, transit), peer = handle->names[message->peer], tag = tag_of(handle, transit);
-    const MPI_Comm comm = handle->world->comm;
-    transit->course = TSR_MPI_TRAVELS;
-    if (transit->receives)
-        return tsr_mpi_check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
-    return tsr_mpi_check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
-}
-
 static void end_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     transit->course = TSR_MPI_IS_OVER;
     handle->exchange.under_way--;
-}
-
-/* The first fault of what arrived; the others go on, so that the ranks stay together. */
-static void note_mismatch(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const char *sent)
-{
-    tsr_mpi_exchange *e = &handle->exchange;
-    if (e->mismatch != TSR_OK)
-        return;
-    e->mismatch = TSR_ERROR_ARGUMENT;
-    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: rank %d sends %s bytes to rank %d, which expects %zu", transit->message->peer,
-             sent, handle->rank, transit->message->bytes);
-}
-
-static void note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, size_t bytes)
-{
-    char sent[32];
-    snprintf(sent, sizeof sent, "%zu", bytes);
-    note_mismatch(handle, transit, sent);
 }
 
 static tsr_mpi_delivery lay(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
@@ -108,24 +74,38 @@ static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_tra
     size_t sent = 0;
     const tsr_mpi_delivery delivery = tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
     if (delivery == TSR_MPI_THROUGH && sent != message->bytes)
-        note_length(handle, transit, sent);
+        tsr_mpi_transit_note_length(handle, transit, sent);
     return delivery;
 }
 
-/* A message to or from a mate goes as its sender's tray says, after those before it. `*some`: it has. */
-static tsr_status begin_transit(tsr_mpi_handle *handle, size_t at, bool *some)
+/* By its sender's tray; between nodes there is none. */
+static tsr_mpi_delivery deliver(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
 {
-    tsr_mpi_transit *transit = &handle->exchange.transits[at];
+    if (!tsr_mpi_trays_reach(&handle->trays, transit->message->peer))
+        return TSR_MPI_BY_MPI;
+    return transit->receives ? take_from_tray(handle, transit) : lay(handle, transit);
+}
+
+static tsr_status check_mate(const tsr_mpi_handle *handle, int mate)
+{
+    if (!tsr_mpi_trays_is_gone(&handle->trays, mate))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d could not make the communicator, so it is broken", mate);
+}
+
+/* A message goes after those before it. `*some`: it has. */
+static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+{
     int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
     if (transit->turn != *turn)
         return TSR_OK;
-    const tsr_mpi_delivery delivery = transit->receives ? take_from_tray(handle, transit) : lay(handle, transit);
+    const tsr_mpi_delivery delivery = deliver(handle, transit);
     if (delivery == TSR_MPI_NOT_YET)
-        return TSR_OK;
+        return check_mate(handle, transit->message->peer);
     ++*turn;
     *some = true;
     if (delivery == TSR_MPI_BY_MPI)
-        return post(handle, at);
+        return tsr_mpi_transit_begin(handle, transit);
     if (delivery == TSR_MPI_LIES)
         transit->course = TSR_MPI_LAID;
     else if (delivery == TSR_MPI_THROUGH)
@@ -135,31 +115,31 @@ static tsr_status begin_transit(tsr_mpi_handle *handle, size_t at, bool *some)
     return TSR_OK;
 }
 
-static void note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+static tsr_status note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
 {
     if (!tsr_mpi_trays_is_empty(&handle->trays, transit->message->peer))
-        return;
+        return check_mate(handle, transit->message->peer);
     end_transit(handle, transit);
     *some = true;
+    return TSR_OK;
 }
 
-static tsr_status list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
+static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     int *turns = e->turns[receives];
     for (size_t i = 0; i < count; i++)
-        turns[messages[i].peer] = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int turn = turns[messages[i].peer]++;
-        if (turn >= TSR_MPI_TAGS)
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: more than %d messages between ranks %d and %d in one exchange", TSR_MPI_TAGS,
-                                  handle->rank, messages[i].peer);
-        e->transits[e->count] = (tsr_mpi_transit){.message = &messages[i], .turn = turn, .receives = receives};
-        e->requests[e->count++] = MPI_REQUEST_NULL;
+        turns[messages[i].peer] = e->busy[messages[i].peer] = 0;
+    for (size_t i = 0; i < count; i++, e->count++) {
+        tsr_mpi_transit *transit = &e->transits[e->count];
+        *transit = (tsr_mpi_transit){.message = &messages[i], .receives = receives, .turn = turns[messages[i].peer]++};
+        transit->letter = &e->letters[e->count];
+        for (int way = 0; way < TSR_MPI_WAYS; way++)
+            transit->requests[way] = MPI_REQUEST_NULL;
     }
     for (size_t i = 0; i < count; i++)
         turns[messages[i].peer] = 0;
-    return TSR_OK;
+    e->under_way += count;
 }
 
 /* The first message to a rank above this one: lists are sorted by peer where order matters for speed, so that ranks begin with different
@@ -172,17 +152,13 @@ static size_t first_of(const tsr_mpi_handle *handle, size_t begin, size_t end)
     return begin;
 }
 
-static tsr_status post_range(tsr_mpi_handle *handle, size_t begin, size_t end)
+static tsr_status begin_range(tsr_mpi_handle *handle, size_t begin, size_t end)
 {
     const size_t count = end - begin, first = count ? first_of(handle, begin, end) : begin;
     for (size_t i = 0; i < count; i++) {
         const size_t at = first + i < end ? first + i : first + i - count;
         bool some;
-        handle->exchange.under_way++;
-        if (tsr_mpi_trays_reach(&handle->trays, handle->exchange.transits[at].message->peer))
-            TSR_TRY(begin_transit(handle, at, &some));
-        else
-            TSR_TRY(post(handle, at));
+        TSR_TRY(begin_transit(handle, &handle->exchange.transits[at], &some));
     }
     return TSR_OK;
 }
@@ -194,15 +170,15 @@ static tsr_status check_device(tsr_device device)
     return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
 }
 
-static tsr_status post_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                           size_t receive_count)
+static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                            size_t receive_count)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
-    TSR_TRY(list(handle, receives, receive_count, true));
-    TSR_TRY(list(handle, sends, send_count, false));
-    TSR_TRY(post_range(handle, 0, receive_count));
-    return post_range(handle, receive_count, e->count);
+    list(handle, receives, receive_count, true);
+    list(handle, sends, send_count, false);
+    TSR_TRY(begin_range(handle, 0, receive_count));
+    return begin_range(handle, receive_count, e->count);
 }
 
 /* What peers have sent to a rank that cannot take it would pass for what they send next: its communicator is broken. */
@@ -214,83 +190,104 @@ static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t
     TSR_TRY(tsr_mpi_check_whole(handle));
     e->count = e->under_way = 0;
     e->mismatch = TSR_OK;
-    const tsr_status status = post_all(handle, sends, send_count, receives, receive_count);
+    const tsr_status status = begin_all(handle, sends, send_count, receives, receive_count);
     if (status == TSR_OK)
         return TSR_OK;
     tsr_mpi_exchange_drop(handle);
     return tsr_mpi_break(handle, status);
 }
 
+static bool is_quiet(tsr_mpi_exchange *e, bool data)
+{
+    bool quiet = true;
+    for (size_t i = 0; i < e->count; i++)
+        quiet = tsr_mpi_transit_is_quiet(&e->transits[i], data) && quiet;
+    return quiet;
+}
+
+/* MPI has some of the exchange's own memory yet: letters that nobody has read, say. */
+static void bury(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    tsr_mpi_grave *grave = e->memory;
+    *grave = (tsr_mpi_grave){handle->world->graves, e->transits, e->count};
+    handle->world->graves = grave;
+    e->memory = NULL;
+    e->capacity = 0;
+}
+
+/*
+ * Receives are taken back, which MPI does at once unless they were matched. Memory of the caller's that was matched belongs to a transfer
+ * for which both sides are there (transit.h), so that it ends soon, whichever of them gives up: all poll until theirs have. What has not
+ * ended by then is between this rank and one that is dead or cut off.
+ */
+static void take_back(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    const tsr_deadline deadline = tsr_deadline_in(SETTLE_MS);
+    for (size_t i = 0; i < e->count; i++)
+        tsr_mpi_transit_cancel(&e->transits[i]);
+    for (int look = 0; !is_quiet(e, true) && !tsr_deadline_passed(deadline); look++)
+        tsr_pause(look);
+    if (!is_quiet(e, false))
+        bury(handle);
+}
+
+/* MPICH takes what goes wrong with requests to the error handler of MPI_COMM_WORLD, whose default ends the program. */
+static tsr_status silence(MPI_Errhandler *theirs)
+{
+    TSR_TRY(tsr_mpi_check(MPI_Comm_get_errhandler(MPI_COMM_WORLD, theirs), "MPI_Comm_get_errhandler"));
+    return tsr_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+static void restore(MPI_Errhandler theirs)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, theirs);
+    MPI_Errhandler_free(&theirs);
+}
+
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
-    for (size_t i = 0; i < e->count; i++) {
+    MPI_Errhandler theirs;
+    for (size_t i = 0; i < e->count; i++)
         if (e->transits[i].course == TSR_MPI_LAID)
             tsr_mpi_trays_withdraw(&handle->trays, e->transits[i].message->peer);
-        if (e->requests[i] == MPI_REQUEST_NULL)
-            continue;
-        if (e->transits[i].receives)
-            MPI_Cancel(&e->requests[i]);
-        MPI_Request_free(&e->requests[i]);
+    if (silence(&theirs) == TSR_OK) {
+        take_back(handle);
+        restore(theirs);
+    } else {
+        bury(handle);
     }
     e->count = e->under_way = 0;
     e->started = false;
 }
 
-/* True if the piece is as long as it should be. */
-static bool fits(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, const MPI_Status *outcome, size_t wanted)
+bool tsr_mpi_exchange_dig(tsr_mpi_world *world)
 {
-    int bytes = 0;
-    if (MPI_Get_count(outcome, MPI_BYTE, &bytes) == MPI_SUCCESS && (size_t)bytes == wanted)
-        return true;
-    note_length(handle, transit, transit->done + (size_t)bytes);
-    return false;
-}
-
-/* One piece is through, or not: `result` is its own. */
-static tsr_status take(tsr_mpi_handle *handle, size_t at, int result, const MPI_Status *outcome)
-{
-    tsr_mpi_transit *transit = &handle->exchange.transits[at];
-    const size_t piece = piece_of(handle, transit);
-    int class = MPI_SUCCESS;
-    bool over = false;
-    if (result != MPI_SUCCESS) {
-        MPI_Error_class(result, &class);
-        if (class != MPI_ERR_TRUNCATE || !transit->receives)
-            return tsr_mpi_check(result, transit->receives ? "MPI_Irecv" : "MPI_Isend");
-        note_mismatch(handle, transit, "more");
-        over = true;
-    } else if (transit->receives) {
-        over = !fits(handle, transit, outcome, piece);
+    for (tsr_mpi_grave **link = &world->graves; *link;) {
+        tsr_mpi_grave *grave = *link;
+        tsr_mpi_exchange e = {.transits = grave->transits, .count = grave->count};
+        if (is_quiet(&e, false)) {
+            *link = grave->next;
+            tsr_release(world->context, grave);
+        } else {
+            link = &grave->next;
+        }
     }
-    transit->done += piece;
-    if (!over && transit->done < transit->message->bytes)
-        return post(handle, at);
-    end_transit(handle, transit);
-    return TSR_OK;
+    return !world->graves;
 }
 
-/* One by one: errors of calls for several requests are no communicator's, and end the program where MPI's own handler of errors does. */
-static tsr_status test(tsr_mpi_handle *handle, size_t at, bool *some)
+static tsr_status look_at(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
 {
-    MPI_Status outcome;
-    int done = 0;
-    const int result = MPI_Test(&handle->exchange.requests[at], &done, &outcome);
-    if (!done && result == MPI_SUCCESS)
-        return TSR_OK;
-    *some = true;
-    return take(handle, at, result, &outcome);
-}
-
-static tsr_status look_at(tsr_mpi_handle *handle, size_t at, bool *some)
-{
-    tsr_mpi_transit *transit = &handle->exchange.transits[at];
     if (transit->course == TSR_MPI_WAITS)
-        return begin_transit(handle, at, some);
-    if (transit->course == TSR_MPI_TRAVELS)
-        return test(handle, at, some);
+        return begin_transit(handle, transit, some);
     if (transit->course == TSR_MPI_LAID)
-        note_taken(handle, transit, some);
+        return note_taken(handle, transit, some);
+    if (transit->course != TSR_MPI_TRAVELS)
+        return TSR_OK;
+    TSR_TRY(tsr_mpi_transit_look(handle, transit, some));
+    handle->exchange.under_way -= transit->course == TSR_MPI_IS_OVER;
     return TSR_OK;
 }
 
@@ -299,7 +296,7 @@ static tsr_status look(tsr_mpi_handle *handle, bool *some)
 {
     *some = false;
     for (size_t i = 0; i < handle->exchange.count; i++)
-        TSR_TRY(look_at(handle, i, some));
+        TSR_TRY(look_at(handle, &handle->exchange.transits[i], some));
     return TSR_OK;
 }
 
@@ -374,15 +371,12 @@ static tsr_status wait_in_peace(tsr_mpi_handle *handle)
     return TSR_OK;
 }
 
-/* MPICH takes what goes wrong with requests to the error handler of MPI_COMM_WORLD, whose default ends the program. */
 static tsr_status wait_for_all(tsr_mpi_handle *handle)
 {
     MPI_Errhandler theirs;
-    TSR_TRY(tsr_mpi_check(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &theirs), "MPI_Comm_get_errhandler"));
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    TSR_TRY(silence(&theirs));
     const tsr_status status = wait_in_peace(handle);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, theirs);
-    MPI_Errhandler_free(&theirs);
+    restore(theirs);
     return status;
 }
 

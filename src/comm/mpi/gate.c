@@ -31,6 +31,7 @@ struct tsr_mpi_seat {
     char own_line[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
     _Atomic(int32_t) left;                 /* members that look at this seat no more */
     int32_t name;                          /* whose it is */
+    _Atomic(int32_t) gone;                 /* its member could not open the gate */
     /* Of member 0's seat, for all: */
     _Atomic(int32_t) sleepers;
     _Atomic(uint32_t) bell;
@@ -114,6 +115,28 @@ static bool heed_abort(const tsr_mpi_gate *gate)
     return true;
 }
 
+/* "rank 1", or "rank 1 (rank 3 of all)". */
+static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
+{
+    const int all = gate->seats[member]->name;
+    return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
+}
+
+/* True if a member will never come; then the gate is broken. */
+static bool heed_gone(const tsr_mpi_gate *gate)
+{
+    for (int m = 0; m < gate->count; m++) {
+        char name[64], reason[REASON];
+        if (!atomic_load(&gate->seats[m]->gone))
+            continue;
+        print_name(gate, m, name, sizeof name);
+        snprintf(reason, sizeof reason, "%s could not make the communicator", name);
+        break_gate(gate, reason, true);
+        return true;
+    }
+    return false;
+}
+
 static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
@@ -151,13 +174,6 @@ static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
     return false;
 }
 
-/* "rank 1", or "rank 1 (rank 3 of all)". */
-static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
-{
-    const int all = gate->seats[member]->name;
-    return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
-}
-
 static void say_late(const tsr_mpi_gate *gate, uint64_t arrival, char *reason)
 {
     size_t used = 0;
@@ -191,7 +207,7 @@ static void sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
     atomic_fetch_add(&root->sleepers, 1);
     for (;;) {
         const uint32_t bell = atomic_load(&root->bell);
-        if (is_over(gate, arrival, &from) || heed_abort(gate))
+        if (is_over(gate, arrival, &from) || heed_abort(gate) || heed_gone(gate))
             break;
         if (tsr_deadline_passed(deadline)) {
             char reason[REASON];
@@ -330,4 +346,10 @@ void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
         tsr_mpi_node_free(gate->node, gate->own);
     tsr_release(gate->context, gate->seats);
     *gate = (tsr_mpi_gate){0};
+}
+
+void tsr_mpi_gate_abandon(tsr_mpi_gate *gate)
+{
+    atomic_store(&gate->own->gone, 1);
+    tsr_release(gate->context, gate->seats);
 }

@@ -4,6 +4,7 @@
 #include "comm/mpi/exchange.h"
 #include <stdio.h>
 #include <tessera/sys/log.h>
+#include <string.h>
 #include <tessera/sys/memory.h>
 
 /* How long a rank that leaves waits for the others to leave too. */
@@ -65,7 +66,8 @@ static bool say_farewell(const tsr_mpi_world *world)
     return done;
 }
 
-/* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. */
+/* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. So is memory from
+ * which MPI still sends, with the context whose it is. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world)
 {
     tsr_context *context = world->context;
@@ -73,11 +75,13 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world)
     MPI_Finalized(&finalized);
     if (!finalized && say_farewell(world))
         MPI_Comm_free(&world->comm);
+    const bool empty = !world->graves || (!finalized && tsr_mpi_exchange_dig(world));
     if (world->node)
         tsr_mpi_node_release(world->node);
     tsr_release(context, world->first);
     tsr_release(context, world);
-    tsr_context_destroy(context);
+    if (empty)
+        tsr_context_destroy(context);
 }
 
 static tsr_status set_up(tsr_mpi_world *world)
@@ -86,7 +90,8 @@ static tsr_status set_up(tsr_mpi_world *world)
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(world->comm, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
-    world->groups = ((found ? *bound : 32767) - TSR_MPI_TAGS + 1) / TSR_MPI_TAGS;
+    const int tags = found ? *bound : 32767, slots = (tags - TSR_MPI_TAGS + 1) / TSR_MPI_TAGS + 1;
+    world->slots = slots < TSR_MPI_SLOTS ? slots : TSR_MPI_SLOTS;
     return TSR_OK;
 }
 
@@ -116,21 +121,63 @@ bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank)
     return world->node && world->first[rank] == world->first[world->rank];
 }
 
+bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot)
+{
+    return !(atomic_load(&world->taken[slot / 64]) >> slot % 64 & 1);
+}
+
+void tsr_mpi_world_take_slot(tsr_mpi_world *world, int slot)
+{
+    atomic_fetch_or(&world->taken[slot / 64], UINT64_C(1) << slot % 64);
+}
+
+void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot)
+{
+    if (slot >= 0)
+        atomic_fetch_and(&world->taken[slot / 64], ~(UINT64_C(1) << slot % 64));
+}
+
+static void free_handle(tsr_mpi_handle *handle)
+{
+    tsr_context *context = handle->world->context;
+    tsr_mpi_exchange_free(handle);
+    tsr_release(context, handle->counts[0]);
+    tsr_release(context, handle->steps);
+    tsr_release(context, handle->names);
+    tsr_release(context, handle->posts);
+    tsr_release(context, handle);
+}
+
+/* What the last one takes along. */
+static void leave_world(tsr_mpi_handle *handle)
+{
+    tsr_mpi_world *world = handle->world;
+    free_handle(handle);
+    if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
+        tsr_mpi_world_destroy(world);
+}
+
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     if (handle->exchange.started) {
-        world->broken = true;
+        world->broken = handle->broken = true;
         tsr_mpi_exchange_drop(handle);
     }
     tsr_mpi_gate_leave(&handle->gate);
     tsr_mpi_trays_leave(&handle->trays);
-    tsr_mpi_exchange_free(handle);
-    tsr_release(world->context, handle->names);
-    tsr_release(world->context, handle->posts);
-    tsr_release(world->context, handle);
-    if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
-        tsr_mpi_world_destroy(world);
+    if (!handle->broken)
+        tsr_mpi_world_free_slot(world, handle->slot);
+    leave_world(handle);
+}
+
+void tsr_mpi_handle_abandon(tsr_mpi_handle *handle)
+{
+    handle->world->broken = true;
+    if (handle->world->gated)
+        tsr_mpi_gate_abandon(&handle->gate);
+    tsr_mpi_trays_abandon(&handle->trays);
+    leave_world(handle);
 }
 
 static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
@@ -138,6 +185,10 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     tsr_mpi_world *world = handle->world;
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->posts, (void **)&handle->posts));
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->names, (void **)&handle->names));
+    TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->steps, (void **)&handle->steps));
+    TSR_TRY(tsr_allocate(world->context, 2 * (size_t)ranks * sizeof *handle->counts[0], (void **)&handle->counts[0]));
+    handle->counts[1] = handle->counts[0] + ranks;
+    memset(handle->counts[0], 0, 2 * (size_t)ranks * sizeof *handle->counts[0]);
     TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
     if (world->node)
         TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
@@ -150,14 +201,11 @@ tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle
 {
     tsr_mpi_handle *handle;
     TSR_TRY(tsr_allocate(world->context, sizeof *handle, (void **)&handle));
-    *handle = (tsr_mpi_handle){.world = world, .ranks = ranks};
+    *handle = (tsr_mpi_handle){.world = world, .slot = -1, .ranks = ranks};
     const tsr_status status = furnish(handle, ranks);
     if (status != TSR_OK) {
         tsr_mpi_trays_leave(&handle->trays);
-        tsr_mpi_exchange_free(handle);
-        tsr_release(world->context, handle->names);
-        tsr_release(world->context, handle->posts);
-        tsr_release(world->context, handle);
+        free_handle(handle);
         return status;
     }
     __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);

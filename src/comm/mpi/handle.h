@@ -14,30 +14,62 @@
 /** Room for why a communicator is broken. */
 #define TSR_MPI_WORDS 256
 
+/** Tags of a group: one a way. */
+#define TSR_MPI_TAGS 4
+
+/** Groups with tags of their own, at most. */
+#define TSR_MPI_SLOTS 8192
+
 typedef enum tsr_mpi_course {
-    TSR_MPI_WAITS,   /**< to be laid into a tray, or for its sender to do that */
+    TSR_MPI_WAITS,   /**< to be laid into a tray, or for its sender to do that; or for those before it */
     TSR_MPI_LAID,    /**< until it is taken */
-    TSR_MPI_TRAVELS, /**< by MPI */
+    TSR_MPI_TRAVELS, /**< by MPI: see transit.h */
     TSR_MPI_IS_OVER
 } tsr_mpi_course;
+
+/** What a message by MPI consists of. */
+typedef enum tsr_mpi_way { TSR_MPI_LETTER, TSR_MPI_TOKEN, TSR_MPI_DATA, TSR_MPI_WAYS } tsr_mpi_way;
+
+typedef struct tsr_mpi_letter {
+    uint32_t group, number; /**< which message to that peer it is */
+    uint64_t bytes;         /**< of the message */
+    char text[TSR_MPI_SHORT];
+} tsr_mpi_letter;
+
+typedef struct tsr_mpi_token {
+    uint32_t group, number;
+    uint64_t bytes, piece; /**< that the receiver expects, and so many at a time */
+} tsr_mpi_token;
 
 /** A message on its way. By MPI one piece is under way at a time. */
 typedef struct tsr_mpi_transit {
     const tsr_message *message;
-    size_t done; /**< bytes that have arrived or left */
-    int turn;    /**< which of the messages to (from) this peer it is, which its tag says: pieces of two never meet */
-    bool receives;
+    tsr_mpi_letter *letter;
+    MPI_Request requests[TSR_MPI_WAYS];
+    tsr_mpi_token token;
+    size_t done, piece;   /**< bytes that have arrived or left, and of a piece */
+    int turn;             /**< which of the messages to (from) this peer it is, in this exchange */
+    uint32_t number;      /**< likewise, of those by MPI since the group was made */
+    bool receives, asked; /**< `asked`: a receiver's token is on its way */
     tsr_mpi_course course;
 } tsr_mpi_transit;
 
-/** The arrays of an exchange. `requests` and `transits` have `capacity` elements, sends after receives. */
+/** Begins the memory of an exchange. One that was given up while MPI had some of it is kept until MPI is done. */
+typedef struct tsr_mpi_grave {
+    struct tsr_mpi_grave *next;
+    tsr_mpi_transit *transits;
+    size_t count;
+} tsr_mpi_grave;
+
+/** The arrays of an exchange. `transits` and `letters` have `capacity` elements, sends after receives. */
 typedef struct tsr_mpi_exchange {
     size_t capacity, count, under_way;
     tsr_mpi_transit *transits;
-    MPI_Request *requests;
-    int *turns[2];     /**< one a rank: messages to [0] or from [1] it that have been laid or taken */
+    tsr_mpi_letter *letters;
+    int *turns[2];     /**< one a rank: messages to [0] or from [1] it that have begun */
+    int *busy;         /**< one a rank: 1 while a long message from it is on its way */
     tsr_message *rows; /**< one a rank, for tsr_mpi_gather_and_spread() */
-    void *memory;
+    tsr_mpi_grave *memory;
     tsr_status mismatch; /**< of a message that did not fit; its words are `words` */
     char words[TSR_MPI_WORDS];
     bool started;
@@ -52,28 +84,34 @@ typedef struct tsr_mpi_world {
     tsr_context *context;
     tsr_mpi_options options; /**< `context` apart, and with nothing left to defaults */
     int rank, ranks;
-    int64_t ranks_per_node; /**< 0: one node, or not ranks in order */
-    tsr_mpi_node *node;     /**< NULL: everything goes by messages of MPI's */
-    int *first;             /**< one a rank: the lowest rank of its node */
-    int next_group;         /**< no group of this rank has this number or a higher one */
-    int groups;             /**< so many have tags of their own */
-    int handles;            /**< that are left; atomic */
-    atomic_int aborter;     /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
-    bool broken;            /**< messages may be under way that nobody waits for */
+    int64_t ranks_per_node;                      /**< 0: one node, or not ranks in order */
+    tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
+    int *first;                                  /**< one a rank: the lowest rank of its node */
+    bool gated;                                  /**< all ranks are of this node, and meet at gates */
+    int next_group;                              /**< no group of this rank has this number or a higher one */
+    int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
+    _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
+    tsr_mpi_grave *graves;
+    int handles; /**< that are left; atomic */
+    atomic_bool aborted;
+    bool broken; /**< messages may be under way that nobody waits for */
 } tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */
 typedef struct tsr_mpi_post {
     int32_t color, key, next_group, able;
-    tsr_mpi_seat *seat; /**< of its new handle; NULL without a node */
+    tsr_mpi_seat *seat; /**< of its new handle; NULL without gates */
     tsr_mpi_desk *desk; /**< likewise; NULL without a node */
 } tsr_mpi_post;
 
 typedef struct tsr_mpi_handle {
     tsr_mpi_world *world;
-    int group;           /**< its number, the same on all its ranks */
+    int group;           /**< its number, the same on all its ranks, and no other group's on any of them */
+    int slot;            /**< which tags are its own; below 0: none yet */
     int *names;          /**< its ranks in the world */
-    tsr_mpi_post *posts; /**< one a rank */
+    uint32_t *counts[2]; /**< one a rank: messages to [0] and from [1] it by MPI */
+    tsr_mpi_post *posts; /**< one a rank, while it is split; so are `steps` */
+    int32_t *steps;
     int rank, ranks;
     tsr_mpi_exchange exchange;
     bool broken;
@@ -83,15 +121,17 @@ typedef struct tsr_mpi_handle {
     tsr_mpi_trays trays; /**< by which ranks of this node send to one another */
 } tsr_mpi_handle;
 
-/** Messages from one rank to another, in one exchange, that have tags of their own. */
-#define TSR_MPI_TAGS 1024
-
 /** Takes over `comm` and `first`; also after an error they are freed. `node` is retained. Not collective. */
 tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
                                 tsr_mpi_world **out);
 
 /** True if that rank of the world and this one share memory. */
 bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank);
+
+/** Whether none of this rank's groups has that slot, and to take it and give it back; below 0: nothing. A broken group keeps its own. */
+bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot);
+void tsr_mpi_world_take_slot(tsr_mpi_world *world, int slot);
+void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot);
 
 /** Rank `who` has aborted: this rank and its mates know. Any thread. */
 void tsr_mpi_world_abort(tsr_mpi_world *world, int who);
@@ -104,6 +144,9 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world);
 
 /** A handle without peers yet: its own seat, and room for `ranks` names. tsr_mpi_handle_destroy() undoes it. */
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out);
+
+/** Destroys one without peers that peers may know: those who share memory with it learn that it is gone. */
+void tsr_mpi_handle_abandon(tsr_mpi_handle *handle);
 
 /** The last one takes the world along. */
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle);

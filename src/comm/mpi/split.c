@@ -76,16 +76,66 @@ static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int g
             introduce(made, place_of(posts, parent->ranks, r), &posts[r]);
 }
 
-static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, tsr_status local)
+/* The first from `slot` on that this rank's groups leave free, as steps from there; as many as there are slots: none. */
+static int count_taken(const tsr_mpi_world *world, int slot)
+{
+    int steps = 0;
+    while (steps < world->slots && !tsr_mpi_world_has_slot(world, (slot + steps) % world->slots))
+        steps++;
+    return steps;
+}
+
+/* The most that any rank has to go on from `slot`. */
+static tsr_status agree_on_steps(tsr_mpi_handle *parent, int slot, int *out)
+{
+    int most = 0;
+    int32_t *const steps = parent->steps;
+    steps[parent->rank] = count_taken(parent->world, slot);
+    TSR_TRY(tsr_mpi_gather_and_spread(parent, steps, sizeof *steps));
+    for (int r = 0; r < parent->ranks; r++)
+        most = steps[r] > most ? steps[r] : most;
+    *out = most;
+    return TSR_OK;
+}
+
+/*
+ * Tags that none of the ranks uses for another group. Numbers only rise, so the first groups have slots of their own number; from then on
+ * the ranks look for one that all have free, from the same place on; below 0: there is none. An error means that ranks may know different
+ * things.
+ */
+static tsr_status find_slot(tsr_mpi_handle *parent, int group, int *out)
+{
+    const int slots = parent->world->slots, first = group % slots;
+    int gone = 0;
+    for (int steps = group >= slots; steps > 0 && gone < slots; gone += steps)
+        TSR_TRY(agree_on_steps(parent, (first + gone) % slots, &steps));
+    *out = gone < slots ? (first + gone) % slots : -1;
+    return TSR_OK;
+}
+
+static tsr_status agree_on_group(tsr_mpi_handle *parent, int *group, int *slot)
+{
+    TSR_TRY(tsr_mpi_gather_and_spread(parent, parent->posts, sizeof *parent->posts));
+    *group = next_group(parent->posts, parent->ranks);
+    parent->world->next_group = *group + 1;
+    return find_slot(parent, *group, slot);
+}
+
+/* `local`: what has become of this rank's own handle. All know as much as this rank does: peers come in with it, or nobody does. */
+static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, int group, int slot, tsr_status local)
 {
     const tsr_mpi_post *posts = parent->posts;
-    const int group = next_group(posts, parent->ranks), color = posts[parent->rank].color;
-    parent->world->next_group = group + 1;
+    const int color = posts[parent->rank].color, unable = find_unable(posts, parent->ranks, color);
     if (local != TSR_OK || color < 0)
         return local;
-    const int unable = find_unable(posts, parent->ranks, color);
+    if (slot < 0)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "mpi: all %d groups of tags that MPI has room for are in use; destroy communicators first",
+                              parent->world->slots);
     if (unable >= 0)
         return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color", unable);
+    tsr_mpi_world_take_slot(parent->world, slot);
+    made->slot = slot;
     meet_peers(made, parent, group);
     return TSR_OK;
 }
@@ -101,13 +151,15 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
                                                  .able = local == TSR_OK,
                                                  .seat = made ? tsr_mpi_gate_seat(&made->gate) : NULL,
                                                  .desk = made ? made->trays.own : NULL};
-    tsr_status status = tsr_mpi_gather_and_spread(parent, parent->posts, sizeof *parent->posts);
-    if (status == TSR_OK)
-        status = join(parent, made, local);
+    int group, slot;
+    const tsr_status agreed = agree_on_group(parent, &group, &slot);
+    const tsr_status status = agreed == TSR_OK ? join(parent, made, group, slot, local) : agreed;
     if (status == TSR_OK)
         *out = made;
-    else if (made)
+    else if (made && agreed == TSR_OK)
         tsr_mpi_handle_destroy(made);
+    else if (made)
+        tsr_mpi_handle_abandon(made);
     return status;
 }
 
@@ -115,14 +167,17 @@ tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     tsr_mpi_post *mine = &handle->posts[world->rank];
-    *mine = (tsr_mpi_post){.seat = tsr_mpi_gate_seat(&handle->gate), .desk = handle->trays.own};
+    *mine = (tsr_mpi_post){.seat = world->gated ? tsr_mpi_gate_seat(&handle->gate) : NULL, .desk = handle->trays.own};
     TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
     handle->rank = world->rank;
     world->next_group = 1;
-    for (int r = 0; r < world->ranks; r++)
+    tsr_mpi_world_take_slot(world, handle->slot = 0);
+    if (world->gated)
+        tsr_mpi_gate_open(&handle->gate, world->ranks, world->rank);
+    tsr_mpi_trays_open(&handle->trays, world->ranks, world->rank);
+    for (int r = 0; r < world->ranks; r++) {
         handle->names[r] = r;
-    open_up(handle);
-    for (int r = 0; r < world->ranks; r++)
         introduce(handle, r, &handle->posts[r]);
+    }
     return TSR_OK;
 }

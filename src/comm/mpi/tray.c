@@ -6,9 +6,6 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Bytes of a message that lies in its tray. Longer ones that are not in shared memory gain nothing from a third copy. */
-#define SHORT 8192
-
 /* How long a mate may take to copy what is withdrawn meanwhile. One that takes longer was stopped, or is dead and copies no more. */
 #define WITHDRAW_MS 2000
 
@@ -26,13 +23,14 @@ typedef struct tray {
 struct tsr_mpi_desk {
     _Atomic(int32_t) left; /* mates that look at it no more */
     int32_t room;
-    char own_line[128 - 8];
-    tray trays[]; /* `room`, then as many times SHORT bytes */
+    _Atomic(int32_t) gone; /* its rank could not open its trays */
+    char own_line[128 - 12];
+    tray trays[]; /* `room`, then as many times TSR_MPI_SHORT bytes */
 };
 
 static char *letter_of(tsr_mpi_desk *desk, int member)
 {
-    return (char *)&desk->trays[desk->room] + (size_t)member * SHORT;
+    return (char *)&desk->trays[desk->room] + (size_t)member * TSR_MPI_SHORT;
 }
 
 tsr_status tsr_mpi_trays_prepare(tsr_mpi_trays *trays, tsr_mpi_node *node, tsr_context *context, int room)
@@ -41,7 +39,7 @@ tsr_status tsr_mpi_trays_prepare(tsr_mpi_trays *trays, tsr_mpi_node *node, tsr_c
     const size_t trays_bytes = sizeof(tsr_mpi_desk) + (size_t)room * sizeof(tray);
     *trays = (tsr_mpi_trays){.context = context};
     TSR_TRY(tsr_allocate(context, (size_t)room * sizeof *trays->desks, &desks));
-    const tsr_status status = tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * SHORT, (void **)&trays->own);
+    const tsr_status status = tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * TSR_MPI_SHORT, (void **)&trays->own);
     if (status != TSR_OK) {
         tsr_release(context, desks);
         return status;
@@ -87,6 +85,19 @@ void tsr_mpi_trays_leave(tsr_mpi_trays *trays)
     tsr_release(trays->context, trays->desks);
 }
 
+void tsr_mpi_trays_abandon(tsr_mpi_trays *trays)
+{
+    if (!trays->node)
+        return;
+    atomic_store(&trays->own->gone, 1);
+    tsr_release(trays->context, trays->desks);
+}
+
+bool tsr_mpi_trays_is_gone(const tsr_mpi_trays *trays, int member)
+{
+    return atomic_load_explicit(&trays->desks[member]->gone, memory_order_acquire);
+}
+
 bool tsr_mpi_trays_reach(const tsr_mpi_trays *trays, int member)
 {
     return trays->node && trays->desks[member];
@@ -97,7 +108,7 @@ tsr_mpi_delivery tsr_mpi_trays_lay(const tsr_mpi_trays *trays, int member, const
     tray *t = &trays->own->trays[member];
     if (atomic_load_explicit(&t->state, memory_order_acquire) != EMPTY)
         return TSR_MPI_NOT_YET;
-    const bool is_short = bytes <= SHORT, lies = !is_short && tsr_mpi_node_holds(trays->node, data, bytes);
+    const bool is_short = bytes <= TSR_MPI_SHORT, lies = !is_short && tsr_mpi_node_holds(trays->node, data, bytes);
     t->data = is_short ? letter_of(trays->own, member) : data;
     t->bytes = bytes;
     t->by_mpi = !is_short && !lies;

@@ -8,6 +8,9 @@
 
 #include "comm/mpi/node.h"
 
+/** Bytes of a message that lies in its tray. Longer ones that are not in shared memory gain nothing from a third copy. */
+#define TSR_MPI_SHORT 8192
+
 typedef struct tsr_mpi_desk tsr_mpi_desk; /**< all trays of a rank */
 
 typedef struct tsr_mpi_trays {
@@ -35,6 +38,12 @@ void tsr_mpi_trays_set(tsr_mpi_trays *trays, int member, tsr_mpi_desk *desk);
 
 /** The own desk is given back once no mate looks at it. */
 void tsr_mpi_trays_leave(tsr_mpi_trays *trays);
+
+/** The same for trays that are not open here, but may be with mates: they find this member gone. Its desk stays, for them to look at. */
+void tsr_mpi_trays_abandon(tsr_mpi_trays *trays);
+
+/** True if that mate did so */
+bool tsr_mpi_trays_is_gone(const tsr_mpi_trays *trays, int member);
 
 /** True if there are trays from and to that member. */
 bool tsr_mpi_trays_reach(const tsr_mpi_trays *trays, int member);
