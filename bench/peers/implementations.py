@@ -9,8 +9,6 @@ import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
-LOOPED_BYTES = 1 << 26  # up to here a sample of tessera's is a loop of calls, as is everybody's; beyond, a call takes as long as a loop
-WARM_TURNS = 4  # of the move and of plain copies, before the first sample, where calls are not looped
 
 # One thread a rank for everybody.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -32,24 +30,38 @@ def refusal(command, why):
     return [{"refused": f"{os.path.basename(command[0])}: {why}"}]
 
 
+def end(process):
+    """A launcher that is asked to end ends what it launched."""
+    process.terminate()
+    try:
+        process.communicate(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def run(command, environment=None, patience=PATIENCE):
     """The JSON lines that a program prints, at least one; what prints none says why. A program whose figures are there has answered,
     whatever its exit status: it fails where it found elements wrong, which is an answer."""
     command = [str(word) for word in command]
     try:
-        done = subprocess.run(command, env={**os.environ, **SINGLE, **(environment or {})}, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", timeout=patience)
-    except subprocess.TimeoutExpired:
-        return refusal(command, f"no answer within {patience} seconds")
+        process = subprocess.Popen(command, env={**os.environ, **SINGLE, **(environment or {})}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     except OSError as error:
         return refusal(command, error.strerror)
-    lines = figures_of(done.stdout)
-    if lines and (done.returncode == 0 or any(line.get("wrong") for line in lines)):
+    with process:
+        try:
+            output, complaints = process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            end(process)
+            return refusal(command, f"no answer within {patience} seconds")
+    lines = figures_of(output)
+    if lines and (process.returncode == 0 or any(line.get("wrong") for line in lines)):
         return lines
-    said = done.stderr.strip().splitlines()
-    if done.returncode != 0:
-        return [{"refused": said[0]}] if said else refusal(command, f"exit status {done.returncode}")
-    return refusal(command, f"its output is no figure: {done.stdout[:60]!r}" if done.stdout else "it printed nothing")
+    if process.returncode != 0:
+        said = complaints.strip().splitlines()
+        return [{"refused": said[0]}] if said else refusal(command, f"exit status {process.returncode}")
+    return refusal(command, f"its output is no figure: {output[:60]!r}" if output else "it printed nothing")
 
 
 def sizes(shape):
@@ -77,14 +89,8 @@ class Tessera:
                    MPI if self.launcher else None)
 
     def move(self, case, samples):
-        """Where a call is short, a loop of calls says how short; what the limit is only plain copies beside the moves say."""
         layouts = ["--shape", sizes(case["shape"]), "--from", case["from"], "--to", case["to"]]
-        answers = self.bench("redistribute", case, *layouts, "--iterations", samples, "--warm-up", WARM_TURNS)
-        if case["bytes"] <= LOOPED_BYTES:
-            answers += self.bench("dispatch", case, *layouts)
-        refused = [line for line in answers if "refused" in line]
-        return refused[0] if refused else {**answers[0], **answers[-1], "samples": answers[-1].get("loops", samples),
-                                           "wrong": max(line["wrong"] for line in answers if "wrong" in line)}
+        return {**self.bench("dispatch", case, *layouts, "--iterations", samples)[0], "samples": samples}
 
     def linear(self, case, samples):
         layers = [word for name in ("tokens", "hidden", "intermediate") for word in ("--" + name, case[name])]

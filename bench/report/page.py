@@ -21,10 +21,10 @@ reference, element by element, and Tessera's against that of `tessera bench`: {c
 """
 
 MOVING = """\
-Of a square f32 tensor. The limit is that of [`tessera bench redistribute`](tool.md#bench), measured in the same rounds: the time of a move
-that reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to
-some MiB tensors stay in the caches, where a loop of the same call finds them. Whiskers of times go from the least to the most sample,
-those of shares and ratios as far as their noise.
+Of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured between Tessera's own moves: the time of a move that
+reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to some MiB
+tensors stay in the caches, where a loop of the same call finds them. Whiskers of times go from the least to the most sample, those of
+shares and ratios as far as their noise.
 """
 
 ENGINE = """\
@@ -49,7 +49,7 @@ Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 
 ASKED = """\
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
-| Tessera | `tessera bench dispatch` up to 64 MiB, `bench redistribute` beyond, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
+| Tessera | `tessera bench dispatch`, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
 | Tessera over MPI | the same moves, under the MPI's launcher with `--engine mpi` | processes on cores of their own |
 | MPI | `MPI_Alltoallw` with subarray types and pack + `MPI_Alltoall`, `MPI_Allgather`, `MPI_Reduce_scatter` and `_block`, `MPI_Allreduce` | processes on cores of their own |
 | PyTorch DTensor | `DTensor.redistribute`, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`, on gloo; each call makes its result | processes |
@@ -61,9 +61,8 @@ Where an implementation has several ways, its fastest counts. The scripts are in
 """
 
 SAMPLED = """\
-A sample of a move, and of a layer of a peer, is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank, after a
-warm-up of 0.3 s. Tessera's moves beyond 64 MiB are single calls, after four, with plain copies in between; its layers and tokens are
-timed as `tessera bench linear` and `tessera-llama` do by themselves.
+A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is the first
+call and loops for 0.3 s, of Tessera's layers four loops, of transformers one text, and of `tessera-llama` the prompt.
 """
 
 
