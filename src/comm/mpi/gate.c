@@ -350,6 +350,8 @@ void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
 
 void tsr_mpi_gate_abandon(tsr_mpi_gate *gate)
 {
+    if (!gate->own)
+        return;
     atomic_store(&gate->own->gone, 1);
     tsr_release(gate->context, gate->seats);
 }

@@ -33,7 +33,8 @@ void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat);
 /** Breaks it on behalf of this member if it is open, and gives the seat back once nobody looks at it. Nothing for a zeroed gate. */
 void tsr_mpi_gate_leave(tsr_mpi_gate *gate);
 
-/** The same for one that is not open here, but may be with others: they find this member gone. Its seat stays, for them to look at. */
+/** The same for one that is not open here, but may be with others: they find this member gone. Its seat stays, for them to look at.
+ * Nothing for a zeroed gate. */
 void tsr_mpi_gate_abandon(tsr_mpi_gate *gate);
 
 /** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. */

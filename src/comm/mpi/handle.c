@@ -3,8 +3,8 @@
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
 #include <stdio.h>
-#include <tessera/sys/log.h>
 #include <string.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* How long a rank that leaves waits for the others to leave too. */
@@ -174,8 +174,7 @@ void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
 void tsr_mpi_handle_abandon(tsr_mpi_handle *handle)
 {
     handle->world->broken = true;
-    if (handle->world->gated)
-        tsr_mpi_gate_abandon(&handle->gate);
+    tsr_mpi_gate_abandon(&handle->gate);
     tsr_mpi_trays_abandon(&handle->trays);
     leave_world(handle);
 }
@@ -190,10 +189,9 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     handle->counts[1] = handle->counts[0] + ranks;
     memset(handle->counts[0], 0, 2 * (size_t)ranks * sizeof *handle->counts[0]);
     TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
-    if (world->node)
-        TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
     if (!world->node)
         return TSR_OK;
+    TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
     return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->options.timeout_ms);
 }
 

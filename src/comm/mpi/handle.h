@@ -87,20 +87,19 @@ typedef struct tsr_mpi_world {
     int64_t ranks_per_node;                      /**< 0: one node, or not ranks in order */
     tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
     int *first;                                  /**< one a rank: the lowest rank of its node */
-    bool gated;                                  /**< all ranks are of this node, and meet at gates */
     int next_group;                              /**< no group of this rank has this number or a higher one */
     int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
     tsr_mpi_grave *graves;
-    int handles; /**< that are left; atomic */
-    atomic_bool aborted;
-    bool broken; /**< messages may be under way that nobody waits for */
+    int handles;        /**< that are left; atomic */
+    atomic_int aborter; /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
+    bool broken;        /**< messages may be under way that nobody waits for */
 } tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */
 typedef struct tsr_mpi_post {
     int32_t color, key, next_group, able;
-    tsr_mpi_seat *seat; /**< of its new handle; NULL without gates */
+    tsr_mpi_seat *seat; /**< of its new handle; NULL without a node */
     tsr_mpi_desk *desk; /**< likewise; NULL without a node */
 } tsr_mpi_post;
 

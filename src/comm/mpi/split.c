@@ -167,17 +167,15 @@ tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     tsr_mpi_post *mine = &handle->posts[world->rank];
-    *mine = (tsr_mpi_post){.seat = world->gated ? tsr_mpi_gate_seat(&handle->gate) : NULL, .desk = handle->trays.own};
+    *mine = (tsr_mpi_post){.seat = tsr_mpi_gate_seat(&handle->gate), .desk = handle->trays.own};
     TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
     handle->rank = world->rank;
     world->next_group = 1;
     tsr_mpi_world_take_slot(world, handle->slot = 0);
-    if (world->gated)
-        tsr_mpi_gate_open(&handle->gate, world->ranks, world->rank);
-    tsr_mpi_trays_open(&handle->trays, world->ranks, world->rank);
-    for (int r = 0; r < world->ranks; r++) {
+    for (int r = 0; r < world->ranks; r++)
         handle->names[r] = r;
+    open_up(handle);
+    for (int r = 0; r < world->ranks; r++)
         introduce(handle, r, &handle->posts[r]);
-    }
     return TSR_OK;
 }
