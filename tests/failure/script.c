@@ -1,4 +1,5 @@
 #include "script.h"
+#include "ranks.h"
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
@@ -109,8 +110,8 @@ static tsr_status execute(actor *a, int odd)
     if (odd)
         return tsr_redistribute_into(a->x, a->y, NULL);
     const tsr_tensor src = tsr_dtensor_to_local(a->x), dst = moved(a);
-    const size_t bytes = tsr_plan_workspace_bytes(a->plan);
-    a->workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    size_t bytes;
+    a->workspace = workspace_for(a->plan, &bytes);
     return tsr_plan_execute(a->plan, a->comm, &src, &dst, a->workspace, bytes, NULL);
 }
 
@@ -135,8 +136,8 @@ static tsr_status start_and_finish(actor *a, int odd)
     TSR_TRY(tsr_plan_create(a->rows, a->columns, NULL, &plan));
     tsr_status status = tsr_plan_prepare(plan, a->comm);
     const tsr_tensor src = tsr_dtensor_to_local(a->x), dst = moved(a);
-    const size_t bytes = tsr_plan_workspace_bytes(plan);
-    void *workspace = bytes > 0 ? aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    size_t bytes;
+    void *workspace = workspace_for(plan, &bytes);
     if (status == TSR_OK)
         status = odd ? tsr_redistribute_into(a->x, a->y, NULL) : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
     if (status == TSR_OK && !odd)

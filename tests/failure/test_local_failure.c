@@ -119,7 +119,6 @@ static tsr_status rounds_make(rounds *r, tsr_comm *comm, tsr_device_driver *driv
 {
     tsr_layout *src = NULL, *dst = NULL;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    int64_t local[2];
     options.mode = TSR_MODE_MESSAGE;
     options.max_workspace = ROUNDS_CAP;
     *r = (rounds){.driver = driver, .comm = comm};
@@ -127,20 +126,17 @@ static tsr_status rounds_make(rounds *r, tsr_comm *comm, tsr_device_driver *driv
     TSR_TRY(tsr_layout_parse(tsr_layout_mesh(src), "S(1),R", 2, tsr_layout_shape(src), TSR_F64, &dst));
     TSR_TRY(tsr_plan_create(src, dst, &options, &r->plan));
     TSR_TRY(tsr_plan_prepare(r->plan, comm));
-    TSR_TRY(tsr_layout_local(src, NULL, local, NULL));
-    r->src = tsr_tensor_contiguous(r->in, TSR_F64, 2, local);
+    TSR_TRY(shard_over(src, r->in, &r->src));
     r->src.strides[0] = 1;
-    r->src.strides[1] = local[0];
-    TSR_TRY(tsr_layout_local(dst, NULL, local, NULL));
-    r->dst = tsr_tensor_contiguous(r->out, TSR_F64, 2, local);
+    r->src.strides[1] = r->src.shape[0];
+    TSR_TRY(shard_over(dst, r->out, &r->dst));
     r->dst.strides[0] = 1;
-    r->dst.strides[1] = local[0];
+    r->dst.strides[1] = r->dst.shape[0];
     r->src.device = r->dst.device = (tsr_device){driver, 0};
     for (int i = 0; i < 12 * 16; i++)
         r->in[i] = 1.0;
-    r->bytes = tsr_plan_workspace_bytes(r->plan);
+    r->workspace = workspace_for(r->plan, &r->bytes);
     CHECK(r->bytes > 0 && r->bytes <= ROUNDS_CAP);
-    r->workspace = aligned_alloc(64, (r->bytes + 63) / 64 * 64);
     tsr_layout_destroy(dst);
     tsr_layout_destroy(src);
     return TSR_OK;

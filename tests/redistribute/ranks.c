@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -40,6 +41,20 @@ tsr_status layout_over(tsr_comm *comm, const char *mesh_text, const char *shape_
     const tsr_status status = tsr_layout_parse(mesh, placements, shape_of(shape_text, shape), shape, dtype, out);
     tsr_mesh_destroy(mesh);
     return status;
+}
+
+tsr_status shard_over(const tsr_layout *layout, void *memory, tsr_tensor *out)
+{
+    int64_t shape[TSR_MAX_DIMS];
+    TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
+    *out = tsr_tensor_contiguous(memory, tsr_layout_dtype(layout), tsr_layout_ndim(layout), shape);
+    return TSR_OK;
+}
+
+void *workspace_for(const tsr_plan *plan, size_t *bytes)
+{
+    *bytes = tsr_plan_workspace_bytes(plan);
+    return *bytes > 0 ? aligned_alloc(64, (*bytes + 63) / 64 * 64) : NULL;
 }
 
 tsr_status lend(tsr_comm *carrier, tsr_comm **out)

@@ -25,6 +25,12 @@ void run_ranks(int count, tsr_rank_main *body, void *arg);
 tsr_status mesh_over(tsr_comm *comm, const char *text, tsr_mesh **out);
 tsr_status layout_over(tsr_comm *comm, const char *mesh, const char *shape, const char *placements, tsr_dtype dtype, tsr_layout **out);
 
+/** This rank's shard, contiguous in `memory`. */
+tsr_status shard_over(const tsr_layout *layout, void *memory, tsr_tensor *out);
+
+/** What executions of the plan want, for free(); NULL where that is nothing. */
+void *workspace_for(const tsr_plan *plan, size_t *bytes);
+
 /** A message engine over a copy of `carrier` that says that it is lent and may not be split. The caller destroys `*out`. */
 tsr_status lend(tsr_comm *carrier, tsr_comm **out);
 

@@ -43,20 +43,16 @@ static tsr_status party_make(party *p, tsr_comm *comm, size_t first, size_t coun
     memset(p, 0, sizeof(*p));
     p->count = count;
     for (size_t i = 0; i < count; i++) {
-        int64_t local[TSR_MAX_DIMS];
         TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].from, rows[first + i].dtype, &p->src[i]));
         TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].to, rows[first + i].dtype, &p->dst[i]));
-        TSR_TRY(tsr_layout_local(p->src[i], NULL, local, NULL));
-        p->in[i] = tsr_tensor_contiguous(p->have[i], rows[first + i].dtype, 2, local);
-        TSR_TRY(tsr_layout_local(p->dst[i], NULL, local, NULL));
-        p->out[i] = tsr_tensor_contiguous(p->want[i], rows[first + i].dtype, 2, local);
+        TSR_TRY(shard_over(p->src[i], p->have[i], &p->in[i]));
+        TSR_TRY(shard_over(p->dst[i], p->want[i], &p->out[i]));
         for (int k = 0; k < MOST; k++)
             p->have[i][k] = (unsigned char)(7 * k + 31 * tsr_comm_rank(comm) + (int)i);
     }
     TSR_TRY(tsr_plan_create_batch(count, (const tsr_layout *const *)p->src, (const tsr_layout *const *)p->dst, &options, &p->plan));
     TSR_TRY(tsr_plan_prepare(p->plan, comm));
-    p->bytes = tsr_plan_workspace_bytes(p->plan);
-    p->workspace = p->bytes > 0 ? aligned_alloc(64, (p->bytes + 63) / 64 * 64) : NULL;
+    p->workspace = workspace_for(p->plan, &p->bytes);
     return TSR_OK;
 }
 

@@ -51,14 +51,6 @@ static void fill(mover *m, tsr_dtype dtype)
     memset(m->gotten, 0x77, sizeof(m->gotten));
 }
 
-static tsr_status take_shard(const tsr_layout *layout, void *memory, tsr_tensor *out)
-{
-    int64_t shape[TSR_MAX_DIMS];
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
-    *out = tsr_tensor_contiguous(memory, tsr_layout_dtype(layout), tsr_layout_ndim(layout), shape);
-    return TSR_OK;
-}
-
 static tsr_status plan(mover *m, const choice *c)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -92,11 +84,10 @@ static tsr_status mover_fill(mover *m, const choice *c)
     TSR_TRY(plan(m, c));
     fill(m, c->dtype);
     for (int t = 0; t < 2; t++) {
-        TSR_TRY(take_shard(m->src_layout, m->given[t], &m->src[t]));
-        TSR_TRY(take_shard(m->dst_layout, m->gotten[t], &m->dst[t]));
+        TSR_TRY(shard_over(m->src_layout, m->given[t], &m->src[t]));
+        TSR_TRY(shard_over(m->dst_layout, m->gotten[t], &m->dst[t]));
     }
-    m->bytes = tsr_plan_workspace_bytes(m->plan);
-    m->workspace = aligned_alloc(64, (m->bytes + 63) / 64 * 64 + 64);
+    m->workspace = workspace_for(m->plan, &m->bytes);
     return TSR_OK;
 }
 

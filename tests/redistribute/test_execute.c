@@ -26,20 +26,16 @@ typedef struct fixture {
 static tsr_status fixture_make(fixture *f, tsr_comm *comm, const char *from, const char *to, tsr_mode mode)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    int64_t shape[2];
     options.mode = mode;
     *f = (fixture){.comm = comm};
     TSR_TRY(layout_over(comm, "2", "8x8", from, TSR_F32, &f->src_layout));
     TSR_TRY(layout_over(comm, "2", "8x8", to, TSR_F32, &f->dst_layout));
     TSR_TRY(tsr_plan_create(f->src_layout, f->dst_layout, &options, &f->plan));
-    TSR_TRY(tsr_layout_local(f->src_layout, NULL, shape, NULL));
-    f->src = tsr_tensor_contiguous(f->src_values, TSR_F32, 2, shape);
-    TSR_TRY(tsr_layout_local(f->dst_layout, NULL, shape, NULL));
-    f->dst = tsr_tensor_contiguous(f->dst_values, TSR_F32, 2, shape);
+    TSR_TRY(shard_over(f->src_layout, f->src_values, &f->src));
+    TSR_TRY(shard_over(f->dst_layout, f->dst_values, &f->dst));
     for (int i = 0; i < MOST; i++)
         f->dst_values[i] = -7.0f;
-    f->bytes = tsr_plan_workspace_bytes(f->plan);
-    f->workspace = f->bytes > 0 ? aligned_alloc(64, (f->bytes + 63) / 64 * 64) : NULL;
+    f->workspace = workspace_for(f->plan, &f->bytes);
     return TSR_OK;
 }
 

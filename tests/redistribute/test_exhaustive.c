@@ -80,34 +80,32 @@ static void sweep_mesh(const oracle_mesh *mesh, double seconds)
             (long long)sweep.count);
 }
 
-static void every_pair_of_lists_on_meshes_of_one_dim(void **state)
+/* Each gets this share of the time. */
+static void sweep_meshes(int ndim, double share)
 {
-    (void)state;
     int count;
     const oracle_mesh *all = meshes(&count);
     for (int i = 0; i < count; i++)
-        if (all[i].ndim == 1)
-            sweep_mesh(&all[i], test_seconds(100) * 0.02);
+        if (all[i].ndim == ndim)
+            sweep_mesh(&all[i], test_seconds(100) * share);
+}
+
+static void every_pair_of_lists_on_meshes_of_one_dim(void **state)
+{
+    (void)state;
+    sweep_meshes(1, 0.02);
 }
 
 static void every_pair_of_lists_on_meshes_of_two_dims(void **state)
 {
     (void)state;
-    int count;
-    const oracle_mesh *all = meshes(&count);
-    for (int i = 0; i < count; i++)
-        if (all[i].ndim == 2)
-            sweep_mesh(&all[i], test_seconds(100) * 0.08);
+    sweep_meshes(2, 0.08);
 }
 
 static void every_pair_of_lists_on_a_mesh_of_three_dims(void **state)
 {
     (void)state;
-    int count;
-    const oracle_mesh *all = meshes(&count);
-    for (int i = 0; i < count; i++)
-        if (all[i].ndim == 3)
-            sweep_mesh(&all[i], test_seconds(100) * 0.4);
+    sweep_meshes(3, 0.4);
 }
 
 int main(void)

@@ -31,18 +31,14 @@ typedef struct fixture {
 static tsr_status fixture_make(fixture *f, tsr_comm *comm, const char *mesh, tsr_mode mode)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    int64_t local[2];
     options.mode = mode;
     *f = (fixture){.comm = comm};
     TSR_TRY(layout_over(comm, mesh, "48x27", "S(0)", TSR_I32, &f->rows));
     TSR_TRY(tsr_layout_parse(tsr_layout_mesh(f->rows), "S(1)", 2, tsr_layout_shape(f->rows), TSR_I32, &f->columns));
     TSR_TRY(tsr_plan_create(f->rows, f->columns, &options, &f->plan));
-    TSR_TRY(tsr_layout_local(f->rows, NULL, local, NULL));
-    f->src = tsr_tensor_contiguous(f->have, TSR_I32, 2, local);
-    TSR_TRY(tsr_layout_local(f->columns, NULL, local, NULL));
-    f->dst = tsr_tensor_contiguous(f->want, TSR_I32, 2, local);
-    f->bytes = tsr_plan_workspace_bytes(f->plan);
-    f->workspace = f->bytes > 0 ? aligned_alloc(64, (f->bytes + 63) / 64 * 64) : NULL;
+    TSR_TRY(shard_over(f->rows, f->have, &f->src));
+    TSR_TRY(shard_over(f->columns, f->want, &f->dst));
+    f->workspace = workspace_for(f->plan, &f->bytes);
     for (int i = 0; i < MOST; i++) {
         f->have[i] = tsr_comm_rank(comm) * (ROWS / RANKS) * COLUMNS + i;
         f->want[i] = -1;
@@ -102,8 +98,7 @@ static tsr_status pair_plan(pair *f, const tsr_layout *from, const tsr_layout *t
         f->src[i] = tsr_tensor_contiguous(calloc((size_t)(here[0] * here[1]), 4), TSR_I32, 2, here);
         f->dst[i] = tsr_tensor_contiguous(calloc((size_t)(there[0] * there[1]), 4), TSR_I32, 2, there);
     }
-    f->bytes = (tsr_plan_workspace_bytes(f->plan) + 63) / 64 * 64;
-    f->workspace = f->bytes > 0 ? aligned_alloc(64, f->bytes) : NULL;
+    f->workspace = workspace_for(f->plan, &f->bytes);
     return TSR_OK;
 }
 

@@ -41,11 +41,10 @@ static tsr_status walk(const tsr_layout *layout, int32_t *values, bool check)
 /* This rank's tensor under the layout; `*given` is it, or NULL for a rank outside the mesh. */
 static tsr_status tensor_of(const tsr_layout *layout, int32_t *values, tsr_tensor *tensor, const tsr_tensor **given)
 {
-    int64_t shape[2], coordinate[TSR_MAX_DIMS];
+    int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
+    TSR_TRY(shard_over(layout, values, tensor));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(layout), coordinate, &inside));
-    *tensor = tsr_tensor_contiguous(values, TSR_I32, 2, shape);
     *given = inside ? tensor : NULL;
     return TSR_OK;
 }
