@@ -1,8 +1,9 @@
 /**
  * What a host program may decide once: memory, log, environment, bounds.
  *
- * The library keeps no mutable globals; these choices live in a context that is given to tsr_threads_run(),
- * tsr_comm_create_threads() and tsr_mesh_create_abstract(). Wherever a context is asked for, NULL stands for one with the defaults.
+ * The library keeps no mutable globals; these choices live in a context that is given to whatever begins something: communicators
+ * of every engine, abstract meshes, drivers of GPUs, saved plans. What is made from those has theirs. Wherever a context is asked for,
+ * NULL stands for one with the defaults.
  */
 #ifndef TESSERA_CONTEXT_H
 #define TESSERA_CONTEXT_H

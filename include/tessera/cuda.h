@@ -24,7 +24,7 @@ extern "C" {
 typedef struct tsr_cuda_options {
     size_t size; /**< sizeof(tsr_cuda_options) */
     int tf32; /**< 1: products of f32 matrices round their factors to TF32, 10 bits of mantissa, which tensor cores multiply, but not those
-                 of a single row or column; 0 */
+                 of a single row or column; 0: no product does */
 } tsr_cuda_options;
 
 #define TSR_CUDA_OPTIONS_INIT                                                                                                              \

@@ -1,10 +1,10 @@
 /**
  * Tessera: sharded tensors on device meshes.
  *
- * Ownership. What a call named create, from, parse, split, slice or with gives out is the caller's, who frees it with the object's
- * destroy; destroying NULL is fine. Accessors borrow: what they return lives as long as the object. Meshes, layouts, plans and
- * dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. Communicators alone
- * are borrowed: they must outlive the meshes over them. Outputs are written only on success.
+ * Ownership. An object that a call makes (create, from, parse, split, slice, with, ..) is the caller's, who frees it with the object's
+ * destroy; destroying NULL is fine. Accessors borrow: what they give out lives as long as the object. Contexts, meshes, layouts, plans
+ * and dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. Communicators
+ * alone are borrowed: they must outlive the meshes over them. Outputs are written only on success.
  *
  * Threads. Contexts, meshes, layouts and plans are immutable: any thread may use them at once. A rank is its communicator handle,
  * never the calling thread; one call may be in flight per handle, and dtensors belong to their mesh's handle. Every rank makes the same
