@@ -13,7 +13,9 @@ PATIENCE = 600  # seconds for an answer
 # One thread a rank for everybody.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 XLA = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
-MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# Open MPI's leave to run for anybody, and more ranks than cores; from version 5 on the latter has another name.
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+       "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 QUIET = {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
 
 
@@ -59,7 +61,7 @@ def run(command, environment=None, patience=PATIENCE):
     if lines and (process.returncode == 0 or any(line.get("wrong") for line in lines)):
         return lines
     if process.returncode != 0:
-        said = complaints.strip().splitlines()
+        said = [line.strip() for line in complaints.splitlines() if line.strip("- ")]
         return [{"refused": said[0]}] if said else refusal(command, f"exit status {process.returncode}")
     return refusal(command, f"its output is no figure: {output[:60]!r}" if output else "it printed nothing")
 

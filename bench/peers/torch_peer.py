@@ -42,7 +42,9 @@ def part(whole, placement, mesh):
 def move(mesh, case):
     shape, source, target = case["shape"], PLACEMENTS[case["from"]], PLACEMENTS[case["to"]]
     whole = peer.term(shape, mesh.get_local_rank()) if source.is_partial() else peer.reference(shape)
-    x = DTensor.from_local(part(torch.from_numpy(whole), source, mesh), mesh, [source], run_check=False)
+    local = part(torch.from_numpy(whole), source, mesh)
+    # Shards need not be of one size, so that the whole cannot be told from one.
+    x = DTensor.from_local(local, mesh, [source], run_check=False, shape=torch.Size(shape), stride=(shape[1], 1))
     seconds = measure(lambda: x.redistribute(mesh, [target]), case["samples"])
     local = x.redistribute(mesh, [target]).to_local()
     expected = torch.from_numpy(peer.reference(shape, mesh.size() if source.is_partial() else None))

@@ -170,6 +170,7 @@ def check_programs(report):
             ("nothing", "", "it printed nothing"), ("text", "print('hello')", "its output is no figure: 'hello"),
             ("half a line", "print('{\"seconds\": [1')", "is no figure"), ("a number", "print(3)", "is no figure"),
             ("a reason", "import sys; sys.exit('there is no memory\\nfor this')", "there is no memory"),
+            ("a reason under a rule", "import sys; sys.exit('-----\\n\\n  there are no slots')", "there are no slots"),
             ("what is no text", "import sys; sys.stdout.buffer.write(b'\\xff')", "is no figure")):
         found = asked(code)
         report.check(f"a program that prints {what} has refused, and why is told", unless(
