@@ -183,11 +183,30 @@ static void so_are_groups_of_groups_over_nodes(void **state)
     run_nodes(split_again, NULL, 0);
 }
 
+/* The first rank comes when the others have given up, and then does not find them. */
+static void who_makes_a_communicator_alone_is_told_so(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    tsr_comm *comm = NULL;
+    MPI_Comm apart;
+    options.timeout_ms = 300;
+    const bool late = launched_rank() == 0;
+    assert_int_equal(MPI_Comm_dup(MPI_COMM_WORLD, &apart), MPI_SUCCESS);
+    if (late)
+        suite_sleep(900);
+    const tsr_status status = tsr_comm_from_mpi(apart, &options, &comm);
+    if (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "tsr_comm_from_mpi: not all ranks came within 300 ms"))
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+    assert_null(comm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
+        cmocka_unit_test(who_makes_a_communicator_alone_is_told_so),
     };
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);

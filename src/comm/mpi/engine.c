@@ -3,6 +3,7 @@
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
 #include "comm/mpi/split.h"
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
@@ -167,12 +168,6 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
     return TSR_OK;
 }
 
-/* What all ranks are to have alike. */
-static tsr_status agree(MPI_Comm comm, int mine, int *least)
-{
-    return tsr_mpi_check(MPI_Allreduce(&mine, least, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
-}
-
 /* n if ranks 0 to n-1 share the first node, the next n the second, .., else 0. `first` is the lowest rank of each rank's node. */
 static int64_t regular_nodes(const int *first, int ranks)
 {
@@ -185,12 +180,13 @@ static int64_t regular_nodes(const int *first, int ranks)
     return n < ranks ? n : 0;
 }
 
-static tsr_status list_nodes(MPI_Comm comm, MPI_Comm node, int rank, int *first)
+/* The lowest rank of each rank's node. */
+static tsr_status list_nodes(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm node, int rank, int *first)
 {
-    int mine = rank;
-    TSR_TRY(tsr_mpi_check(MPI_Bcast(&mine, 1, MPI_INT, 0, node), "MPI_Bcast"));
-    TSR_TRY(tsr_mpi_check(MPI_Allgather(&mine, 1, MPI_INT, first, 1, MPI_INT, comm), "MPI_Allgather"));
-    return TSR_OK;
+    int64_t least = 0;
+    TSR_TRY(tsr_mpi_least(t, node, rank, &least));
+    const int mine = (int)least;
+    return tsr_mpi_gather_all(t, comm, &mine, first, sizeof mine);
 }
 
 /* How ranks lie on nodes. */
@@ -199,45 +195,56 @@ typedef struct topology {
     MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
 } topology;
 
-static void free_topology(tsr_context *context, topology *t)
+/* `lost`: ranks did not come, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
+static void free_comm(MPI_Comm *comm, bool lost)
 {
-    if (t->node != MPI_COMM_NULL)
-        MPI_Comm_free(&t->node);
+    if (*comm != MPI_COMM_NULL && !lost)
+        MPI_Comm_free(comm);
+}
+
+static void free_topology(tsr_context *context, topology *t, bool lost)
+{
+    free_comm(&t->node, lost);
     tsr_release(context, t->first);
 }
 
-/* free_topology() frees it, also after an error. */
-static tsr_status find_nodes(tsr_context *context, MPI_Comm comm, topology *t)
+/* free_topology() frees it, also after an error. That ranks share a node is asked for without a limit, for MPI has no other way; all have
+ * come just before. */
+static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, topology *t)
 {
-    int rank, able, all = 0;
+    int rank;
+    int64_t all = 0;
     void *first = NULL;
     *t = (topology){.node = MPI_COMM_NULL};
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &t->ranks), "MPI_Comm_size"));
-    able = tsr_allocate(context, (size_t)t->ranks * sizeof *t->first, &first) == TSR_OK;
-    t->first = first;
-    TSR_TRY(agree(comm, able, &all));
+    const bool able = tsr_allocate(together->context, (size_t)t->ranks * sizeof *t->first, &first) == TSR_OK;
+    t->first = able ? first : NULL;
+    TSR_TRY(tsr_mpi_least(together, comm, able, &all));
     if (!all)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_comm_from_mpi: a rank has no memory for a list of %d ranks", t->ranks);
+        return tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, t->ranks);
     TSR_TRY(tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &t->node), "MPI_Comm_split_type"));
-    return list_nodes(comm, t->node, rank, t->first);
+    return list_nodes(together, comm, t->node, rank, t->first);
 }
 
 /* Whether all ranks have theirs; `local`: what became of this one's. */
-static tsr_status agree_on_handles(const tsr_mpi_world *world, tsr_status local)
+static tsr_status agree_on_handles(const tsr_mpi_together *together, const tsr_mpi_world *world, tsr_status local)
 {
-    int all = 0;
-    const tsr_status agreed = agree(world->comm, local == TSR_OK, &all);
-    if (local != TSR_OK || agreed != TSR_OK)
-        return local != TSR_OK ? local : agreed;
-    return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "tsr_comm_from_mpi: another rank has no memory for a communicator");
+    int64_t all = 0;
+    tsr_kept_sentence sentence;
+    tsr_status_keep(&sentence);
+    const tsr_status agreed = tsr_mpi_least(together, world->comm, local == TSR_OK, &all);
+    if (local != TSR_OK)
+        return tsr_status_restore(&sentence, local);
+    TSR_TRY(agreed);
+    return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
 }
 
 /* The world's first handle is of all its ranks. */
-static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
+static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *world, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle = NULL;
-    tsr_status status = agree_on_handles(world, tsr_mpi_handle_create(world, world->ranks, &handle));
+    tsr_status status = agree_on_handles(together, world, tsr_mpi_handle_create(world, world->ranks, &handle));
     if (status != TSR_OK) {
         if (handle)
             tsr_mpi_handle_destroy(handle);
@@ -245,7 +252,7 @@ static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
             tsr_mpi_world_destroy(world);
         return status;
     }
-    status = tsr_mpi_seat_all(handle);
+    status = tsr_mpi_seat_all(together, handle);
     if (status == TSR_OK)
         *out = handle;
     else
@@ -254,48 +261,55 @@ static tsr_status make_handle(tsr_mpi_world *world, tsr_mpi_handle **out)
 }
 
 /* The memory of this node's ranks, if all ranks want that. */
-static tsr_status share(tsr_context *context, MPI_Comm comm, const topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
+static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, const topology *t, const tsr_mpi_options *options,
+                        tsr_mpi_node **node)
 {
-    char reason[256];
-    int sharing = 0;
-    TSR_TRY(agree(comm, !options->no_sharing, &sharing));
-    return sharing ? tsr_mpi_node_create(context, t->node, node, reason) : TSR_OK;
+    char reason[256] = "a rank set options.no_sharing";
+    int64_t sharing = 0;
+    int rank;
+    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
+    TSR_TRY(tsr_mpi_least(together, comm, !options->no_sharing, &sharing));
+    if (sharing)
+        TSR_TRY(tsr_mpi_node_create(together, t->node, node, reason));
+    if (!*node)
+        tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: rank %d of %d shares no memory, and sends messages: %s",
+                together->call, rank, t->ranks, reason);
+    return TSR_OK;
 }
 
 /* Takes over `comm`. What a rank's own memory does not hold is told to all at the end. */
-static tsr_status make_world(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
+static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
     topology t = {.node = MPI_COMM_NULL};
     tsr_status status = tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     if (status == TSR_OK)
-        status = find_nodes(context, comm, &t);
+        status = find_nodes(together, comm, &t);
     if (status == TSR_OK)
-        status = share(context, comm, &t, options, &node);
+        status = share(together, comm, &t, options, &node);
     if (status == TSR_OK) {
-        status = tsr_mpi_world_create(context, comm, options, node, t.first, out);
+        status = tsr_mpi_world_create(together->context, comm, options, node, t.first, out);
         t.first = NULL;
     } else {
-        MPI_Comm_free(&comm);
+        free_comm(&comm, status == TSR_ERROR_PEER);
     }
-    if (status == TSR_OK) {
+    if (status == TSR_OK)
         (*out)->ranks_per_node = regular_nodes((*out)->first, t.ranks);
-    }
     if (node)
         tsr_mpi_node_release(node);
-    free_topology(context, &t);
+    free_topology(together->context, &t, status == TSR_ERROR_PEER);
     return status;
 }
 
-static tsr_status make(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_mpi_handle *handle = NULL;
-    TSR_TRY(make_world(context, comm, options, &world));
-    TSR_TRY(make_handle(world, &handle));
+    TSR_TRY(make_world(together, comm, options, &world));
+    TSR_TRY(make_handle(together, world, &handle));
     tsr_comm_table table;
     tell_table(handle, &table);
-    const tsr_status status = tsr_comm_create_from_table(context, &table, handle, out);
+    const tsr_status status = tsr_comm_create_from_table(together->context, &table, handle, out);
     if (status != TSR_OK)
         tsr_mpi_handle_destroy(handle);
     return status;
@@ -316,9 +330,10 @@ tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options
     else
         TSR_TRY(tsr_context_create(NULL, &context));
     options.timeout_ms = tsr_context_timeout_ms(context, options.timeout_ms);
-    tsr_status status = tsr_mpi_check(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
+    const tsr_mpi_together together = {call, context, options.timeout_ms};
+    tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
-        status = make(context, own, &options, out);
+        status = make(&together, own, &options, out);
     tsr_context_destroy(context);
     return status;
 }

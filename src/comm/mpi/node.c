@@ -69,10 +69,10 @@ static void fail(char *reason, const char *what)
 }
 
 /* Every rank's answer must be yes. */
-static tsr_status agree(MPI_Comm comm, bool *yes)
+static tsr_status agree(const tsr_mpi_together *together, MPI_Comm comm, bool *yes)
 {
-    int mine = *yes, all = 0;
-    TSR_TRY(tsr_mpi_check(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce"));
+    int64_t all = 0;
+    TSR_TRY(tsr_mpi_least(together, comm, *yes, &all));
     *yes = all != 0;
     return TSR_OK;
 }
@@ -92,25 +92,28 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
 }
 
 /* One attempt at a place that is free in all processes: at a fixed address at first, then where rank 0's kernel has one. */
-static tsr_status try_to_reserve(tsr_mpi_node *node, MPI_Comm comm, int attempt, bool *done)
+static tsr_status try_to_reserve(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, int attempt, bool *done)
 {
     const size_t most = SPAN / (size_t)node->ranks;
     node->room = (most < MOST ? most : MOST) & ~(size_t)0xffff;
     const bool fixed = attempt < ATTEMPTS / 2;
     if (!fixed)
         node->room = node->room / LESS & ~(size_t)0xffff;
-    uint64_t at = fixed ? FIRST_ADDRESS + (uintptr_t)attempt * SPAN : 0;
+    int64_t least = 0;
+    uintptr_t at = fixed ? FIRST_ADDRESS + (uintptr_t)attempt * SPAN : 0;
     bool mine = false;
     if (!fixed && node->rank == 0) {
         mine = reserve(node, 0);
         at = (uintptr_t)node->base;
     }
     if (!fixed)
-        TSR_TRY(tsr_mpi_check(MPI_Bcast(&at, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast"));
+        TSR_TRY(tsr_mpi_least(together, comm, node->rank == 0 ? (int64_t)at : INT64_MAX, &least));
+    if (!fixed)
+        at = (uintptr_t)least;
     if (fixed || (node->rank > 0 && at))
-        mine = reserve(node, (uintptr_t)at);
+        mine = reserve(node, at);
     *done = mine;
-    TSR_TRY(agree(comm, done));
+    TSR_TRY(agree(together, comm, done));
     if (mine && !*done) {
         munmap(node->base, span_of(node));
         node->base = NULL;
@@ -170,16 +173,17 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
 }
 
 /* Descriptors stay open until all have opened them. */
-static tsr_status map_files(tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
+static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason,
+                            bool *done)
 {
     address_card mine = {0};
     const int file = make_file(node, &mine, reason);
-    tsr_status status = tsr_mpi_check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards, sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
+    tsr_status status = tsr_mpi_gather_all(together, comm, &mine, cards, sizeof mine);
     *done = status == TSR_OK;
     for (int r = 0; r < node->ranks && *done; r++)
         *done = map_file(node, r, &cards[r], reason);
     if (status == TSR_OK)
-        status = agree(comm, done);
+        status = agree(together, comm, done);
     if (file >= 0)
         close(file);
     return status;
@@ -211,23 +215,24 @@ static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
     return node;
 }
 
-static tsr_status share(tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
+static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
 {
     *done = false;
     for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++)
-        TSR_TRY(try_to_reserve(node, comm, attempt, done));
+        TSR_TRY(try_to_reserve(together, node, comm, attempt, done));
     if (!*done) {
         snprintf(reason, REASON, "there is no room for shared memory at the same address in all processes");
         return TSR_OK;
     }
-    TSR_TRY(map_files(node, comm, cards, reason, done));
+    TSR_TRY(map_files(together, node, comm, cards, reason, done));
     if (*done)
         tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_node_create(tsr_context *context, MPI_Comm comm, tsr_mpi_node **out, char *reason)
+tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, MPI_Comm comm, tsr_mpi_node **out, char *reason)
 {
+    tsr_context *context = together->context;
     int rank, ranks;
     void *cards = NULL;
     reason[0] = '\0';
@@ -237,9 +242,9 @@ tsr_status tsr_mpi_node_create(tsr_context *context, MPI_Comm comm, tsr_mpi_node
     bool done = node && tsr_allocate(context, (size_t)ranks * sizeof(address_card), &cards) == TSR_OK;
     if (!done)
         snprintf(reason, REASON, "no memory");
-    tsr_status status = agree(comm, &done);
+    tsr_status status = agree(together, comm, &done);
     if (status == TSR_OK && done)
-        status = share(node, comm, cards, reason, &done);
+        status = share(together, node, comm, cards, reason, &done);
     tsr_release(context, cards);
     if (status == TSR_OK && done) {
         *out = node;

@@ -163,12 +163,11 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
     return status;
 }
 
-tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle)
+tsr_status tsr_mpi_seat_all(const tsr_mpi_together *together, tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
-    tsr_mpi_post *mine = &handle->posts[world->rank];
-    *mine = (tsr_mpi_post){.seat = tsr_mpi_gate_seat(&handle->gate), .desk = handle->trays.own};
-    TSR_TRY(tsr_mpi_check(MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, handle->posts, sizeof *mine, MPI_BYTE, world->comm), "MPI_Allgather"));
+    const tsr_mpi_post mine = {.seat = tsr_mpi_gate_seat(&handle->gate), .desk = handle->trays.own};
+    TSR_TRY(tsr_mpi_gather_all(together, world->comm, &mine, handle->posts, sizeof mine));
     handle->rank = world->rank;
     world->next_group = 1;
     tsr_mpi_world_take_slot(world, handle->slot = 0);

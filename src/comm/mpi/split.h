@@ -3,11 +3,12 @@
 #define TSR_COMM_MPI_SPLIT_H
 
 #include "comm/mpi/handle.h"
+#include "comm/mpi/together.h"
 
 /** As the table's entry. */
 tsr_status tsr_mpi_split(void *self, int color, int key, void **out);
 
 /** Collective over a world that nobody has used: its first handle gets all ranks in order, and their seats. */
-tsr_status tsr_mpi_seat_all(tsr_mpi_handle *handle);
+tsr_status tsr_mpi_seat_all(const tsr_mpi_together *together, tsr_mpi_handle *handle);
 
 #endif
