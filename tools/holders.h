@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <tessera/layout.h>
 
-/** Two layouts on one mesh whose ranks are in row-major order. */
+/** Two layouts on one mesh, or one of them twice. */
 typedef struct holders {
     const tsr_mesh *mesh;
     const tsr_layout *from, *to;
@@ -15,11 +15,19 @@ typedef struct holders {
 /** Whether the rank holds an element in either layout. */
 bool holders_include(const holders *h, int64_t rank);
 
-/** How many ranks do; -1 where that is not to be had without asking each: of cuts in another order than that of the mesh dims, of given
- * sizes, and of too many rows. */
+/** How many ranks do; -1 where that is not to be had without asking each: of two layouts whose cuts are in orders that exclude each other,
+ * or one of which has given sizes, and of too many rows. One layout is counted whatever its cuts are. */
 int64_t holders_count(const holders *h);
 
-/** `wanted` of the `count` that do, evenly from the first to the last, ascending; no more than `count`. */
+/** `wanted` of the `count` that do, evenly from the first to the last, in no order; no more than `count`. */
 void holders_spread(const holders *h, int64_t count, int64_t wanted, int64_t *ranks);
+
+/** Most ranks that holders_edges() finds. */
+#define HOLDERS_EDGES (2 * (4 * TSR_MAX_DIMS + 1))
+
+/** Ranks that are likely to differ from all others: along every mesh dim the first and the last that hold anything, and both sides of where
+ * parts first are of another size, or the largest of given sizes; and the last along all. In no order, some more than once. Returns how
+ * many. */
+int holders_edges(const holders *h, int64_t ranks[HOLDERS_EDGES]);
 
 #endif

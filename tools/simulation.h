@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "plan_request.h"
+#include "simulation_links.h"
 
 #include <tessera/explain.h>
 
@@ -15,9 +16,10 @@ typedef struct simulation {
     tsr_cost_profile links;
     int64_t ranks;
     int64_t planned;         /**< of them: all, all that hold anything, or some that stand for the others */
-    bool estimated;          /**< they stand for others, whose share of the totals is estimated; a total of -1 is not known */
-    tsr_plan_survey figures; /**< of the ranks that were planned for, but for totals */
-    spread measured;         /**< with --validate; else all 0 */
+    bool estimated;          /**< they stand for others: another one may have more, and totals are estimates; one of -1 is not known */
+    tsr_plan_survey figures; /**< of the ranks that were planned for, but for totals, which are those of all */
+    const measured_links *measured_links; /**< with --validate: where `links` are from, borrowed; else NULL */
+    spread measured;                      /**< with --validate; else all 0 */
 } simulation;
 
 /** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */

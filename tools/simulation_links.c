@@ -1,0 +1,58 @@
+#include "simulation_links.h"
+
+#include "calibration.h"
+
+#include <stdlib.h>
+
+static int measure(place *p, measured_links *links)
+{
+    calibration *const c = calloc(1, sizeof *c);
+    int status = c != NULL ? calibration_create(links->ranks, links->mode, c) : EXIT_REFUSED;
+    if (c == NULL)
+        complain(EXIT_REFUSED, "there is no memory for a calibration");
+    status = place_agree(p, status);
+    if (status == EXIT_DONE)
+        status = place_agree(p, calibrate(p, c));
+    if (c != NULL) {
+        links->profile = c->profile;
+        links->error = c->error;
+        calibration_finish(c);
+    }
+    free(c);
+    return status;
+}
+
+static int add(links_book *book, place *p, int ranks, tsr_mode mode)
+{
+    measured_links *const links = calloc(1, sizeof *links);
+    int status = place_agree(p, links != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the links of %d ranks", ranks));
+    if (status == EXIT_DONE) {
+        *links = (measured_links){.ranks = ranks, .mode = mode, .next = book->first};
+        status = measure(p, links);
+    }
+    if (status == EXIT_DONE)
+        book->first = links;
+    else
+        free(links);
+    return status;
+}
+
+int links_book_look_up(links_book *book, place *p, int ranks, tsr_mode mode, const measured_links **out)
+{
+    const measured_links *found = book->first;
+    while (found != NULL && (found->ranks != ranks || found->mode != mode))
+        found = found->next;
+    const int status = found != NULL ? EXIT_DONE : add(book, p, ranks, mode);
+    if (status == EXIT_DONE)
+        *out = found != NULL ? found : book->first;
+    return status;
+}
+
+void links_book_finish(links_book *book)
+{
+    while (book->first != NULL) {
+        measured_links *const links = book->first;
+        book->first = links->next;
+        free(links);
+    }
+}
