@@ -10,4 +10,7 @@ void nodes_pretend(int first);
 /** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
 void nodes_count(size_t *inside, size_t *between);
 
+/** From the next communicator on, MPI has tags up to `bound` alone. 0: as many as it has. */
+void nodes_bound_tags(int bound);
+
 #endif

@@ -255,6 +255,139 @@ static void groups_send_as_their_world_does(void **state)
     run_nodes(split_and_send, NULL, 0);
 }
 
+/* The list of rank 1 goes down, up, and down again. It begins with who is above, and what comes last is not to come before what comes
+ * first. */
+static tsr_status send_in_a_mixed_order(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    char first = 'a', second = 'b', third = 'c', in[2] = {0};
+    tsr_message sends[] = {{last - 2, &first, 1}, {last, &second, 1}, {last - 2, &third, 1}};
+    tsr_message receives[] = {{last - 1, &in[0], 1}, {last - 1, &in[1], 1}};
+    const size_t sent = rank == last - 1 ? 3 : 0, received = rank == last ? 1 : rank == last - 2 ? 2 : 0;
+    TSR_TRY(tsr_comm_exchange(comm, sends, sent, receives, received, tsr_device_host(), NULL));
+    CHECK(rank != last || in[0] == 'b');
+    CHECK(rank != last - 2 || (in[0] == 'a' && in[1] == 'c'));
+    return TSR_OK;
+}
+
+static void messages_keep_their_order_wherever_a_list_begins(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = 5000;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        options.no_sharing = !sharing;
+        const tsr_status status = launched_run_with(3, send_in_a_mixed_order, NULL, &options);
+        if (status != TSR_OK)
+            fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+    }
+}
+
+/* The last rank gives up a split for which the first is late; what it had shown to its mate is memory that it uses otherwise by then. */
+static tsr_status split_without_the_last(tsr_comm *comm, void *arg)
+{
+    enum { BLOCKS = 16, BYTES = 1 << 16 };
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    tsr_comm *group = NULL, *alone;
+    char in, out = 1, *blocks[BLOCKS];
+    const tsr_message send = {last, &out, 1}, receive = {last, &in, 1};
+    TSR_TRY(tsr_comm_split(comm, rank, 0, &alone));
+    if (rank != last) {
+        suite_sleep(rank == 0 ? 600 : 500);
+        const tsr_status made = tsr_comm_split(comm, 0, 0, &group);
+        if (made != TSR_OK || rank == 0)
+            goto out;
+        const tsr_status status = tsr_comm_exchange(group, &send, 1, &receive, 1, tsr_device_host(), NULL);
+        tsr_comm_destroy(group);
+        tsr_comm_destroy(alone);
+        CHECK_ERROR(status, TSR_ERROR_PEER, "rank 2 could not make the communicator");
+        return TSR_OK;
+    }
+    CHECK_ERROR(tsr_comm_split(comm, 0, 0, &group), TSR_ERROR_PEER, "did not come within 300 ms");
+    for (int i = 0; i < BLOCKS; i++) {
+        TSR_TRY(tsr_comm_alloc(alone, BYTES, (void **)&blocks[i]));
+        memset(blocks[i], 0x55, BYTES);
+    }
+    suite_sleep(900);
+    for (int i = 0; i < BLOCKS; i++) {
+        for (int b = 0; b < BYTES; b++)
+            CHECK(blocks[i][b] == 0x55);
+        tsr_comm_free(alone, blocks[i], BYTES);
+    }
+out:
+    tsr_comm_destroy(group);
+    tsr_comm_destroy(alone);
+    return TSR_OK;
+}
+
+static void who_gives_up_a_split_leaves_what_its_mates_look_at(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = 300;
+    launched_ranks();
+    nodes_pretend(1);
+    const tsr_status status = launched_run_with(3, split_without_the_last, NULL, &options);
+    nodes_pretend(0);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+/* Messages of two groups between the same ranks cross. */
+static tsr_status cross(tsr_comm *a, tsr_comm *b, int round)
+{
+    const int rank = tsr_comm_rank(a), size = tsr_comm_size(a), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    int out[2] = {2 * round, 2 * round + 1}, in[2] = {-1, -1};
+    const tsr_message sends[] = {{next, &out[0], sizeof(int)}, {next, &out[1], sizeof(int)}};
+    const tsr_message receives[] = {{previous, &in[0], sizeof(int)}, {previous, &in[1], sizeof(int)}};
+    TSR_TRY(tsr_comm_exchange_start(a, &sends[0], 1, &receives[0], 1, tsr_device_host(), NULL));
+    const tsr_status status = tsr_comm_exchange(b, &sends[1], 1, &receives[1], 1, tsr_device_host(), NULL);
+    TSR_TRY(tsr_comm_exchange_finish(a));
+    TSR_TRY(status);
+    CHECK(in[0] == 2 * round && in[1] == 2 * round + 1);
+    return TSR_OK;
+}
+
+/* Four groups of tags: the world's, one that stays, one that comes and goes, and one more. */
+static tsr_status use_up_tags(tsr_comm *comm, void *arg)
+{
+    tsr_comm *stays, *comes = NULL, *more = NULL, *over = NULL;
+    (void)arg;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &stays));
+    for (int round = 0; round < 11; round++) {
+        TSR_TRY(tsr_comm_split(comm, 0, round % 3, &comes));
+        TSR_TRY(cross(stays, comes, round));
+        tsr_comm_destroy(comes);
+    }
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &comes));
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &more));
+    CHECK_ERROR(tsr_comm_split(comm, 0, 0, &over), TSR_ERROR_UNSUPPORTED, "all 4 groups of tags that MPI has room for are in use");
+    tsr_comm_destroy(comes);
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &comes));
+    TSR_TRY(cross(stays, comes, 20));
+    TSR_TRY(cross(comes, more, 21));
+    tsr_comm_destroy(more);
+    tsr_comm_destroy(comes);
+    tsr_comm_destroy(stays);
+    return suite_check_usable(comm);
+}
+
+static void living_groups_have_tags_of_their_own(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    const int ranks = launched_ranks() < 4 ? launched_ranks() : 4;
+    options.no_sharing = 1;
+    options.timeout_ms = 10000;
+    nodes_bound_tags(17);
+    const tsr_status status = launched_run_with(ranks, use_up_tags, NULL, &options);
+    nodes_bound_tags(0);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +398,9 @@ int main(void)
         cmocka_unit_test(moves_send_nothing_inside_a_node),
         cmocka_unit_test(who_comes_late_is_told_that_its_mate_has_given_up),
         cmocka_unit_test(groups_send_as_their_world_does),
+        cmocka_unit_test(messages_keep_their_order_wherever_a_list_begins),
+        cmocka_unit_test(who_gives_up_a_split_leaves_what_its_mates_look_at),
+        cmocka_unit_test(living_groups_have_tags_of_their_own),
     };
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,8 @@ static tsr_status set_up(tsr_mpi_world *world)
     int *bound = NULL, found = 0;
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
-    TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(world->comm, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
+    TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
+    /* Attributes of MPI itself are MPI_COMM_WORLD's. */
     const int tags = found ? *bound : 32767, slots = (tags - TSR_MPI_TAGS + 1) / TSR_MPI_TAGS + 1;
     world->slots = slots < TSR_MPI_SLOTS ? slots : TSR_MPI_SLOTS;
     return TSR_OK;
