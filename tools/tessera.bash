@@ -33,8 +33,8 @@ _tessera_options() {
         ;;
     "bench compare") echo --loss --json ;;
     "bench simulate")
-        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --svg --json \
-            --csv
+        echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --engine \
+            --device --svg --json --csv
         ;;
     "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
     esac
