@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/processor.h"
 #include "base/profile.h"
+#include "base/references.h"
 #include "base/settings.h"
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define DEFAULT_PLAN_CACHE 64
 
 struct tsr_context {
-    atomic_int references;
+    tsr_references references;
     atomic_uint_least64_t numbers; /* that were given */
     tsr_settings settings;
 };
@@ -87,7 +88,7 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     void *memory;
     TSR_TRY(tsr_allocate(&seed, sizeof seed, &memory));
     tsr_context *context = memory;
-    atomic_init(&context->references, 1);
+    context->references = 1;
     atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
     *out = context;
@@ -97,13 +98,13 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
 tsr_context *tsr_context_retain(tsr_context *context)
 {
     if (context)
-        atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+        tsr_references_add(&context->references);
     return context;
 }
 
 void tsr_context_destroy(tsr_context *context)
 {
-    if (!context || atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) > 1)
+    if (!context || !tsr_references_drop(&context->references))
         return;
     /* The allocator has to outlive the block that it is written in. */
     tsr_context last = {.settings = context->settings};

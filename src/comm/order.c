@@ -13,7 +13,7 @@ static void destroy_events(tsr_order *order)
 
 static void release(tsr_order *order)
 {
-    if (!order || __atomic_fetch_sub(&order->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!order || !tsr_references_drop(&order->references))
         return;
     destroy_events(order);
     tsr_device_driver_release(order->device.driver);
@@ -25,7 +25,7 @@ static void release(tsr_order *order)
 static tsr_order *retain(tsr_order *order)
 {
     if (order)
-        __atomic_fetch_add(&order->references, 1, __ATOMIC_RELAXED);
+        tsr_references_add(&order->references);
     return order;
 }
 

@@ -12,6 +12,7 @@
 #ifndef TSR_COMM_ORDER_H
 #define TSR_COMM_ORDER_H
 
+#include "base/references.h"
 #include "comm/call.h"
 #include "device/device.h"
 
@@ -25,7 +26,7 @@ typedef struct tsr_known {
 } tsr_known;
 
 struct tsr_order {
-    int references; /**< atomic */
+    tsr_references references;
     tsr_context *context;
     tsr_device device;
     tsr_device_ops ops;

@@ -94,14 +94,14 @@ tsr_status tsr_device_driver_create(const tsr_device_table *table, void *self, t
 const tsr_device_driver *tsr_device_driver_retain(const tsr_device_driver *driver)
 {
     if (driver)
-        __atomic_fetch_add(&((tsr_device_driver *)driver)->references, 1, __ATOMIC_RELAXED);
+        tsr_references_add(&((tsr_device_driver *)driver)->references);
     return driver;
 }
 
 void tsr_device_driver_release(const tsr_device_driver *given)
 {
     tsr_device_driver *const driver = (tsr_device_driver *)given;
-    if (!driver || __atomic_fetch_sub(&driver->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!driver || !tsr_references_drop(&driver->references))
         return;
     if (driver->table.destroy)
         driver->table.destroy(driver->self);

@@ -145,7 +145,7 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
                        .comm = description->comm,
                        .grid = *grid,
                        .ranks_per_node = description->ranks_per_node};
-    atomic_init(&mesh->references, 1);
+    mesh->references = 1;
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));
     *out = mesh;

@@ -2,12 +2,12 @@
 #ifndef TSR_MESH_BUILD_H
 #define TSR_MESH_BUILD_H
 
+#include "base/references.h"
 #include "mesh/grid.h"
-#include <stdatomic.h>
 #include <tessera/mesh.h>
 
 struct tsr_mesh {
-    atomic_int references;
+    tsr_references references;
     tsr_context *context; /* retained */
     tsr_comm *comm;       /* borrowed */
     tsr_grid grid;

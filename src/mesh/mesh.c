@@ -48,13 +48,13 @@ tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int n
 tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh)
 {
     if (mesh)
-        atomic_fetch_add_explicit(&mesh->references, 1, memory_order_relaxed);
+        tsr_references_add(&mesh->references);
     return mesh;
 }
 
 void tsr_mesh_destroy(tsr_mesh *mesh)
 {
-    if (!mesh || atomic_fetch_sub_explicit(&mesh->references, 1, memory_order_acq_rel) > 1)
+    if (!mesh || !tsr_references_drop(&mesh->references))
         return;
     if (mesh->slot_destroy)
         mesh->slot_destroy(mesh->slot);

@@ -198,13 +198,13 @@ tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, co
 tsr_layout *tsr_layout_retain(tsr_layout *layout)
 {
     if (layout)
-        __atomic_fetch_add(&layout->references, 1, __ATOMIC_RELAXED);
+        tsr_references_add(&layout->references);
     return layout;
 }
 
 void tsr_layout_destroy(tsr_layout *layout)
 {
-    if (!layout || __atomic_fetch_sub(&layout->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!layout || !tsr_references_drop(&layout->references))
         return;
     tsr_context *context = layout->context;
     tsr_mesh_destroy(layout->mesh);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <tessera/layout.h>
 
+#include "base/references.h"
 #include "placement/cut.h"
 
 /** The cuts of one tensor dim, outermost first; mesh dims of size 1 are left out. */
@@ -14,7 +15,7 @@ typedef struct tsr_dim_cuts {
 } tsr_dim_cuts;
 
 struct tsr_layout {
-    int references; /**< atomic */
+    tsr_references references;
     tsr_context *context;
     tsr_mesh *mesh;
     int mesh_ndim, ndim;

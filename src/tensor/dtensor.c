@@ -168,13 +168,13 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
 tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor)
 {
     if (dtensor)
-        __atomic_fetch_add(&dtensor->references, 1, __ATOMIC_RELAXED);
+        tsr_references_add(&dtensor->references);
     return dtensor;
 }
 
 void tsr_dtensor_destroy(tsr_dtensor *dtensor)
 {
-    if (!dtensor || __atomic_fetch_sub(&dtensor->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!dtensor || !tsr_references_drop(&dtensor->references))
         return;
     tsr_context *context = dtensor->context;
     if (dtensor->owned_bytes > 0)

@@ -2,11 +2,12 @@
 #ifndef TSR_TENSOR_DTENSOR_H
 #define TSR_TENSOR_DTENSOR_H
 
+#include "base/references.h"
 #include <stdbool.h>
 #include <tessera/dtensor.h>
 
 struct tsr_dtensor {
-    int references; /**< atomic */
+    tsr_references references;
     tsr_context *context;
     tsr_layout *layout;
     tsr_tensor local;
