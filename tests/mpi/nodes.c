@@ -6,7 +6,7 @@
 /* For the library to find them here: not every implementation's header says so. */
 #define SEEN __attribute__((visibility("default")))
 
-static int first_node, tag_bound;
+static int first_node, tag_bound, receives_left;
 static size_t sent[2]; /* to others, to mates */
 
 void nodes_pretend(int first)
@@ -24,6 +24,11 @@ void nodes_count(size_t *inside, size_t *between)
 void nodes_bound_tags(int bound)
 {
     tag_bound = bound;
+}
+
+void nodes_fail_receive(int nth)
+{
+    receives_left = nth;
 }
 
 static int node_of(int rank)
@@ -47,6 +52,13 @@ SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int
     if (first_node > 0)
         sent[node_of(rank) == node_of(peer)] += (size_t)count;
     return PMPI_Isend(data, count, type, peer, tag, comm, request);
+}
+
+SEEN int MPI_Irecv(void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    if (receives_left > 0 && --receives_left == 0)
+        return MPI_ERR_OTHER;
+    return PMPI_Irecv(data, count, type, peer, tag, comm, request);
 }
 
 SEEN int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found)

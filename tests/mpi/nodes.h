@@ -10,6 +10,9 @@ void nodes_pretend(int first);
 /** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
 void nodes_count(size_t *inside, size_t *between);
 
+/** The `nth` receive from now on fails. 0: none. */
+void nodes_fail_receive(int nth);
+
 /** From the next communicator on, MPI has tags up to `bound` alone. 0: as many as it has. */
 void nodes_bound_tags(int bound);
 
