@@ -58,13 +58,20 @@ def meets(goal, measured):
     return measured >= goal[1] if goal[0] == AT_LEAST else measured <= goal[1]
 
 
+def read_lines(out):
+    try:
+        return [json.loads(line) for line in out.splitlines()]
+    except ValueError:
+        return []
+
+
 def answer(place, program, words, kept):
     """(lines, why there are none) of a benchmark, which is run once however many figures it gives."""
     command = (program, *words)
     if command not in kept:
         status, out, error = place.run(command, SECONDS, CUDA_VISIBLE_DEVICES=place.environment.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0])
-        lines = [json.loads(line) for line in out.splitlines()] if status == 0 else []
-        kept[command] = lines, None if lines else error.strip() or f"exit status {status}"
+        lines = read_lines(out) if status == 0 else []
+        kept[command] = lines, None if lines else error.strip() or (f"exit status {status}" if status else "it printed no JSON")
     return kept[command]
 
 

@@ -108,6 +108,17 @@ def another_machine():
     return wrong + harness.different("sentence", ("machine" in done.stderr, done.stderr.count("\n")), (True, 1))
 
 
+def no_report():
+    """What is in the way is not a report, and stays."""
+    wrong = []
+    for text, word in (("", "cannot be read"), ("[1]", "no report"), ('{"report": "gpu-check"}', "no report")):
+        output.write_text(text)
+        done = dry("--only", "figures")
+        wrong += harness.different("exit status", done.returncode, 3) + harness.different("the file stays", output.read_text(), text)
+        wrong += harness.different("sentence", (word in done.stderr, done.stderr.count("\n")), (True, 1))
+    return wrong
+
+
 if os.path.exists("/dev/nvidiactl"):
     report.skip("without a GPU it says so", "there is a GPU")
 else:
@@ -117,7 +128,8 @@ refusal("a section that is not known is refused", dry("--only", "tests,speed"), 
 refusal("a folder that is no build is refused", dry(where=folder / "none"), 3, "none")
 for fact, check in (("the whole flow runs over the emulated machine", whole_flow), ("tests of a build that was carried here run", carried_build),
                     ("a figure that cannot be had is a failure with its reason", failing_figure),
-                    ("sections of two machines are not put together", another_machine)):
+                    ("sections of two machines are not put together", another_machine),
+                    ("sections are put into reports alone", no_report)):
     try:
         report.check(fact, check())
     except Exception as error:
