@@ -42,6 +42,9 @@ oracle_mesh oracle_mesh_make(int ndim, const int64_t *shape, int64_t first);
 /** One part of a cut: elements [0, count) of `piece` that part `part` of `parts` keeps, written to `out` in order; how many. */
 int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count, int64_t *out);
 
+/** Shards that cut alike, whatever their orders; 0 and 1 both spell "none". */
+bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b);
+
 /** Mesh dims that cut tensor dim `dim`, in the order in which they cut; how many. */
 int oracle_cuts_of(const oracle_layout *layout, int dim, int *mesh_dims);
 

@@ -39,7 +39,7 @@ static bool equal_numbers(const int64_t *a, size_t a_count, const int64_t *b, si
     return a_count == b_count && memcmp(a, b, a_count * sizeof(*a)) == 0;
 }
 
-static bool equal_cut(const tsr_placement *a, const tsr_placement *b)
+bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
 {
     return a->dim == b->dim && !a->balanced == !b->balanced && at_least_one(a->unit) == at_least_one(b->unit) &&
            at_least_one(a->interleave) == at_least_one(b->interleave) && equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
@@ -60,7 +60,7 @@ static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const boo
                 j++;
             if (i == a_count || j == b_count)
                 break;
-            if (a_dims[i] != b_dims[j] || !equal_cut(&a->placements[a_dims[i]], &b->placements[b_dims[j]]))
+            if (a_dims[i] != b_dims[j] || !oracle_same_cut(&a->placements[a_dims[i]], &b->placements[b_dims[j]]))
                 return false;
         }
         if (i != a_count || j != b_count)

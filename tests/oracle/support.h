@@ -10,6 +10,9 @@ uint64_t test_seed(void);
 /** How long one sweep may take: TSR_TEST_SECONDS, else `fallback`, a quarter of it where TSR_TEST_THIN is set. */
 double test_seconds(double fallback);
 
+/** How many words of `exponent` letters an alphabet of `base` has: the cases of an exhaustive test. */
+int64_t test_power(int64_t base, int exponent);
+
 /** Seconds since some fixed time. */
 double test_now(void);
 

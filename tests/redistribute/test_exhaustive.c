@@ -17,11 +17,6 @@ enum { LENGTHS = 10, WAYS = 3 };
 
 static const int64_t lengths[LENGTHS] = {0, 1, 2, 3, 5, 7, 8, 13, 16, 31};
 
-static int64_t power(int64_t base, int exponent)
-{
-    return exponent == 0 ? 1 : base * power(base, exponent - 1);
-}
-
 static tsr_placement placement_of(int64_t digit, tsr_reduce_op op)
 {
     const tsr_placement placements[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1), tsr_partial(op)};
@@ -31,7 +26,7 @@ static tsr_placement placement_of(int64_t digit, tsr_reduce_op op)
 static bool make_pair(void *arg, int64_t number, sweep_case *out)
 {
     const oracle_mesh *mesh = arg;
-    const int64_t lists = power(4, mesh->ndim), pairs = lists * lists;
+    const int64_t lists = test_power(4, mesh->ndim), pairs = lists * lists;
     /* A step that shares no factor with the number of pairs, a power of two, meets every pair once. */
     int64_t pair = number % pairs * 1237 % pairs;
     const int64_t shape = (number / pairs * 37 + pair * 7) % (LENGTHS * LENGTHS);
@@ -67,7 +62,7 @@ static const oracle_mesh *meshes(int *count)
 /** Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one pass always. */
 static void sweep_mesh(const oracle_mesh *mesh, double seconds)
 {
-    const int64_t pairs = power(16, mesh->ndim);
+    const int64_t pairs = test_power(16, mesh->ndim);
     move_sweep sweep = {.world = (int)oracle_mesh_count(mesh), .make = make_pair, .arg = (void *)mesh, .count = pairs};
     const double deadline = test_now() + seconds;
     assert_int_equal(sweep_run(&sweep), 0);

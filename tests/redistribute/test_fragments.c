@@ -103,17 +103,12 @@ static void set_shape(int64_t *shape, int ndim, int number)
         shape[d] = 1 + number % LONGEST;
 }
 
-static int power(int base, int exponent)
-{
-    return exponent == 0 ? 1 : base * power(base, exponent - 1);
-}
-
 static void every_range_of_every_small_box_is_its_elements_in_order(void **state)
 {
     (void)state;
     char what[64];
     for (int ndim = 0; ndim <= 3; ndim++) {
-        for (int number = 0; number < power(LONGEST, ndim); number++) {
+        for (int number = 0; number < test_power(LONGEST, ndim); number++) {
             int64_t shapes[BOXES][TSR_MAX_DIMS] = {{0}};
             run r;
             set_shape(shapes[0], ndim, number);
@@ -132,7 +127,7 @@ static void every_range_of_two_boxes_goes_from_one_to_the_other(void **state)
 {
     (void)state;
     char what[64];
-    for (int number = 0; number < power(LONGEST, 4); number++) {
+    for (int number = 0; number < test_power(LONGEST, 4); number++) {
         int64_t shapes[BOXES][TSR_MAX_DIMS] = {{0}};
         run r;
         set_shape(shapes[0], 2, number / 16);

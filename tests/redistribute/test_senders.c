@@ -229,11 +229,6 @@ static void check_pair(pair *c)
     check_optimum(c);
 }
 
-static int64_t power(int64_t base, int exponent)
-{
-    return exponent == 0 ? 1 : base * power(base, exponent - 1);
-}
-
 static void set_placements(oracle_layout *layout, int64_t number)
 {
     const tsr_placement placements[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1)};
@@ -248,8 +243,8 @@ static void check_lists(const oracle_mesh *src, const oracle_mesh *dst, int64_t 
     c.src = (oracle_layout){.mesh = *src, .ndim = 2, .shape = {rows, columns}, .dtype = TSR_F32};
     c.dst = c.src;
     c.dst.mesh = *dst;
-    for (int64_t from = 0; from < power(3, src->ndim); from++)
-        for (int64_t to = 0; to < power(3, dst->ndim); to++) {
+    for (int64_t from = 0; from < test_power(3, src->ndim); from++)
+        for (int64_t to = 0; to < test_power(3, dst->ndim); to++) {
             set_placements(&c.src, from);
             set_placements(&c.dst, to);
             check_pair(&c);
