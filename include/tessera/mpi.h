@@ -12,6 +12,9 @@
  * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. Memory of
  * the call is the caller's again on return, but for what a dead rank, or one that is cut off, was sending to or reading from at that
  * moment, which MPI may touch until MPI_Finalize().
+ *
+ * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
+ * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its end.
  */
 #ifndef TESSERA_MPI_H
 #define TESSERA_MPI_H

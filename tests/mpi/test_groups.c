@@ -6,11 +6,12 @@
 
 #include "launched.h"
 #include "nodes.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <tessera/dtensor.h>
 #include <tessera/plan.h>
 
-enum { NODES = 2, EDGE = 120 };
+enum { NODES = 2, EDGE = 120, PATIENT_MS = 60000 };
 
 /* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not share. */
 typedef struct move {
@@ -138,23 +139,35 @@ static tsr_status move_in_groups(tsr_comm *comm, void *arg)
     return tsr_comm_barrier(comm);
 }
 
-static void run_nodes(tsr_rank_main *body, void *arg, int64_t timeout_ms)
+static void run_nodes_with(tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
 {
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     const int ranks = launched_ranks() / NODES * NODES;
-    if (timeout_ms)
-        options.timeout_ms = timeout_ms;
     nodes_pretend(ranks / NODES);
-    const tsr_status status = launched_run_with(ranks, body, arg, &options);
+    const tsr_status status = launched_run_with(ranks, body, arg, options);
     nodes_pretend(0);
     if (status != TSR_OK)
         fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
 }
 
+static void run_nodes(tsr_rank_main *body, void *arg, int64_t timeout_ms)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = timeout_ms;
+    run_nodes_with(body, arg, &options);
+}
+
+static void run_nodes_by_messages(tsr_rank_main *body, int64_t timeout_ms)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = timeout_ms;
+    options.no_sharing = 1;
+    run_nodes_with(body, NULL, &options);
+}
+
 static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
 {
     (void)state;
-    run_nodes(move_in_groups, NULL, 0);
+    run_nodes(move_in_groups, NULL, PATIENT_MS);
 }
 
 /* Groups of groups, too, and a group over nodes in between, whose own groups share nodes again. */
@@ -180,7 +193,66 @@ static tsr_status split_again(tsr_comm *comm, void *arg)
 static void so_are_groups_of_groups_over_nodes(void **state)
 {
     (void)state;
-    run_nodes(split_again, NULL, 0);
+    run_nodes(split_again, NULL, PATIENT_MS);
+}
+
+/* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone, by no message. */
+static tsr_status abort_far_away(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    char byte = 0, aborted[64];
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
+    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
+    const tsr_message receive = {last, &byte, 1};
+    if (rank == last) {
+        suite_sleep(100);
+        tsr_comm_abort(comm);
+    } else if (rank == 0) {
+        CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
+    } else {
+        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, aborted);
+    }
+    CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
+    tsr_comm_destroy(group);
+    return TSR_OK;
+}
+
+static void an_abort_releases_ranks_of_all_nodes(void **state)
+{
+    (void)state;
+    run_nodes(abort_far_away, NULL, PATIENT_MS);
+    run_nodes_by_messages(abort_far_away, PATIENT_MS);
+}
+
+/* The last rank sends what it has, and leaves. */
+static tsr_status leave_early(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    char byte = 7, returned[64];
+    const tsr_message send = {0, &byte, 1}, receive = {last, &byte, 1};
+    snprintf(returned, sizeof returned, "rank %d has returned", last);
+    if (rank == last)
+        return tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL);
+    if (rank == 0) {
+        byte = 0;
+        suite_sleep(300);
+        TSR_TRY(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL));
+        CHECK(byte == 7);
+    }
+    CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, returned);
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, returned);
+    return TSR_OK;
+}
+
+static void who_leaves_is_named_on_all_nodes(void **state)
+{
+    (void)state;
+    run_nodes(leave_early, NULL, PATIENT_MS);
+    run_nodes_by_messages(leave_early, PATIENT_MS);
 }
 
 /* The first rank comes when the others have given up, and then does not find them. */
@@ -206,6 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
+        cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
+        cmocka_unit_test(who_leaves_is_named_on_all_nodes),
         cmocka_unit_test(who_makes_a_communicator_alone_is_told_so),
     };
     launched_ranks();

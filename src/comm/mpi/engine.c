@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/notice.h"
 #include "comm/mpi/split.h"
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
@@ -30,6 +31,8 @@ static void abort_all(void *self)
 {
     tsr_mpi_world *world = ((tsr_mpi_handle *)self)->world;
     tsr_mpi_world_abort(world, world->rank);
+    if (tsr_mpi_may_speak())
+        tsr_mpi_notice_abort(world);
 }
 
 static void destroy(void *self)

@@ -1,6 +1,7 @@
 #include "comm/mpi/exchange.h"
 
 #include "comm/mpi/error.h"
+#include "comm/mpi/notice.h"
 #include "comm/mpi/transit.h"
 #include <stdio.h>
 #include <string.h>
@@ -341,18 +342,33 @@ static patience begin_waiting(const tsr_mpi_handle *handle)
     return (patience){tsr_deadline_in(handle->world->options.timeout_ms), 0, 0};
 }
 
-/* Between two looks. What a node's rank sent before it left is on its way yet when its peers learn that it is gone. */
+static bool is_left(const tsr_mpi_handle *handle)
+{
+    return (handle->gated && tsr_mpi_gate_is_broken(&handle->gate)) || tsr_mpi_notice_gone(handle) >= 0;
+}
+
+static tsr_status say_left(tsr_mpi_handle *handle)
+{
+    const int gone = tsr_mpi_notice_gone(handle);
+    if (gone < 0)
+        return tsr_mpi_gate_say_broken(&handle->gate);
+    const int all = handle->names[gone];
+    if (gone == all)
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d has returned, so this communicator is broken", gone);
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
+}
+
+/* Between two looks. What a rank sent before it left is on its way yet when its peers learn that it is gone. */
 static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
 {
+    tsr_mpi_notice_hear(handle->world);
     TSR_TRY(tsr_mpi_check_whole(handle));
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
-    if (handle->gated && tsr_mpi_gate_is_broken(&handle->gate)) {
-        if (p->last_words == 0)
-            p->last_words = tsr_deadline_in(LAST_WORDS_MS);
-        else if (tsr_deadline_passed(p->last_words))
-            return tsr_mpi_gate_say_broken(&handle->gate);
-    }
+    if (p->last_words == 0 && is_left(handle))
+        p->last_words = tsr_deadline_in(LAST_WORDS_MS);
+    if (p->last_words != 0 && tsr_deadline_passed(p->last_words))
+        return say_left(handle);
     tsr_pause(p->looks++);
     return TSR_OK;
 }

@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/notice.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/log.h>
@@ -32,6 +33,7 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
     const int aborter = tsr_mpi_world_aborter(handle->world);
     if (aborter < 0)
         return TSR_OK;
+    tsr_mpi_notice_abort(handle->world);
     return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
 }
 
@@ -49,13 +51,11 @@ int tsr_mpi_world_aborter(const tsr_mpi_world *world)
     return aborter < 0 && world->node ? tsr_mpi_node_aborter(world->node) : aborter;
 }
 
-/* True if all ranks leave in peace: then nothing is under way. */
-static bool say_farewell(const tsr_mpi_world *world)
+static bool all_come(const tsr_mpi_world *world, tsr_deadline deadline)
 {
-    const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
     MPI_Request request;
     int done = 0;
-    if (world->broken || tsr_mpi_world_aborter(world) >= 0 || MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
+    if (MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
         return false;
     for (int look = 0; !done && !tsr_deadline_passed(deadline); look++) {
         if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -66,6 +66,25 @@ static bool say_farewell(const tsr_mpi_world *world)
     return done;
 }
 
+/* True if all ranks leave in peace: then nothing is under way. Ranks that do not come to know it in time give notice, which nobody may wait
+ * for: so the others make sure that there are none. */
+static bool say_farewell(const tsr_mpi_world *world)
+{
+    const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
+    if (world->broken || tsr_mpi_world_aborter(world) >= 0)
+        return false;
+    return all_come(world, deadline) && (!world->apart || all_come(world, deadline));
+}
+
+static void leave_mpi(tsr_mpi_world *world)
+{
+    tsr_mpi_notice_abort(world);
+    if (say_farewell(world))
+        MPI_Comm_free(&world->comm);
+    else
+        tsr_mpi_notice_departure(world);
+}
+
 /* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. So is memory from
  * which MPI still sends, with the context whose it is. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world)
@@ -73,12 +92,13 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world)
     tsr_context *context = world->context;
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (!finalized && say_farewell(world))
-        MPI_Comm_free(&world->comm);
+    if (!finalized)
+        leave_mpi(world);
     const bool empty = !world->graves || (!finalized && tsr_mpi_exchange_dig(world));
     if (world->node)
         tsr_mpi_node_release(world->node);
     tsr_release(context, world->first);
+    tsr_release(context, world->gone);
     tsr_release(context, world);
     if (empty)
         tsr_context_destroy(context);
@@ -96,15 +116,28 @@ static tsr_status set_up(tsr_mpi_world *world)
     return TSR_OK;
 }
 
+/* Nobody is, and whether there is anybody of whom this rank would only hear. */
+static tsr_status list_gone(tsr_context *context, tsr_mpi_world *world)
+{
+    TSR_TRY(tsr_allocate(context, (size_t)world->ranks * sizeof *world->gone, (void **)&world->gone));
+    for (int r = 0; r < world->ranks; r++) {
+        atomic_init(&world->gone[r], 0);
+        world->apart = world->apart || !tsr_mpi_world_is_mate(world, r);
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
                                 tsr_mpi_world **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_status status = tsr_allocate(context, sizeof *world, (void **)&world);
     if (status == TSR_OK) {
-        *world = (tsr_mpi_world){.comm = comm, .options = *options, .first = first};
+        *world = (tsr_mpi_world){.comm = comm, .options = *options, .first = first, .node = node};
         status = set_up(world);
     }
+    if (status == TSR_OK)
+        status = list_gone(context, world);
     if (status != TSR_OK) {
         tsr_release(context, world);
         tsr_release(context, first);
@@ -112,7 +145,8 @@ tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_m
         return status;
     }
     world->context = tsr_context_retain(context);
-    world->node = node ? tsr_mpi_node_retain(node) : NULL;
+    if (node)
+        tsr_mpi_node_retain(node);
     *out = world;
     return TSR_OK;
 }

@@ -87,6 +87,10 @@ typedef struct tsr_mpi_world {
     int64_t ranks_per_node;                      /**< 0: one node, or not ranks in order */
     tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
     int *first;                                  /**< one a rank: the lowest rank of its node */
+    bool apart;                                  /**< some ranks share no memory with this one */
+    atomic_int *gone;                            /**< one a rank: when it was heard that it has left, counted from 1; 0: not */
+    atomic_int leavers;                          /**< that have been heard of */
+    atomic_bool told;                            /**< this rank has aborted, and the others have been told */
     int next_group;                              /**< no group of this rank has this number or a higher one */
     int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
