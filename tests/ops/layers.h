@@ -94,10 +94,16 @@ const char *layer_print(const layer *l, char *text);
 /** TSR_OK if `given` is what was wanted, and the sentence has the words. */
 tsr_status layer_expect_status(const char *what, tsr_status given, tsr_status wanted, const char *words);
 
+/** Executes a plan on rank `rank` and checks what comes out. `fault` is what rank 1 gets wrong, -1: nothing. */
+typedef tsr_status layer_execution(const void *fixture, int rank, int fault);
+
+/** Collective, on two ranks: for each of `count` faults rank 1 says `words[fault]`, rank 0 that it was rank 1, and the next execution
+ * works. */
+tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words, int count);
+
 /** Collective: calls `execute` once, and then many times more, which must allocate nothing; for a main of layers_run_counting(), whose
  * `count` is the main's argument. */
-tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, tsr_status (*execute)(const void *fixture, int rank),
-                                      const void *fixture);
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute, const void *fixture);
 
 /** layers_run() whose argument is an atomic_size_t that counts the allocations of all ranks. */
 void layers_run_counting(int nranks, tsr_rank_main *main);

@@ -142,9 +142,10 @@ static void local_tensors_of_any_strides_give_the_same_product(void **state)
 
 /* Execution */
 
-/* Executes a row-parallel layer with an all-reduce; `fault` -1: as it should be, else what rank 1 gets wrong. */
-static tsr_status execute_row_parallel(const planned *p, int rank, int fault)
+/* A row-parallel layer with an all-reduce. */
+static tsr_status execute_row_parallel(const void *given, int rank, int fault)
 {
+    const planned *const p = given;
     float x[] = {1, 2}, w[] = {3, 4, 5, 6, 7, 8}, b[] = {1, 1, 1}, y[3] = {0};
     tsr_tensor tx = tsr_tensor_contiguous(x, TSR_F32, 2, (int64_t[]){1, 2}), tw = tsr_tensor_contiguous(w, TSR_F32, 2, (int64_t[]){3, 2});
     tsr_tensor tb = tsr_tensor_contiguous(b, TSR_F32, 1, (int64_t[]){3}), ty = tsr_tensor_contiguous(y, TSR_F32, 2, (int64_t[]){1, 3});
@@ -176,19 +177,11 @@ static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
     static const char *const words[] = {"x is f32 2x2", "w is f64", "b is NULL", "y has no data", "the plan wants", "x is f32 1,"};
     (void)arg;
-    const int rank = tsr_comm_rank(comm);
     planned p;
     TSR_TRY(planned_create(comm, &row_parallel, "R", &p));
-    for (int fault = 0; fault < 6; fault++) {
-        const tsr_status status = execute_row_parallel(&p, rank, fault);
-        const bool named = rank == 0 ? strstr(tsr_status_message(), "1") != NULL : strstr(tsr_status_message(), words[fault]) != NULL;
-        if (status != (rank == 0 ? TSR_ERROR_PEER : TSR_ERROR_ARGUMENT) || !named)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "fault %d on rank 1, rank %d: %s: %.200s", fault, rank, tsr_status_name(status),
-                                  tsr_status_message());
-        TSR_TRY(execute_row_parallel(&p, rank, -1));
-    }
+    const tsr_status status = layer_expect_faults(comm, execute_row_parallel, &p, words, 6);
     planned_destroy(&p);
-    return TSR_OK;
+    return status;
 }
 
 static void a_rank_that_brings_wrong_tensors_fails_and_its_peers_are_told(void **state)
@@ -197,16 +190,11 @@ static void a_rank_that_brings_wrong_tensors_fails_and_its_peers_are_told(void *
     layers_run(2, check_faults, NULL);
 }
 
-static tsr_status execute_well(const void *p, int rank)
-{
-    return execute_row_parallel(p, rank, -1);
-}
-
 static tsr_status check_no_allocation(tsr_comm *comm, void *arg)
 {
     planned p;
     TSR_TRY(planned_create(comm, &row_parallel, "R", &p));
-    const tsr_status status = layer_expect_no_allocation(comm, arg, execute_well, &p);
+    const tsr_status status = layer_expect_no_allocation(comm, arg, execute_row_parallel, &p);
     planned_destroy(&p);
     return status;
 }
