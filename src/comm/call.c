@@ -310,12 +310,14 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
     return &comm->slots[rank]->call[comm->turn];
 }
 
-void *tsr_call_buffer(tsr_comm *comm)
+void *tsr_call_buffer(const tsr_comm *comm)
 {
-    if (comm->broken || comm->started)
-        return NULL;
-    comm->buffer_turn = !comm->buffer_turn;
-    return own_slot(comm)->buffer[comm->buffer_turn];
+    return comm->broken || comm->started ? NULL : own_slot(comm)->buffer[!comm->turn];
+}
+
+const void *tsr_call_buffer_of(const tsr_comm *comm, int rank)
+{
+    return comm->slots[rank]->buffer[comm->turn];
 }
 
 static tsr_status verdict(const tsr_comm *comm, int phase, tsr_status mine)

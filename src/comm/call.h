@@ -21,8 +21,8 @@ typedef struct tsr_call {
     bool placeless;       /**< this rank has no memory in the call, so that peers' may be on any kind of device */
     const void *src;
     void *dst;
-    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements */
-    const void *extra;                                            /**< the operation's own; lives until end */
+    const void *extra; /**< the operation's own; lives until end */
+    size_t count;      /**< likewise */
 
     /* By tsr_call_place(); zero on the host: */
     tsr_order *order;
@@ -82,11 +82,14 @@ const tsr_call *tsr_call_of(const tsr_comm *comm, int rank);
 /**
  * Memory that peers can read, aligned to 64: for calls that are over without an end. Such a call copies what peers are to read here before
  * it begins or is started, and writes nothing of theirs; then nobody reads this rank's own memory, and one rendezvous is enough. Two
- * buffers take turns: when the first is handed out again, a later begin has shown that its readers are done. It outlives this rank's
- * handle. NULL once the communicator is broken, for then no begin shows anything, and while a call is started, for then the last has not
- * shown it yet. Direct communicators only.
+ * buffers take turns from call to call: when the first has its turn again, a later begin has shown that its readers are done. It outlives
+ * this rank's handle. NULL once the communicator is broken, for then no begin shows anything, and while a call is started, for then the
+ * last has not shown it yet. Direct communicators only.
  */
-void *tsr_call_buffer(tsr_comm *comm);
+void *tsr_call_buffer(const tsr_comm *comm);
+
+/** What rank `rank` has put there; valid between begin and the next call. */
+const void *tsr_call_buffer_of(const tsr_comm *comm, int rank);
 
 /** Collective. `local` is how this rank's own part went: a failure is returned to it, and told to the others as TSR_ERROR_PEER. Afterwards,
  * in stream order, nobody touches this rank's memory any more. */

@@ -35,7 +35,7 @@ static const tsr_message *next_from(tsr_comm *comm, int peer)
 {
     const tsr_call *theirs = tsr_call_of(comm, peer);
     const tsr_message *sends = theirs->extra;
-    const size_t count = (size_t)theirs->src_strides[0];
+    const size_t count = theirs->count;
     size_t *cursor = &comm->cursors[peer];
     while (*cursor < count) {
         const tsr_message *message = &sends[(*cursor)++];
@@ -99,8 +99,8 @@ static void word_call(tsr_comm *comm, tsr_exchange *mine)
         .status = local,
         .reaches = tsr_comm_shares_all(comm),
         .placeless = mine->send_count == 0 && mine->receive_count == 0,
-        .src_strides = {(int64_t)mine->send_count},
         .extra = mine->sends,
+        .count = mine->send_count,
     };
     if (!mine->call.placeless)
         mine->call.status = tsr_call_place(comm, &mine->call, mine->device, mine->stream, local);

@@ -77,8 +77,7 @@ struct tsr_comm {
     tsr_context *context;
     int rank, size;
     const int *names; /**< of a group: its ranks as the communicator that users hold numbers them; NULL: as they are */
-    int turn;         /**< which `call` the call in flight uses */
-    int buffer_turn;  /**< which `buffer` was handed out last */
+    int turn;         /**< which `call` and which `buffer` the call in flight uses */
     int phase;        /**< which `done` the call in flight uses next */
     bool broken;      /**< a meeting failed: nothing is written to the slot from then on */
     bool started;     /**< a call is in flight, whose second half is all that may be called */

@@ -11,7 +11,7 @@ typedef struct expectation {
     const tsr_layout *layout;
     bool inside;
     int ndim;
-    const int64_t *shape;
+    const int64_t *shape, *strides; /* strides: where it lies without gaps */
 } expectation;
 
 static bool shape_fits(const expectation *x, const tsr_tensor *t)
@@ -42,18 +42,14 @@ static tsr_span span_of(const expectation *x, const tsr_tensor *t, int64_t eleme
  * can be counted. */
 static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
 {
-    int64_t elements = 1;
     if (!t || !x->inside || !t->data || t->dtype != x->layout->dtype || t->ndim != x->ndim)
         return false;
-    for (int dim = x->ndim - 1; dim >= 0; dim--) {
-        if (t->shape[dim] != x->shape[dim] || (t->strides[dim] != elements && x->shape[dim] != 1))
+    for (int dim = 0; dim < x->ndim; dim++)
+        if (t->shape[dim] != x->shape[dim] || t->strides[dim] != x->strides[dim])
             return false;
-        elements *= x->shape[dim];
-    }
-    if (elements == 0)
-        return false;
+    const int64_t elements = x->ndim > 0 ? x->shape[0] * x->strides[0] : 1;
     *span = span_of(x, t, elements);
-    return true;
+    return elements > 0;
 }
 
 /* The last element's distance from the first grows by that along `dim`. False if bytes up to its end would overflow. */
@@ -104,23 +100,16 @@ static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bo
     return check_strides(x, given, written, span);
 }
 
-/* Its memory is `*span`, none where it is empty or not there. */
-static tsr_status take_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_tensor *taken, tsr_span *span)
+static tsr_place place_of(const expectation *x, const tsr_tensor *given)
 {
-    *span = (tsr_span){0};
-    TSR_TRY(check_tensor(x, given, written, span));
-    if (given)
-        *taken = *given;
-    else
-        *taken = (tsr_tensor){.dtype = x->layout->dtype, .ndim = x->ndim};
-    return TSR_OK;
+    return given ? (tsr_place){given->data, given->strides} : (tsr_place){NULL, x->strides};
 }
 
-static bool same_place(const expectation *x, const tsr_tensor *a, const tsr_tensor *b)
+static bool same_place(const expectation *x, tsr_place a, tsr_place b)
 {
-    bool same = a->data == b->data;
+    bool same = a.base == b.base;
     for (int dim = 0; dim < x->ndim; dim++)
-        same &= a->strides[dim] == b->strides[dim] || x->shape[dim] <= 1;
+        same &= a.strides[dim] == b.strides[dim] || x->shape[dim] <= 1;
     return same;
 }
 
@@ -139,45 +128,43 @@ static tsr_status check_workspace(const tsr_plan *plan, const void *workspace, s
                           plan->workspace_bytes);
 }
 
-static tsr_status check_devices(const tsr_execution *e, const tsr_tensor *t, const char *name)
+static tsr_status refuse_device(const tsr_execution *e, const tsr_tensor *t, const char *name)
 {
-    if (tsr_device_same(t->device, e->device))
-        return TSR_OK;
     char a[64], b[64];
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is on device %s, but src is on %s: all tensors of an execution must be on one", name,
                           tsr_device_print(t->device, a), tsr_device_print(e->device, b));
 }
 
 /* The first tensor that this rank has says where all must be. */
-static tsr_status agree_on_device(tsr_execution *e)
+static tsr_status agree_on_device(tsr_execution *e, const expectation *x, const tsr_tensor *t)
 {
-    const tsr_tensor *first = NULL;
-    for (size_t i = 0; i < e->plan->count; i++) {
-        const tsr_bound *b = &e->bound[i];
-        const tsr_tensor *const own[] = {b->item->in_src ? &b->src : NULL, b->item->in_dst ? &b->dst : NULL};
-        for (int side = 0; side < 2; side++) {
-            if (!own[side])
-                continue;
-            if (!first)
-                e->device = own[side]->device;
-            first = first ? first : own[side];
-            TSR_TRY(check_devices(e, own[side], side == 0 ? "src" : "dst"));
-        }
-    }
-    e->placeless = !first;
-    return TSR_OK;
+    if (!x->inside)
+        return TSR_OK;
+    if (e->placeless)
+        e->device = t->device;
+    e->placeless = false;
+    return tsr_device_same(t->device, e->device) ? TSR_OK : refuse_device(e, t, x->name);
 }
 
-/* `spans`: of the source and of the destination. */
-static tsr_status take_pair(tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst, tsr_span *spans)
+static tsr_status take_tensor(tsr_execution *e, const expectation *x, const tsr_tensor *given, bool written, tsr_span *span)
+{
+    *span = (tsr_span){0};
+    TSR_TRY(check_tensor(x, given, written, span));
+    return agree_on_device(e, x, given);
+}
+
+/* `spans`: of the memory of the source and of the destination, none where a tensor is empty or not there. */
+static tsr_status take_pair(tsr_execution *e, tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst, tsr_span *spans)
 {
     const tsr_item *item = b->item;
-    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape};
-    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape};
-    TSR_TRY(take_tensor(&from, src, false, &b->src, &spans[0]));
-    TSR_TRY(take_tensor(&to, dst, true, &b->dst, &spans[1]));
+    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape, item->src_strides};
+    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape, item->dst_strides};
+    TSR_TRY(take_tensor(e, &from, src, false, &spans[0]));
+    TSR_TRY(take_tensor(e, &to, dst, true, &spans[1]));
+    b->src = place_of(&from, src);
+    b->dst = place_of(&to, dst);
     const bool apart = spans[0].begin >= spans[1].end || spans[1].begin >= spans[0].end;
-    return apart || (item->problem.in_place && same_place(&from, &b->src, &b->dst)) ? TSR_OK : refuse_overlap(item);
+    return apart || (item->problem.in_place && same_place(&from, b->src, b->dst)) ? TSR_OK : refuse_overlap(item);
 }
 
 static int by_begin(const void *a, const void *b, const void *unused)
@@ -229,7 +216,7 @@ tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr
     size_t listed = 0;
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_span spans[2];
-        const tsr_status status = take_pair(&e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL, spans);
+        const tsr_status status = take_pair(e, &e->bound[i], src ? &src[i] : NULL, dst ? &dst[i] : NULL, spans);
         if (status != TSR_OK)
             return tsr_name_tensor(i, e->plan->count, status);
         if (e->plan->count > 1)
@@ -237,6 +224,5 @@ tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr
     }
     if (listed > 1)
         TSR_TRY(check_apart(e, listed));
-    TSR_TRY(agree_on_device(e));
     return check_workspace(e->plan, e->workspace, bytes);
 }

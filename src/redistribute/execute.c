@@ -1,5 +1,6 @@
 #include "redistribute/execute.h"
 
+#include <string.h>
 #include <tessera/sys/status.h>
 
 #include "redistribute/native_move.h"
@@ -8,7 +9,13 @@
 
 static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
 {
-    return tsr_device_fill_identity(&e->ops, &b->dst, b->item->problem.fill, e->stream);
+    const tsr_item *item = b->item;
+    tsr_tensor dst = {.data = b->dst.base, .dtype = item->dst->dtype, .device = e->device, .ndim = item->dst_ndim};
+    for (int dim = 0; dim < dst.ndim; dim++) {
+        dst.shape[dim] = item->dst_shape[dim];
+        dst.strides[dim] = b->dst.strides[dim];
+    }
+    return tsr_device_fill_identity(&e->ops, &dst, item->problem.fill, e->stream);
 }
 
 /* The shortcut's fills come first, under what is kept; those of other new Partial terms last: where source and destination are one memory,
@@ -37,8 +44,8 @@ static void place_results(tsr_execution *e)
         b->result = b->dst;
         if (!b->item->staged)
             continue;
-        if (!e->eager && b->src.data == b->dst.data && b->dst.data)
-            b->result = tsr_tensor_contiguous(e->workspace + used, b->dst.dtype, b->dst.ndim, b->dst.shape);
+        if (!e->eager && b->src.base == b->dst.base && b->dst.base)
+            b->result = (tsr_place){e->workspace + used, b->item->dst_strides};
         used += tsr_item_staged_bytes(b->item);
     }
 }
@@ -47,10 +54,11 @@ static void place_results(tsr_execution *e)
 static void unbind(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
-        e->bound[i].src = (tsr_tensor){0};
-        e->bound[i].dst = (tsr_tensor){0};
+        e->bound[i].src = (tsr_place){NULL, e->plan->items[i].src_strides};
+        e->bound[i].dst = (tsr_place){NULL, e->plan->items[i].dst_strides};
     }
     e->device = tsr_device_host();
+    e->placeless = false;
 }
 
 static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
@@ -58,7 +66,7 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
     for (size_t i = 0; i < e->plan->count; i++)
         e->bound[i].item = &e->plan->items[i];
     e->device = tsr_device_host();
-    e->placeless = false;
+    e->placeless = true;
     if (local == TSR_OK)
         local = tsr_execution_take(e, src, dst, bytes);
     if (local != TSR_OK)
@@ -70,7 +78,7 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     local = bind(e, src, dst, bytes, local);
-    e->ops = tsr_device_resolve(e->plan->context, e->device);
+    e->ops = e->device.driver ? tsr_device_resolve(e->plan->context, e->device) : e->plan->host;
     e->eager = e->plan->eager && !e->device.driver;
     if (local == TSR_OK && tsr_has_shelf(e))
         local = tsr_shelf_begin(e);
@@ -123,6 +131,14 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     e.stream = stream;
     TSR_TRY(start(&e, src, dst, bytes, local));
     return finish(&e);
+}
+
+/* Whoever starts an execution keeps its tensors' memory, but not what describes them. */
+static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
+{
+    if (tensors)
+        memcpy(kept, tensors, plan->count * sizeof *kept);
+    return tensors ? kept : NULL;
 }
 
 /* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. Without splitting that is all of `comm`,
@@ -185,6 +201,8 @@ tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
     e->spans = scratch.spans;
     e->workspace = workspace;
     e->stream = stream;
+    src = keep(plan, src, scratch.tensors);
+    dst = keep(plan, dst, scratch.tensors + plan->count);
     TSR_TRY(start(e, src, dst, bytes, TSR_OK));
     ((tsr_group *)group)->pending = plan;
     return TSR_OK;

@@ -8,12 +8,19 @@
 #include "redistribute/plan.h"
 #include "redistribute/scratch.h"
 
-/** An item with this rank's tensors; ndim and shape as the item has them. */
+/** A place in which boxes lie: where position 0 is, and the strides in elements, which are its owner's: of a tensor that the caller brought
+ * (started executions copy those), of the item, or of a peer's view. */
+typedef struct tsr_place {
+    char *base;
+    const int64_t *strides;
+} tsr_place;
+
+/** An item with this rank's tensors; dtype, ndim and shape are as the item has them. */
 typedef struct tsr_bound {
     const tsr_item *item;
-    tsr_tensor src, dst;
-    tsr_tensor given;  /**< where the group has a shelf: the caller's destination, for dst may be there */
-    tsr_tensor result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
+    tsr_place src, dst;
+    tsr_place given;  /**< where the group has a shelf: the caller's destination, for dst may be there */
+    tsr_place result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
 } tsr_bound;
 
 struct tsr_execution {
@@ -35,12 +42,6 @@ struct tsr_execution {
     int64_t rounds;
     tsr_status local; /**< the first failure of this rank alone, which is told when all have gone through their rounds */
 };
-
-/** A place in which boxes lie: where position 0 is, and the strides in elements. */
-typedef struct tsr_place {
-    char *base;
-    const int64_t *strides;
-} tsr_place;
 
 /** Copies that the device is given together, as it launches them. */
 #define TSR_COPIES 8
@@ -64,8 +65,8 @@ tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, 
                               bool at_source);
 tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed);
 
-/** Copies between two tensors of one shape. */
-tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes);
+/** Copies this rank's whole source shard (`source`), or its destination's, between two places. */
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst, tsr_place src);
 
 /** The bytes of a range of a single box that lies without gaps, else NULL: then there is no need to pack. */
 void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);

@@ -3,35 +3,27 @@
 #include "redistribute/execute.h"
 #include "redistribute/shelf.h"
 
-static const tsr_call *call_of(const tsr_execution *e, int64_t rank)
+static const tsr_view *view_of(const tsr_execution *e, const tsr_bound *b, int position)
 {
-    return tsr_call_of(e->group->comm, tsr_group_position(e->group, rank));
-}
-
-static size_t index_of(const tsr_execution *e, const tsr_bound *b)
-{
-    return (size_t)(b - e->bound);
+    return (const tsr_view *)tsr_call_of(e->group->comm, position)->extra + (b - e->bound);
 }
 
 static tsr_place source_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
 {
     if (rank == e->plan->rank)
-        return (tsr_place){b->src.data, b->src.strides};
-    const tsr_call *call = call_of(e, rank);
-    if (e->plan->count == 1)
-        return (tsr_place){(char *)(uintptr_t)call->src, call->src_strides};
-    const tsr_view *view = (const tsr_view *)call->extra + index_of(e, b);
+        return b->src;
+    const int position = tsr_group_position(e->group, rank);
+    if (e->eager)
+        return (tsr_place){(char *)(uintptr_t)tsr_call_buffer_of(e->group->comm, position), b->item->shown_strides};
+    const tsr_view *view = view_of(e, b, position);
     return (tsr_place){(char *)(uintptr_t)view->src, view->src_strides};
 }
 
 static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
 {
     if (rank == e->plan->rank)
-        return (tsr_place){b->result.data, b->result.strides};
-    const tsr_call *call = call_of(e, rank);
-    if (e->plan->count == 1)
-        return (tsr_place){call->dst, call->dst_strides};
-    const tsr_view *view = (const tsr_view *)call->extra + index_of(e, b);
+        return b->result;
+    const tsr_view *view = view_of(e, b, tsr_group_position(e->group, rank));
     return (tsr_place){view->dst, view->dst_strides};
 }
 
@@ -51,14 +43,13 @@ static size_t first_move(const tsr_execution *e, const tsr_item *item)
 static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
 {
     const tsr_transfers *moves = &b->item->moves;
-    const tsr_place dst = {b->dst.data, b->dst.strides};
     const size_t first = first_move(e, b->item);
     for (size_t i = 0; i < moves->count; i++) {
         const tsr_transfer *move = &moves->at[i < moves->count - first ? first + i : first + i - moves->count];
         const tsr_place src = source_of(e, b, move->peer);
-        const bool in_place = move->peer == e->plan->rank && src.base == dst.base;
+        const bool in_place = move->peer == e->plan->rank && src.base == b->dst.base;
         if (!in_place)
-            TSR_TRY(tsr_copies_add(copies, b->item, move, dst, src, true));
+            TSR_TRY(tsr_copies_add(copies, b->item, move, b->dst, src, true));
     }
     return TSR_OK;
 }
@@ -71,9 +62,8 @@ static tsr_status collect(const tsr_execution *e)
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         const tsr_transfers *relayed = &b->item->relayed;
-        const tsr_place dst = {b->dst.data, b->dst.strides};
         for (size_t k = 0; k < relayed->count; k++)
-            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], dst, destination_of(e, b, relayed->at[k].peer), false));
+            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], b->dst, destination_of(e, b, relayed->at[k].peer), false));
     }
     return tsr_copies_end(&copies);
 }
@@ -115,34 +105,28 @@ static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
     return TSR_OK;
 }
 
-tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_tensor *dst, const tsr_tensor *src, size_t element_bytes)
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst, tsr_place src)
 {
-    tsr_box_copy copy = {.dst = dst->data, .src = src->data, .element_bytes = element_bytes, .ndim = dst->ndim};
+    const int64_t *shape = source ? item->src_shape : item->dst_shape;
+    tsr_box_copy copy;
+    copy.dst = dst.base;
+    copy.src = src.base;
+    copy.element_bytes = item->src->element_bytes;
+    copy.ndim = source ? item->src_ndim : item->dst_ndim;
     for (int dim = 0; dim < copy.ndim; dim++) {
-        copy.shape[dim] = dst->shape[dim];
-        copy.dst_strides[dim] = dst->strides[dim];
-        copy.src_strides[dim] = src->strides[dim];
+        copy.shape[dim] = shape[dim];
+        copy.dst_strides[dim] = dst.strides[dim];
+        copy.src_strides[dim] = src.strides[dim];
     }
     return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
 }
 
-/* Shows what peers read of this rank's source: it, or a copy that stays when the call is over. */
-static tsr_status show(tsr_execution *e)
+/* What peers read of a small move: a copy of this rank's source, which stays when the call is over. */
+static tsr_status show_copy(const tsr_execution *e)
 {
     const tsr_bound *b = e->bound;
-    tsr_tensor src = b->src;
-    void *buffer = e->eager && src.data ? tsr_call_buffer(e->group->comm) : NULL;
-    if (buffer) {
-        src = tsr_tensor_contiguous(buffer, src.dtype, src.ndim, src.shape);
-        TSR_TRY(tsr_execution_copy_whole(e, &src, &b->src, b->item->src->element_bytes));
-    }
-    e->call.src = src.data;
-    e->call.dst = b->dst.data;
-    for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
-        e->call.src_strides[dim] = src.strides[dim];
-        e->call.dst_strides[dim] = b->dst.strides[dim];
-    }
-    return TSR_OK;
+    const tsr_place shown = {tsr_call_buffer(e->group->comm), b->item->shown_strides};
+    return shown.base && b->src.base ? tsr_execution_copy_whole(e, b->item, true, shown, b->src) : TSR_OK;
 }
 
 static void show_all(tsr_execution *e)
@@ -150,9 +134,9 @@ static void show_all(tsr_execution *e)
     tsr_view *views = tsr_shelf_views(e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        views[i].src = b->src.data;
-        views[i].dst = b->dst.data;
-        for (int dim = 0; dim < TSR_MAX_DIMS; dim++) {
+        views[i].src = b->src.base;
+        views[i].dst = b->dst.base;
+        for (int dim = 0; dim < b->item->src->ndim; dim++) {
             views[i].src_strides[dim] = b->src.strides[dim];
             views[i].dst_strides[dim] = b->dst.strides[dim];
         }
@@ -165,8 +149,8 @@ tsr_status tsr_direct_start(tsr_execution *e, tsr_status local)
     if (!e->group)
         return local;
     e->call = (tsr_call){.fingerprint = e->plan->hash, .reaches = !e->eager, .placeless = e->placeless};
-    if (local == TSR_OK && e->plan->count == 1)
-        local = show(e);
+    if (local == TSR_OK && e->eager)
+        local = show_copy(e);
     else if (local == TSR_OK)
         show_all(e);
     e->call.status = tsr_call_place(e->group->comm, &e->call, e->device, e->stream, local);
@@ -208,8 +192,8 @@ static tsr_status unstage(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        if (b->item->reduction_count > 0 && b->result.data != b->dst.data)
-            TSR_TRY(tsr_execution_copy_whole(e, &b->dst, &b->result, b->item->dst->element_bytes));
+        if (b->item->reduction_count > 0 && b->result.base != b->dst.base)
+            TSR_TRY(tsr_execution_copy_whole(e, b->item, false, b->dst, b->result));
     }
     return TSR_OK;
 }

@@ -37,13 +37,12 @@ static size_t bytes_of(const round *r, const tsr_parcel *parcel)
 static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
 {
     const tsr_bound *b = bound_of(r->e, parcel);
-    return r->phase == 0 ? (tsr_place){b->src.data, b->src.strides} : (tsr_place){b->dst.data, b->dst.strides};
+    return r->phase == 0 ? b->src : b->dst;
 }
 
 static tsr_place target_of(const tsr_execution *e, const tsr_parcel *parcel)
 {
-    const tsr_bound *b = bound_of(e, parcel);
-    return (tsr_place){b->dst.data, b->dst.strides};
+    return bound_of(e, parcel)->dst;
 }
 
 static round begin_round(const tsr_execution *e, int phase, int64_t at)
@@ -185,13 +184,13 @@ static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduc
         const size_t parcel = item->term_parcels[reduction->first_term + (size_t)term];
         int64_t *strides = arrays->src_strides[term];
         if (parcel == TSR_NO_TERM) {
-            arrays->src[term] = tsr_execution_find(item, f, (tsr_place){b->src.data, b->src.strides}, true, strides);
+            arrays->src[term] = tsr_execution_find(item, f, b->src, true, strides);
             continue;
         }
         tsr_fragment_strides(f, item->src->ndim, strides);
         arrays->src[term] = r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
     }
-    arrays->dst[0] = tsr_execution_find(item, f, (tsr_place){b->dst.data, b->dst.strides}, false, arrays->dst_strides[0]);
+    arrays->dst[0] = tsr_execution_find(item, f, b->dst, false, arrays->dst_strides[0]);
 }
 
 static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_reduction *reduction)
@@ -232,10 +231,9 @@ static tsr_status keep(const tsr_execution *e)
     tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        const tsr_place src = {b->src.data, b->src.strides}, dst = {b->dst.data, b->dst.strides};
         for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->rank; k++)
-            if (src.base != dst.base)
-                TSR_TRY(tsr_copies_add(&copies, b->item, &b->item->moves.at[k], dst, src, true));
+            if (b->src.base != b->dst.base)
+                TSR_TRY(tsr_copies_add(&copies, b->item, &b->item->moves.at[k], b->dst, b->src, true));
     }
     return tsr_copies_end(&copies);
 }

@@ -16,8 +16,7 @@ static const tsr_item *item_of(const tsr_execution *e)
 
 static tsr_place place_of(const tsr_execution *e, bool given)
 {
-    const tsr_tensor *t = given ? &e->bound[0].src : &e->bound[0].dst;
-    return (tsr_place){t->data, t->strides};
+    return given ? e->bound[0].src : e->bound[0].dst;
 }
 
 static int64_t count_of(const tsr_execution *e)

@@ -10,14 +10,38 @@
 #include "redistribute/native_move.h"
 #include "redistribute/variant.h"
 
+/* Row by row without gaps. */
+static void find_strides(int ndim, const int64_t *shape, int64_t *strides)
+{
+    int64_t elements = 1;
+    for (int dim = ndim - 1; dim >= 0; dim--) {
+        strides[dim] = elements;
+        elements *= shape[dim];
+    }
+}
+
+static int64_t largest_length(const tsr_layout *layout, int dim)
+{
+    int64_t length = layout->shape[dim];
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        length = tsr_cut_most(&layout->cuts[layout->dims[dim].mesh_dim[i]], length);
+    return length;
+}
+
 static void locate(tsr_item *item)
 {
+    int64_t largest[TSR_MAX_DIMS];
     if (item->rank < 0)
         return;
     item->in_src = tsr_mesh_locate(item->src->mesh, item->rank, item->src_coordinate);
     item->in_dst = tsr_mesh_locate(item->dst->mesh, item->rank, item->dst_coordinate);
     item->src_ndim = tsr_layout_local_shape(item->src, item->in_src ? item->src_coordinate : NULL, item->src_shape);
     item->dst_ndim = tsr_layout_local_shape(item->dst, item->in_dst ? item->dst_coordinate : NULL, item->dst_shape);
+    find_strides(item->src_ndim, item->src_shape, item->src_strides);
+    find_strides(item->dst_ndim, item->dst_shape, item->dst_strides);
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        largest[dim] = largest_length(item->src, dim);
+    find_strides(item->src->ndim, largest, item->shown_strides);
 }
 
 /* Transfers of one peer stay in the order in which both sides found them. */
@@ -41,14 +65,9 @@ static bool has_results(const tsr_problem *problem)
 
 size_t tsr_item_shard_bytes(const tsr_item *item)
 {
-    const tsr_layout *dst = item->dst;
-    size_t bytes = dst->element_bytes;
-    for (int dim = 0; dim < dst->ndim; dim++) {
-        int64_t length = dst->shape[dim];
-        for (int i = 0; i < dst->dims[dim].count; i++)
-            length = tsr_cut_most(&dst->cuts[dst->dims[dim].mesh_dim[i]], length);
-        bytes *= (size_t)length;
-    }
+    size_t bytes = item->dst->element_bytes;
+    for (int dim = 0; dim < item->dst->ndim; dim++)
+        bytes *= (size_t)largest_length(item->dst, dim);
     return bytes;
 }
 

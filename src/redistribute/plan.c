@@ -142,6 +142,7 @@ static void widen_workspace(tsr_plan *plan)
 
 static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
+    plan->host = tsr_device_resolve(plan->context, tsr_device_host());
     for (size_t i = 0; i < plan->count; i++)
         TSR_TRY(tsr_item_build(&plan->items[i], plan, src[i], dst[i]));
     TSR_TRY(check_total(plan));

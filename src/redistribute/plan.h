@@ -6,6 +6,7 @@
 #include <tessera/plan.h>
 
 #include "comm/native.h"
+#include "device/device.h"
 #include "redistribute/problem.h"
 
 /** A run of boxes that travels between this rank and `peer` (a rank of the communicator; this rank itself for a local copy). */
@@ -78,11 +79,13 @@ typedef struct tsr_item {
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
-    bool fills;             /**< the whole local destination is filled with the identity of problem.fill */
-    bool results;           /**< there is a second phase; like what follows the same on every rank */
-    int64_t ranks_per_node; /**< 0: nodes do not matter */
-    bool shares;            /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
-    bool staged;            /**< reductions of direct mode go to the workspace where source and destination are one memory */
+    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< of these shapes, row by row without gaps */
+    int64_t shown_strides[TSR_MAX_DIMS]; /**< of sources in tsr_call_buffers: on all ranks those of the largest shard */
+    bool fills;                          /**< the whole local destination is filled with the identity of problem.fill */
+    bool results;                        /**< there is a second phase; like what follows the same on every rank */
+    int64_t ranks_per_node;              /**< 0: nodes do not matter */
+    bool shares;                         /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
+    bool staged;                         /**< reductions of direct mode go to the workspace where source and destination are one memory */
 
     /** Boxes: 3 * ndim numbers each: shape, position in the source shard, position in the destination shard. */
     int64_t *boxes;
@@ -117,12 +120,13 @@ struct tsr_plan {
     tsr_cost_profile profile;
     tsr_mode mode;
     int64_t rank;
-    bool inside;  /**< this rank is in one of the meshes */
-    bool results; /**< some item has a second phase; the same on every rank */
-    bool shares;  /**< some item has a third */
-    bool local;   /**< nothing crosses ranks, on any of them */
-    bool eager;   /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
-                     read them, and one   meeting is enough */
+    tsr_device_ops host; /**< with the kernels that the context chose */
+    bool inside;         /**< this rank is in one of the meshes */
+    bool results;        /**< some item has a second phase; the same on every rank */
+    bool shares;         /**< some item has a third */
+    bool local;          /**< nothing crosses ranks, on any of them */
+    bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
+                   read them, and one   meeting is enough */
     uint64_t hash;
     size_t count;
     tsr_item *items;

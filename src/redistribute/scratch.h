@@ -24,7 +24,7 @@ typedef struct tsr_span {
     bool written;
 } tsr_span;
 
-/** What a rank shows its peers of one item, where a plan has several. */
+/** What a rank shows its peers of one item. */
 typedef struct tsr_view {
     const void *src;
     void *dst;
@@ -35,7 +35,8 @@ typedef struct tsr_scratch {
     tsr_execution *pending; /**< between start and finish */
     tsr_bound *bound;       /**< one an item */
     tsr_span *spans;        /**< two an item, where there are several: to look for memory that they share */
-    tsr_view *views;        /**< one an item, where there are several */
+    tsr_view *views;        /**< one an item, in direct mode */
+    tsr_tensor *tensors;    /**< two an item: of a started execution, sources first */
     tsr_reduce_arrays reduce;
     tsr_message *messages[2]; /**< of the two rounds in flight: sends, then receives */
     size_t *offsets[2];       /**< likewise, of incoming parcels in the staging */

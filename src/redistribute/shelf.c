@@ -23,7 +23,7 @@ static size_t destination_bytes(const tsr_item *item)
 
 static size_t views_bytes(const tsr_plan *plan)
 {
-    return plan->count > 1 ? tsr_mail_line(plan->count * sizeof(tsr_view)) : 0;
+    return tsr_mail_line(plan->count * sizeof(tsr_view));
 }
 
 size_t tsr_shelf_bytes(const tsr_plan *plan)
@@ -37,34 +37,31 @@ size_t tsr_shelf_bytes(const tsr_plan *plan)
 }
 
 /* From the first byte to the last. */
-static bool is_reached(const tsr_execution *e, const tsr_tensor *t, size_t element_bytes)
+static bool is_reached(const tsr_execution *e, tsr_place place, int ndim, const int64_t *shape, size_t element_bytes)
 {
     int64_t last = 0;
-    for (int dim = 0; dim < t->ndim; dim++)
-        last += (t->shape[dim] - 1) * t->strides[dim];
-    return tsr_comm_shares(e->group->comm, t->data, ((size_t)last + 1) * element_bytes);
-}
-
-static tsr_tensor on_shelf(const tsr_tensor *t, char *at)
-{
-    return tsr_tensor_contiguous(at, t->dtype, t->ndim, t->shape);
+    for (int dim = 0; dim < ndim; dim++)
+        last += (shape[dim] - 1) * place.strides[dim];
+    return tsr_comm_shares(e->group->comm, place.base, ((size_t)last + 1) * element_bytes);
 }
 
 /* A source that peers do not reach. The room of a small move's is that of the call, which copies it in any case. */
 static tsr_status shelve_source(tsr_execution *e, tsr_bound *b, char *at)
 {
-    if (e->eager || is_reached(e, &b->src, b->item->src->element_bytes))
+    const tsr_item *item = b->item;
+    if (e->eager || is_reached(e, b->src, item->src_ndim, item->src_shape, item->src->element_bytes))
         return TSR_OK;
-    const tsr_tensor copy = on_shelf(&b->src, at);
-    TSR_TRY(tsr_execution_copy_whole(e, &copy, &b->src, b->item->src->element_bytes));
+    const tsr_place copy = {at, item->src_strides};
+    TSR_TRY(tsr_execution_copy_whole(e, item, true, copy, b->src));
     b->src = copy;
     return TSR_OK;
 }
 
 static void shelve_destination(const tsr_execution *e, tsr_bound *b, char *at)
 {
-    if (!is_reached(e, &b->dst, b->item->dst->element_bytes))
-        b->dst = on_shelf(&b->dst, at);
+    const tsr_item *item = b->item;
+    if (!is_reached(e, b->dst, item->dst_ndim, item->dst_shape, item->dst->element_bytes))
+        b->dst = (tsr_place){at, item->dst_strides};
 }
 
 tsr_status tsr_shelf_begin(tsr_execution *e)
@@ -89,8 +86,8 @@ tsr_status tsr_shelf_end(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        if (b->dst.data != b->given.data)
-            TSR_TRY(tsr_execution_copy_whole(e, &b->given, &b->dst, b->item->dst->element_bytes));
+        if (b->dst.base != b->given.base)
+            TSR_TRY(tsr_execution_copy_whole(e, b->item, false, b->given, b->dst));
     }
     return TSR_OK;
 }
