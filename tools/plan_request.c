@@ -136,7 +136,7 @@ static int read_options(const tool_arguments *given, plan_request *r)
     if (status == EXIT_DONE)
         status = read_max_workspace(given->value[OPT_MAX_WORKSPACE], &r->options.max_workspace);
     if (status == EXIT_DONE)
-        status = parse_count("--ranks-per-node", given->value[OPT_RANKS_PER_NODE], 0, &r->options.ranks_per_node);
+        status = parse_count("--ranks-per-node", given->value[OPT_RANKS_PER_NODE], 0, &r->options.nodes.ranks_per_node);
     return status == EXIT_DONE ? read_profile(given->value[OPT_PROFILE], r) : status;
 }
 

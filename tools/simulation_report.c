@@ -14,7 +14,7 @@ static json_t *sum_to_json(tsr_plan_sum sum)
 static json_t *row_to_json(const simulation *s)
 {
     const tsr_plan_survey *const f = &s->figures;
-    const int64_t node = s->options.ranks_per_node;
+    const int64_t node = s->options.nodes.ranks_per_node;
     char links[PROFILE_TEXT_BYTES];
     tsr_cost_print(&s->links, links, sizeof links);
     return json_pack("{ss sI ss so ss ss ss ss ss so ss sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
@@ -102,8 +102,8 @@ static void print_given_links(const simulation *first)
     char links[PROFILE_TEXT_BYTES];
     tsr_cost_print(&first->links, links, sizeof links);
     printf("# links: %s; ", links);
-    if (first->options.ranks_per_node > 0)
-        printf("%lld ranks a node\n", (long long)first->options.ranks_per_node);
+    if (first->options.nodes.ranks_per_node > 0)
+        printf("%lld ranks a node\n", (long long)first->options.nodes.ranks_per_node);
     else
         puts("one node");
 }

@@ -134,7 +134,7 @@ static int take_all(sample *s)
 /** How many ranks of a node there are to be taken together, and what each costs. */
 static int weigh(const plan_request *r, sample *s)
 {
-    const int64_t node = r->options.ranks_per_node;
+    const int64_t node = r->options.nodes.ranks_per_node;
     int64_t middle[2];
     s->node = node > 1 && s->first / node != s->last / node ? node : 1;
     pick(s, 1, middle);

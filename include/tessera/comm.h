@@ -59,9 +59,9 @@ TSR_API int tsr_comm_size(const tsr_comm *comm);
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */
 TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
 
-/** n where ranks 0 to n-1 share a node, the next n another, ..; 0: all share one, or the engine does not know. Meshes over the communicator
- * know the same, until tsr_mesh_with_nodes() says something else. */
-TSR_API int64_t tsr_comm_ranks_per_node(const tsr_comm *comm);
+/** A number for the node of rank `rank` (0 to size - 1): ranks with equal numbers share one. -1 for all: the engine does not know. Meshes
+ * over the communicator know the same, until tsr_mesh_with_nodes() says something else. */
+TSR_API int tsr_comm_node_of(const tsr_comm *comm, int rank);
 
 /** Collective: ranks of equal `color` form a communicator, ordered by `key`, then by rank; a negative color takes part and gets NULL. The
  * caller owns `*out`, which must not outlive `comm`. */

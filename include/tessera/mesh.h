@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
+#include <tessera/nodes.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,11 +57,12 @@ TSR_API tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int
                                       tsr_mesh **out);
 
 /**
- * The mesh, knowing its nodes: ranks 0 to n-1 share the first, the next n the second, .., n = `ranks_per_node`; 0 if that is not known.
- * Plans between its layouts then count links between nodes apart (tsr_plan_options.ranks_per_node overrides). What is derived from the mesh
- * knows the same. TSR_ERROR_ARGUMENT: a negative number. The caller owns `*out`.
+ * The mesh, knowing how ranks lie on nodes; not knowing it where `nodes` is NULL or all zero. Plans between its layouts then count links
+ * between nodes apart (tsr_plan_options.nodes overrides). What is derived from the mesh knows the same. Ranks are the communicator's, so
+ * that a list may be of more than the mesh has. TSR_ERROR_ARGUMENT: a negative number, both forms of tsr_nodes at once, or a list that
+ * leaves out a rank of the mesh. Copies what it is given. The caller owns `*out`.
  */
-TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, int64_t ranks_per_node, tsr_mesh **out);
+TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *nodes, tsr_mesh **out);
 
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
@@ -70,9 +72,12 @@ TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);                  /**< how many 
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */
 TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);             /**< ranks in all */
 TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim); /**< NULL for an unnamed mesh; borrowed */
-TSR_API int64_t tsr_mesh_ranks_per_node(const tsr_mesh *mesh);    /**< 0: not known */
 TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);            /**< NULL for an abstract mesh; borrowed */
 TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh);      /**< borrowed, never NULL */
+
+/** How ranks lie on nodes, in one form: nodes that ranks_per_node tells are not listed, and listed ones are numbered from 0 in the order of
+ * their lowest ranks. All zero: not known. The list is borrowed. */
+TSR_API tsr_nodes tsr_mesh_nodes(const tsr_mesh *mesh);
 
 /** The dim with that name. TSR_ERROR_ARGUMENT names the dims that there are. */
 TSR_API tsr_status tsr_mesh_find(const tsr_mesh *mesh, const char *name, int *dim);

@@ -39,23 +39,23 @@ typedef struct tsr_plan_options {
     int64_t rank;  /**< whose part the plan is */
     tsr_mode mode; /**< what its mesh's engine cannot read directly is planned as messages in any case */
     tsr_objective objective;
-    size_t max_workspace;   /**< bytes that tsr_plan_execute() may ask for on any rank: moves that need more go in rounds; 0: no cap */
-    int64_t ranks_per_node; /**< ranks 0 to n-1 share the first node, the next n the second, ..; 0: what the source's
-                                mesh knows, else the destination's; if neither does, one node holds all */
-    int no_split;           /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
+    size_t max_workspace; /**< bytes that tsr_plan_execute() may ask for on any rank: moves that need more go in rounds; 0: no cap */
+    tsr_nodes nodes;      /**< who shares a node, of all ranks of the meshes; all zero: what the first source's mesh knows, else its
+                               destination's; if neither does, one node holds all */
+    int no_split;         /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
     tsr_reduction_order reduction;
     const tsr_cost_profile *profile; /**< copied; NULL: the context's */
 } tsr_plan_options;
 
 #define TSR_PLAN_OPTIONS_INIT                                                                                                              \
     {                                                                                                                                      \
-        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, 0, 0, TSR_REDUCTION_RANK_ORDER, 0             \
+        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, {0, 0, 0}, 0, TSR_REDUCTION_RANK_ORDER, 0     \
     }
 
 /**
  * Plans `src` -> `dst`; both describe the same global shape and dtype, their meshes may differ. Both are retained.
  * The caller owns `*out` and frees it with tsr_plan_destroy(). `options` may be NULL. Does not communicate.
- * TSR_ERROR_ARGUMENT: shapes or dtypes differ, or this rank would receive or send more than 2^61 bytes.
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ, listed nodes leave out a rank, or this rank would receive or send more than 2^61 bytes.
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 

@@ -38,6 +38,7 @@
 #include <tessera/layout.h>
 #include <tessera/linear.h>
 #include <tessera/mesh.h>
+#include <tessera/nodes.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
 #include <tessera/relabel.h>

@@ -162,9 +162,9 @@ const char *tsr_comm_engine(const tsr_comm *comm)
     return comm->table.name;
 }
 
-int64_t tsr_comm_ranks_per_node(const tsr_comm *comm)
+int tsr_comm_node_of(const tsr_comm *comm, int rank)
 {
-    return comm->table.ranks_per_node ? comm->table.ranks_per_node(comm->self) : 0;
+    return comm->table.node_of ? comm->table.node_of(comm->self, rank) : -1;
 }
 
 tsr_context *tsr_comm_context(const tsr_comm *comm)

@@ -24,7 +24,7 @@ tsr_status tsr_mesh_describe(const char *call, tsr_context *context, tsr_comm *c
     if (!shape)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: shape is NULL, but ndim is %d", call, ndim);
     *out = (tsr_mesh_description){.call = call, .context = context, .comm = comm, .numbered = true, .ranks = ranks, .named = names};
-    out->ranks_per_node = comm ? tsr_comm_ranks_per_node(comm) : 0;
+    out->asks_comm = comm != NULL;
     out->grid.ndim = ndim;
     memcpy(out->grid.shape, shape, (size_t)ndim * sizeof *shape);
     for (int d = 0; names && d < ndim; d++)
@@ -125,8 +125,18 @@ static void copy_names(const tsr_mesh_description *description, tsr_mesh *mesh, 
     }
 }
 
-/* The block: the mesh, then, for an irregular grid, the list and its sorted positions, then the names. */
-static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_mesh **out)
+/* What the mesh is to know of nodes, as a reference of its own. */
+static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_map **out)
+{
+    if (description->asks_comm)
+        return tsr_node_map_of_comm(description->context, description->comm, out);
+    *out = tsr_node_map_retain(description->nodes);
+    return TSR_OK;
+}
+
+/* The block: the mesh, then, for an irregular grid, the list and its sorted positions, then the names. Takes over `nodes` where it makes
+ * the mesh. */
+static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_node_map *nodes, tsr_mesh **out)
 {
     const size_t listed = make_regular(description, grid) ? 0 : (size_t)grid->count;
     void *block;
@@ -141,10 +151,7 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] and ranks[%lld] are both %lld", description->call, (long long)twice[0],
                               (long long)twice[1], (long long)description->ranks[twice[0]]);
     }
-    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context),
-                       .comm = description->comm,
-                       .grid = *grid,
-                       .ranks_per_node = description->ranks_per_node};
+    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context), .comm = description->comm, .grid = *grid, .nodes = nodes};
     mesh->references = 1;
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));
@@ -161,5 +168,10 @@ tsr_status tsr_mesh_build(tsr_mesh_description *description, tsr_mesh **out)
         TSR_TRY(check_ranks(description));
     else if (!description->numbered)
         TSR_TRY(check_strides(description));
-    return make_mesh(description, &description->grid, out);
+    tsr_node_map *nodes;
+    TSR_TRY(take_nodes(description, &nodes));
+    const tsr_status status = make_mesh(description, &description->grid, nodes, out);
+    if (status != TSR_OK)
+        tsr_node_map_destroy(nodes);
+    return status;
 }

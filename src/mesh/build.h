@@ -4,6 +4,7 @@
 
 #include "base/references.h"
 #include "mesh/grid.h"
+#include "mesh/node_map.h"
 #include <tessera/mesh.h>
 
 struct tsr_mesh {
@@ -12,7 +13,7 @@ struct tsr_mesh {
     tsr_comm *comm;       /* borrowed */
     tsr_grid grid;
     uint64_t hash;
-    int64_t ranks_per_node;          /* 0: not known */
+    tsr_node_map *nodes;             /* a reference of its own; NULL: not known */
     const char *names[TSR_MAX_DIMS]; /* into this block; all NULL for an unnamed mesh */
     void *slot;
     void (*slot_destroy)(void *data);
@@ -28,7 +29,8 @@ typedef struct tsr_mesh_description {
     const int64_t *ranks;
     bool named;
     const char *names[TSR_MAX_DIMS];
-    int64_t ranks_per_node;
+    bool asks_comm; /**< for its nodes, in place of: */
+    tsr_node_map *nodes;
     int64_t *repeated; /**< may be NULL; where the sentence is about a rank that stands twice, its second position */
 } tsr_mesh_description;
 

@@ -72,7 +72,7 @@ static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call
 {
     tsr_mesh_description description = {.call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
     description.grid.first = mesh->grid.first;
-    description.ranks_per_node = mesh->ranks_per_node;
+    description.nodes = mesh->nodes;
     return description;
 }
 
@@ -292,16 +292,24 @@ tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out)
     return build_copy(&description, mesh, out);
 }
 
-tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, int64_t ranks_per_node, tsr_mesh **out)
+tsr_status tsr_mesh_with_node_map(const tsr_mesh *mesh, tsr_node_map *nodes, tsr_mesh **out)
+{
+    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_with_nodes");
+    description.nodes = nodes;
+    return build_copy(&description, mesh, out);
+}
+
+tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *nodes, tsr_mesh **out)
 {
     if (!mesh || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_with_nodes: %s is NULL", mesh ? "out" : "mesh");
-    if (ranks_per_node < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_mesh_with_nodes: ranks_per_node is %lld: how many ranks share a node, or 0 if that is "
-                              "not known",
-                              (long long)ranks_per_node);
-    tsr_mesh_description description = describe_like(mesh, "tsr_mesh_with_nodes");
-    description.ranks_per_node = ranks_per_node;
-    return build_copy(&description, mesh, out);
+    tsr_node_map *map;
+    int64_t lowest, highest;
+    tsr_grid_ends(&mesh->grid, &lowest, &highest);
+    TSR_TRY(tsr_node_map_create("tsr_mesh_with_nodes: nodes", mesh->context, nodes, &map));
+    tsr_status status = nodes ? tsr_nodes_check_ranks("tsr_mesh_with_nodes: nodes", nodes, highest) : TSR_OK;
+    if (status == TSR_OK)
+        status = tsr_mesh_with_node_map(mesh, map, out);
+    tsr_node_map_destroy(map);
+    return status;
 }

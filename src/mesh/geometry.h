@@ -6,6 +6,7 @@
 #include <tessera/mesh.h>
 
 #include "mesh/grid.h"
+#include "mesh/node_map.h"
 
 /** The rank at a coordinate that is known to be in range. */
 int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate);
@@ -30,6 +31,12 @@ tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int n
 
 /** A fingerprint of the geometry: equal meshes (tsr_mesh_equal()) have equal ones. */
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
+
+/** What the mesh knows of nodes; borrowed, NULL: nothing. */
+tsr_node_map *tsr_mesh_node_map(const tsr_mesh *mesh);
+
+/** The mesh, knowing nodes that cover its ranks (NULL: none), of which it takes a reference. The caller destroys it. */
+tsr_status tsr_mesh_with_node_map(const tsr_mesh *mesh, tsr_node_map *nodes, tsr_mesh **out);
 
 /** The same mesh without a communicator: for what may not keep a mesh alive, or outlives its communicator. The caller destroys it. */
 tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out);

@@ -69,6 +69,15 @@ void tsr_grid_coordinate(const tsr_grid *grid, int64_t position, int64_t *coordi
     }
 }
 
+void tsr_grid_ends(const tsr_grid *grid, int64_t *lowest, int64_t *highest)
+{
+    *lowest = *highest = grid->list ? grid->list[grid->sorted[0]] : grid->lowest;
+    if (grid->list)
+        *highest = grid->list[grid->sorted[grid->count - 1]];
+    for (int d = 0; !grid->list && d < grid->ndim; d++)
+        *highest += (grid->strides[d] < 0 ? -grid->strides[d] : grid->strides[d]) * (grid->shape[d] - 1);
+}
+
 bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate)
 {
     for (int d = grid->ndim - 1; d >= 0; d--) {

@@ -46,6 +46,9 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate);
 /** The coordinate at row-major position `position`, from 0 up. */
 void tsr_grid_coordinate(const tsr_grid *grid, int64_t position, int64_t *coordinate);
 
+/** The lowest and the highest rank. */
+void tsr_grid_ends(const tsr_grid *grid, int64_t *lowest, int64_t *highest);
+
 /** The next coordinate in row-major order; false, back at the first, after the last. */
 bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate);
 

@@ -59,6 +59,7 @@ void tsr_mesh_destroy(tsr_mesh *mesh)
     if (mesh->slot_destroy)
         mesh->slot_destroy(mesh->slot);
     tsr_context *context = mesh->context;
+    tsr_node_map_destroy(mesh->nodes);
     tsr_release(context, mesh);
     tsr_context_destroy(context);
 }
@@ -88,9 +89,9 @@ const char *tsr_mesh_name(const tsr_mesh *mesh, int dim)
     return has_dim(mesh, dim) ? mesh->names[dim] : NULL;
 }
 
-int64_t tsr_mesh_ranks_per_node(const tsr_mesh *mesh)
+tsr_nodes tsr_mesh_nodes(const tsr_mesh *mesh)
 {
-    return mesh->ranks_per_node;
+    return tsr_node_map_value(mesh->nodes);
 }
 
 tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh)
@@ -170,6 +171,11 @@ const int64_t *tsr_mesh_shape(const tsr_mesh *mesh)
 const tsr_grid *tsr_mesh_grid(const tsr_mesh *mesh)
 {
     return &mesh->grid;
+}
+
+tsr_node_map *tsr_mesh_node_map(const tsr_mesh *mesh)
+{
+    return mesh->nodes;
 }
 
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh)

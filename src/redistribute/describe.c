@@ -18,6 +18,18 @@ static void append_moves(tsr_text *text, const tsr_plan *plan)
                         tsr_layout_describe(plan->items[i].dst, dst, sizeof dst));
 }
 
+static void append_options(tsr_text *text, const tsr_plan *plan)
+{
+    const tsr_node_map *nodes = tsr_told_nodes(plan);
+    tsr_text_append(text, "%s, %s", plan->mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
+                    plan->options.objective == TSR_OBJECTIVE_TIME ? "for time" : "for bytes");
+    if (nodes) {
+        tsr_text_append(text, ", ");
+        tsr_node_map_append(text, nodes);
+    }
+    tsr_text_append(text, "\n");
+}
+
 static void append_step(tsr_text *text, const tsr_plan *plan, size_t index, const tsr_plan_step *step)
 {
     char words[512];
@@ -60,8 +72,7 @@ tsr_status tsr_plan_describe(const tsr_plan *plan, char *buffer, size_t capacity
     TSR_TRY(tsr_measure_plan(plan, &measure));
     tsr_text text = {buffer, capacity, 0};
     append_moves(&text, plan);
-    tsr_text_append(&text, "%s, %s\n", plan->mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
-                    plan->options.objective == TSR_OBJECTIVE_TIME ? "for time" : "for bytes");
+    append_options(&text, plan);
     for (size_t i = 0; i < tsr_plan_step_count(plan); i++)
         append_step(&text, plan, i, &measure.steps[i]);
     if (plan->rank >= 0)

@@ -4,12 +4,12 @@
 #include "redistribute/cost.h"
 #include "redistribute/told.h"
 
-int64_t tsr_told_ranks_per_node(const tsr_plan *plan)
+const tsr_node_map *tsr_told_nodes(const tsr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++)
-        if (plan->items[i].ranks_per_node > 0)
-            return plan->items[i].ranks_per_node;
-    return 0;
+        if (plan->items[i].nodes)
+            return plan->nodes;
+    return NULL;
 }
 
 double tsr_told_ratio(int64_t received, int64_t bound)
@@ -39,12 +39,12 @@ static int64_t bytes_of(const tsr_plan *plan, const tsr_flow *flow)
 static tsr_status measure_receives(const tsr_plan *plan, tsr_measure *out)
 {
     tsr_flows flows = {0};
-    const int64_t ranks_per_node = tsr_told_ranks_per_node(plan);
+    const tsr_node_map *nodes = tsr_told_nodes(plan);
     const tsr_status status = tsr_flows_list(&flows, plan, TSR_RECEIVES);
     for (size_t i = 0; i < flows.count && status == TSR_OK; i++) {
         const tsr_flow *flow = &flows.at[i];
         tsr_plan_step *step = &out->steps[flow->step];
-        const bool near = ranks_per_node == 0 || flow->peer / ranks_per_node == plan->rank / ranks_per_node;
+        const bool near = !nodes || tsr_node_map_find(nodes, flow->peer) == tsr_node_map_find(nodes, plan->rank);
         out->received[flow->phase] += bytes_of(plan, flow);
         out->crossing[flow->phase] += near ? 0 : bytes_of(plan, flow);
         step->bytes_received += bytes_of(plan, flow);

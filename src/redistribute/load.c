@@ -19,6 +19,7 @@ typedef struct loader {
     tsr_context *context;
     tsr_reader reader; /* of what is between version and checksum */
     tsr_plan_options options;
+    void *nodes; /**< the list of options.nodes */
     tsr_cost_profile profile;
     uint64_t hash;
     size_t count;        /* of items */
@@ -85,6 +86,23 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
     return TSR_OK;
 }
 
+/* Its list is in `*memory`, for the caller to release, also after an error. */
+static tsr_status read_nodes(loader *l, tsr_nodes *out, void **memory)
+{
+    *memory = NULL;
+    const int64_t number = (int64_t)tsr_read_u64(&l->reader);
+    const uint64_t count = number < 0 ? -(uint64_t)number : 0;
+    TSR_TRY(check_end(l, "the nodes"));
+    TSR_TRY(check_room(l, "nodes of ranks", count, sizeof(uint32_t)));
+    if (count > 0)
+        TSR_TRY(tsr_allocate_array(l->context, (size_t)count, sizeof(int64_t), memory));
+    int64_t *node = *memory;
+    for (uint64_t i = 0; i < count; i++)
+        node[i] = tsr_read_u32(&l->reader);
+    *out = (tsr_nodes){number < 0 ? 0 : number, (int64_t)count, node};
+    return TSR_OK;
+}
+
 static tsr_link read_link(loader *l)
 {
     const double latency = tsr_read_f64(&l->reader), bandwidth = tsr_read_f64(&l->reader);
@@ -100,7 +118,7 @@ static tsr_status read_options(loader *l)
     TSR_TRY(check_below("no_split", no_split, 2));
     TSR_TRY(check_below("the order of reductions", reduction, TSR_REDUCTION_ANY_ORDER + 1));
     const uint64_t max_workspace = tsr_read_u64(&l->reader);
-    const int64_t ranks_per_node = (int64_t)tsr_read_u64(&l->reader);
+    TSR_TRY(read_nodes(l, &l->options.nodes, &l->nodes));
     if ((size_t)max_workspace != max_workspace)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_plan_load: max_workspace is %llu bytes, more than this machine can address",
                               (unsigned long long)max_workspace);
@@ -113,7 +131,6 @@ static tsr_status read_options(loader *l)
     l->options.no_split = (int)no_split;
     l->options.reduction = (tsr_reduction_order)reduction;
     l->options.max_workspace = (size_t)max_workspace;
-    l->options.ranks_per_node = ranks_per_node;
     return TSR_OK;
 }
 
@@ -143,17 +160,15 @@ static tsr_status read_strided(loader *l, int ndim, const int64_t *shape, const 
     return tsr_mesh_create_strided("tsr_plan_load", l->context, ndim, shape, names, first, strides, out);
 }
 
-/* The mesh as it was made, and what it knows of nodes. */
-static tsr_status read_nodes(loader *l, tsr_mesh *mesh, tsr_mesh **out)
+/* The mesh as it was made, and what it knows of nodes. Takes over `mesh`. */
+static tsr_status read_knowing(loader *l, tsr_mesh *mesh, tsr_mesh **out)
 {
-    const int64_t ranks_per_node = (int64_t)tsr_read_u64(&l->reader);
-    tsr_status status = check_end(l, "a mesh");
-    if (status == TSR_OK && ranks_per_node == 0) {
-        *out = mesh;
-        return TSR_OK;
-    }
+    tsr_nodes nodes;
+    void *memory;
+    tsr_status status = read_nodes(l, &nodes, &memory);
     if (status == TSR_OK)
-        status = tsr_mesh_with_nodes(mesh, ranks_per_node, out);
+        status = tsr_mesh_with_nodes(mesh, &nodes, out);
+    tsr_release(l->context, memory);
     tsr_mesh_destroy(mesh);
     return status;
 }
@@ -174,7 +189,7 @@ static tsr_status read_mesh(loader *l, tsr_mesh **out)
         TSR_TRY(read_listed(l, ndim, shape, named ? names : NULL, &mesh));
     else
         TSR_TRY(read_strided(l, ndim, shape, named ? names : NULL, &mesh));
-    return read_nodes(l, mesh, out);
+    return read_knowing(l, mesh, out);
 }
 
 /* The mesh of side `number`: that of an earlier side, or one that follows. */
@@ -332,6 +347,7 @@ static tsr_status load(loader *l, const void *bytes, size_t size, int64_t rank, 
     if (status == TSR_OK)
         status = plan_and_check(l, bytes, size, rank, out);
     free_layouts(l);
+    tsr_release(l->context, l->nodes);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Who shares a node: ranks 0 to n-1 the first, the next n the second, ..
+ * Who shares a node, and what that does to a move: nodes of any sizes, with ranks in any order.
  *
  * Where nodes are known, a rank takes what it needs from a copy in its own node if there is one. What no rank of a node holds crosses into
  * it once: the ranks there that need it, and own the same destination piece (mates), share it out, and give each other their shares in the
@@ -14,15 +14,18 @@
 
 /** A walk over some ranks of one node, ascending. */
 typedef struct tsr_neighbours {
-    const tsr_problem *problem;
+    const tsr_item *item;
     const int64_t *src, *dst; /**< coordinates of the source piece and the destination piece in question */
-    int64_t next, end;
+    tsr_node_range left;
 } tsr_neighbours;
 
 /** Of the node of `rank`. `src` and `dst` must stay as they are during the walk. */
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
 
-/** The next rank that holds the source piece; false when there is none. */
+/** The next rank; false when there is none. */
+bool tsr_neighbours_next(tsr_neighbours *n, int64_t *rank);
+
+/** The next rank that holds the source piece. */
 bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank);
 
 /** The next rank whose destination piece it is, the value and not a fill, and which does not hold the source piece. */
@@ -40,23 +43,25 @@ typedef struct tsr_supply {
     int64_t holder; /**< in its node: whom it takes all from; -1: nobody there has it */
     int64_t mates;  /**< that share the region, itself among them */
     int64_t place;  /**< its number among them */
+    int64_t number; /**< the source piece's, by which whole regions are dealt out */
 } tsr_supply;
 
 tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
 
-/** What of a region its mate number `place` takes in the first phase; the others' shares it is given in the third phase. Where there are
- * many source pieces, whole regions are dealt out in turn. `shape`: the region's. */
-tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const int64_t *src, int64_t place, int64_t mates);
+/** What of a region mate number `place` takes in the first phase; the others' shares it is given in the third phase. Where there are many
+ * source pieces, whole regions are dealt out in turn. `shape`: the region's; `supply`: that of any of the mates. */
+tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const tsr_supply *supply, int64_t place);
 
-/** True if some rank of the two meshes is in another node than the rest, so that nodes matter. */
-bool tsr_nodes_matter(const tsr_item *item, int64_t ranks_per_node);
+/** True if some rank of the two meshes is in another node than the rest, so that nodes matter. False for NULL. */
+bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes);
 
 static inline bool tsr_nodes_same(const tsr_item *item, int64_t a, int64_t b)
 {
-    return a / item->ranks_per_node == b / item->ranks_per_node;
+    return tsr_node_map_find(item->nodes, a) == tsr_node_map_find(item->nodes, b);
 }
 
-/** True if another rank in the node of the rank at `dst` owns its destination piece too. */
-bool tsr_nodes_has_mates(const tsr_item *item, const int64_t *dst);
+/** True if two ranks of a node own the same destination piece. Looks at some places of the destination's mesh, all where there are few, and
+ * at the largest of listed nodes. */
+bool tsr_nodes_have_mates(const tsr_item *item);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "comm/call.h"
+#include "mesh/geometry.h"
 #include "redistribute/execute.h"
 #include "redistribute/item.h"
 #include "redistribute/shelf.h"
@@ -45,9 +46,6 @@ static tsr_status check_options(const tsr_plan_options *options)
     TSR_TRY(check_choice("no_split", options->no_split, 1, "0 or 1"));
     TSR_TRY(
         check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER, "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
-    if (options->ranks_per_node < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.ranks_per_node is %lld: how many ranks share a node, or 0 for one node",
-                              (long long)options->ranks_per_node);
     return TSR_OK;
 }
 
@@ -100,8 +98,8 @@ static tsr_status check_total(const tsr_plan *plan)
 static uint64_t hash_plan(const tsr_plan *plan)
 {
     const tsr_plan_options *o = &plan->options;
-    const uint64_t words[] = {(uint64_t)plan->mode,        (uint64_t)o->objective, o->max_workspace,
-                              (uint64_t)o->ranks_per_node, (uint64_t)o->no_split,  (uint64_t)o->reduction};
+    const uint64_t words[] = {(uint64_t)plan->mode,  (uint64_t)o->objective, o->max_workspace, plan->nodes ? plan->nodes->hash : 0,
+                              (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
         hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].src->hash), plan->items[i].dst->hash);
@@ -155,27 +153,43 @@ static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_
     return TSR_OK;
 }
 
-static int64_t pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+/* A reference of its own; NULL: nobody knows. */
+static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_node_map **out)
 {
-    const int64_t known = tsr_mesh_ranks_per_node(src->mesh) ? tsr_mesh_ranks_per_node(src->mesh) : tsr_mesh_ranks_per_node(dst->mesh);
-    return options->ranks_per_node ? options->ranks_per_node : known;
+    TSR_TRY(tsr_node_map_create("tsr_plan_options.nodes", src->context, &options->nodes, out));
+    if (!*out)
+        *out = tsr_node_map_retain(tsr_mesh_node_map(src->mesh) ? tsr_mesh_node_map(src->mesh) : tsr_mesh_node_map(dst->mesh));
+    return TSR_OK;
+}
+
+/* The meshes of all layouts: nodes that are listed are listed for all of their ranks. */
+static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_layout *const *layouts)
+{
+    for (size_t i = 0; i < count; i++) {
+        int64_t lowest, highest;
+        tsr_grid_ends(tsr_mesh_grid(layouts[i]->mesh), &lowest, &highest);
+        TSR_TRY(tsr_nodes_check_ranks("tsr_plan_options.nodes, or those that the first mesh knows,", nodes, highest));
+    }
+    return TSR_OK;
 }
 
 /* What the options say, with rank, mode, nodes and profile picked. */
-static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+                               tsr_node_map *nodes)
 {
     plan->options = *options;
     plan->mode = plan->options.mode = pick_mode(src, dst, options);
     plan->rank = plan->options.rank = pick_rank(src, dst, options);
     plan->streams = leaves_work_to_streams(src, dst);
-    plan->options.ranks_per_node = pick_nodes(src, dst, options);
+    plan->nodes = tsr_node_map_retain(nodes);
+    plan->options.nodes = tsr_node_map_value(nodes);
     plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
     plan->options.profile = NULL;
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
 static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                       tsr_plan **out)
+                       tsr_node_map *nodes, tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = src[0]->context;
@@ -189,7 +203,7 @@ static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_lay
         plan->count = count;
         for (size_t i = 0; i < count; i++)
             plan->items[i].context = context;
-        status = take_options(plan, src[0], dst[0], options);
+        status = take_options(plan, src[0], dst[0], options, nodes);
     }
     if (status == TSR_OK)
         status = build(plan, src, dst);
@@ -209,7 +223,25 @@ static tsr_status create(const char *call, size_t count, const tsr_layout *const
         TSR_TRY(check_layouts(call, src[i], dst[i]));
     TSR_TRY(tsr_options_read(call, given, &options, sizeof options));
     TSR_TRY(check_options(&options));
-    return make(count, src, dst, &options, out);
+    tsr_node_map *nodes;
+    TSR_TRY(pick_nodes(src[0], dst[0], &options, &nodes));
+    const tsr_nodes said = options.nodes.count > 0 ? options.nodes : tsr_node_map_value(nodes);
+    tsr_status status = check_nodes(&said, count, src);
+    if (status == TSR_OK)
+        status = check_nodes(&said, count, dst);
+    if (status == TSR_OK)
+        status = make(count, src, dst, &options, nodes, out);
+    tsr_node_map_destroy(nodes);
+    return status;
+}
+
+tsr_status tsr_plan_create_like(const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, int64_t rank,
+                                tsr_plan **out)
+{
+    tsr_plan_options options = plan->options;
+    options.rank = rank;
+    options.profile = &plan->profile;
+    return make(plan->count, src, dst, &options, plan->nodes, out);
 }
 
 tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
@@ -246,6 +278,7 @@ void tsr_plan_destroy(tsr_plan *plan)
     for (size_t i = 0; i < plan->count; i++)
         tsr_item_free(&plan->items[i]);
     tsr_mail_free(plan);
+    tsr_node_map_destroy(plan->nodes);
     tsr_release(context, plan->items);
     tsr_release(context, plan);
     tsr_context_destroy(context);
@@ -319,8 +352,10 @@ static void describe_options(const tsr_plan *plan, tsr_text *text)
         tsr_text_append(text, ", in least time");
     if (o->max_workspace > 0)
         tsr_text_append(text, ", in %zu bytes of workspace", o->max_workspace);
-    if (o->ranks_per_node > 0)
-        tsr_text_append(text, ", %lld ranks a node", (long long)o->ranks_per_node);
+    if (plan->nodes) {
+        tsr_text_append(text, ", ");
+        tsr_node_map_append(text, plan->nodes);
+    }
     if (o->no_split)
         tsr_text_append(text, ", without splitting");
     if (o->reduction == TSR_REDUCTION_ANY_ORDER)

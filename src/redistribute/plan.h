@@ -6,6 +6,7 @@
 #include <tessera/plan.h>
 
 #include "comm/native.h"
+#include "mesh/node_map.h"
 #include "device/device.h"
 #include "redistribute/problem.h"
 
@@ -83,7 +84,7 @@ typedef struct tsr_item {
     int64_t shown_strides[TSR_MAX_DIMS]; /**< of sources in tsr_call_buffers: on all ranks those of the largest shard */
     bool fills;                          /**< the whole local destination is filled with the identity of problem.fill */
     bool results;                        /**< there is a second phase; like what follows the same on every rank */
-    int64_t ranks_per_node;              /**< 0: nodes do not matter */
+    const tsr_node_map *nodes;           /**< the plan's; NULL: nodes do not matter */
     bool shares;                         /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
     bool staged;                         /**< reductions of direct mode go to the workspace where source and destination are one memory */
 
@@ -116,7 +117,8 @@ typedef struct tsr_item {
 struct tsr_plan {
     int references; /**< atomic */
     tsr_context *context;
-    tsr_plan_options options; /**< with rank and mode as they were picked; profile NULL */
+    tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile NULL */
+    tsr_node_map *nodes;      /**< a reference of its own; NULL: not known */
     tsr_cost_profile profile;
     tsr_mode mode;
     int64_t rank;
@@ -162,6 +164,10 @@ static inline bool tsr_plan_takes_part(const tsr_plan *plan)
 {
     return plan->inside || plan->options.no_split;
 }
+
+/** Another rank's part of `plan`, whose layouts the two arrays list. The caller destroys it. */
+tsr_status tsr_plan_create_like(const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, int64_t rank,
+                                tsr_plan **out);
 
 /** "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2, direct": what ranks compare. */
 void tsr_plan_describe_call(const void *plan, char *text, size_t capacity);

@@ -115,7 +115,7 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
     for (int64_t place = 0; tsr_neighbours_mate(&mates, &mate); place++) {
         if (mate == item->rank)
             continue;
-        const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, place, supply->mates);
+        const tsr_part part = tsr_supply_part(item, r->regions.shape, supply, place);
         const tsr_transfer relay = {mate, own->first_box, own->box_count, own->elements};
         TSR_TRY(tsr_transfers_take(&item->relayed, item, &r->regions, mate, &part, NULL));
         TSR_TRY(tsr_transfers_append(&item->relays, item, &relay));
@@ -132,7 +132,7 @@ static tsr_status add_move_by_node(receiver *r)
     int64_t peer;
     if (supply.holder >= 0)
         return tsr_transfers_take(&item->moves, item, &r->regions, supply.holder, NULL, NULL);
-    const tsr_part part = tsr_supply_part(item, r->regions.shape, r->src, supply.place, supply.mates);
+    const tsr_part part = tsr_supply_part(item, r->regions.shape, &supply, supply.place);
     TSR_TRY(pick_replica(r, &peer));
     TSR_TRY(tsr_transfers_take(&item->moves, item, &r->regions, peer, &part, &move));
     return item->shares ? share(r, &supply, &move) : TSR_OK;
@@ -142,7 +142,7 @@ static tsr_status add_move(receiver *r)
 {
     int64_t peer = r->item->rank;
     if (!has_own(r)) {
-        if (r->item->ranks_per_node > 0)
+        if (r->item->nodes)
             return add_move_by_node(r);
         TSR_TRY(pick_replica(r, &peer));
     }

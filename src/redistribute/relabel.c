@@ -321,11 +321,11 @@ static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh
 {
     tsr_mesh *mesh;
     TSR_TRY(order_mesh(like, order, &mesh));
-    if (tsr_mesh_ranks_per_node(mesh) == tsr_mesh_ranks_per_node(like)) {
+    if (tsr_node_map_equal(tsr_mesh_node_map(mesh), tsr_mesh_node_map(like))) {
         *out = mesh;
         return TSR_OK;
     }
-    const tsr_status status = tsr_mesh_with_nodes(mesh, tsr_mesh_ranks_per_node(like), out);
+    const tsr_status status = tsr_mesh_with_node_map(mesh, tsr_mesh_node_map(like), out);
     tsr_mesh_destroy(mesh);
     return status;
 }

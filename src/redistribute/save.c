@@ -31,7 +31,7 @@ static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
         return true;
     const int ndim = tsr_mesh_ndim(a);
     return ndim == tsr_mesh_ndim(b) && memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 &&
-           tsr_mesh_equal(a, b) && same_names(a, b) && tsr_mesh_ranks_per_node(a) == tsr_mesh_ranks_per_node(b);
+           tsr_mesh_equal(a, b) && same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
 }
 
 /* Most sides are on the first side's mesh or the second's. */
@@ -42,6 +42,13 @@ static size_t first_side_on_mesh_of(const tsr_plan *plan, size_t number)
     while (first < number && !same_mesh(side_of(plan, first)->mesh, mesh))
         first++;
     return first;
+}
+
+static void write_nodes(tsr_writer *w, const tsr_nodes *nodes)
+{
+    tsr_write_u64(w, (uint64_t)(nodes->count > 0 ? -nodes->count : nodes->ranks_per_node));
+    for (int64_t i = 0; i < nodes->count; i++)
+        tsr_write_u32(w, (uint32_t)nodes->node[i]);
 }
 
 static void write_mesh(tsr_writer *w, const tsr_mesh *mesh)
@@ -60,7 +67,8 @@ static void write_mesh(tsr_writer *w, const tsr_mesh *mesh)
         tsr_write_u64(w, (uint64_t)grid->first);
         tsr_write_numbers(w, grid->strides, (size_t)grid->ndim);
     }
-    tsr_write_u64(w, (uint64_t)tsr_mesh_ranks_per_node(mesh));
+    const tsr_nodes nodes = tsr_mesh_nodes(mesh);
+    write_nodes(w, &nodes);
 }
 
 static void write_shard(tsr_writer *w, const tsr_layout *layout, int mesh_dim)
@@ -102,7 +110,7 @@ static void write_options(tsr_writer *w, const tsr_plan *plan)
     tsr_write_u32(w, options->no_split != 0);
     tsr_write_u32(w, options->reduction);
     tsr_write_u64(w, options->max_workspace);
-    tsr_write_u64(w, (uint64_t)options->ranks_per_node);
+    write_nodes(w, &options->nodes);
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
         tsr_write_f64(w, links[i].latency);
         tsr_write_f64(w, links[i].bandwidth);

@@ -34,7 +34,7 @@ static tsr_status add_far_move(sender *s, int64_t peer)
     if (supply.holder >= 0)
         return TSR_OK;
     tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
-    const tsr_part part = tsr_supply_part(item, s->region.shape, item->src_coordinate, supply.place, supply.mates);
+    const tsr_part part = tsr_supply_part(item, s->region.shape, &supply, supply.place);
     return add_send(s, peer, &part);
 }
 
@@ -59,9 +59,8 @@ static bool meets(const sender *s, const int64_t *dst)
 static tsr_status add_near_moves(sender *s)
 {
     const tsr_item *item = s->item;
-    const int64_t first = item->rank - item->rank % item->ranks_per_node;
-    for (int64_t peer = first; peer < first + item->ranks_per_node; peer++) {
-        int64_t dst[TSR_MAX_DIMS];
+    int64_t peer, dst[TSR_MAX_DIMS];
+    for (tsr_neighbours n = tsr_neighbours_begin(item, item->rank, NULL, NULL); tsr_neighbours_next(&n, &peer);) {
         if (is_owner(s, peer) || !tsr_mesh_locate(item->dst->mesh, peer, dst) || !meets(s, dst) ||
             tsr_supply_of(item, peer, item->src_coordinate, dst).holder != item->rank)
             continue;
@@ -84,7 +83,7 @@ static tsr_status add_moves(sender *s)
         const int64_t peer = tsr_mesh_rank(s->item->dst->mesh, s->turns.coordinate);
         if (!s->problem->same_mesh && is_owner(s, peer))
             continue;
-        if (s->item->ranks_per_node > 0) {
+        if (s->item->nodes) {
             TSR_TRY(add_far_move(s, peer));
             continue;
         }
@@ -173,7 +172,7 @@ tsr_status tsr_build_sends(tsr_item *item)
     tsr_status status = count_receivers(&s);
     if (status == TSR_OK)
         status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);
-    if (status == TSR_OK && item->ranks_per_node > 0 && !item->problem.reduces)
+    if (status == TSR_OK && item->nodes && !item->problem.reduces)
         status = add_near_moves(&s);
     tsr_homes_free(&s.homes, item->context);
     for (int dim = 0; dim < item->src->ndim; dim++)

@@ -4,11 +4,12 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "redistribute/cost.h"
 #include "redistribute/ranks.h"
 #include "redistribute/told.h"
 
-/* Ranks go by ascending number, so that those of a node come one after the other. */
+/* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
 typedef struct survey {
     const tsr_plan *plan;
     const char *function;
@@ -17,7 +18,8 @@ typedef struct survey {
     const tsr_layout **src, **dst;
     int *ranks;
     int rank_count;
-    int64_t ranks_per_node, node;               /* that is added up */
+    const tsr_node_map *nodes;                  /* NULL: none are told apart */
+    int64_t node;                               /* that is added up */
     double into_node;                           /* bytes from other nodes */
     tsr_load inside, between;                   /* of the busiest rank, and node */
     bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: links at all, and those between nodes */
@@ -47,6 +49,16 @@ static tsr_status list_some(survey *s)
     }
     s->rank_count = tsr_ranks_sort(s->ranks, s->only_count);
     return TSR_OK;
+}
+
+static int by_node(const void *a, const void *b, const void *arg)
+{
+    const tsr_node_map *nodes = arg;
+    const int x = *(const int *)a, y = *(const int *)b;
+    const int64_t node_of_x = tsr_node_map_find(nodes, x), node_of_y = tsr_node_map_find(nodes, y);
+    if (node_of_x != node_of_y)
+        return node_of_x < node_of_y ? -1 : 1;
+    return x < y ? -1 : x > y;
 }
 
 static tsr_status list_layouts(survey *s)
@@ -107,7 +119,7 @@ static void end_node(survey *s)
 
 static void add_links(survey *s, int64_t rank, const tsr_measure *m)
 {
-    const int64_t node = s->ranks_per_node > 0 ? rank / s->ranks_per_node : 0;
+    const int64_t node = s->nodes ? tsr_node_map_find(s->nodes, rank) : 0;
     if (node != s->node)
         end_node(s);
     s->node = node;
@@ -121,16 +133,20 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
     s->inside.bytes = greater(s->inside.bytes, bytes);
 }
 
+/* The lowest of those that receive most. */
+static bool is_busiest(const survey *s, int64_t rank, int64_t received)
+{
+    const int64_t most = s->out.bytes_received.max;
+    return received > most || (received == most && rank < s->out.busiest_rank);
+}
+
 static tsr_status add_rank(survey *s, int64_t rank)
 {
-    tsr_plan_options options = s->plan->options;
-    options.rank = rank;
-    options.profile = &s->plan->profile;
     tsr_plan *own = NULL;
     tsr_measure m;
-    TSR_TRY(tsr_plan_create_batch(s->plan->count, s->src, s->dst, &options, &own));
+    TSR_TRY(tsr_plan_create_like(s->plan, s->src, s->dst, rank, &own));
     tsr_status status = tsr_measure_plan(own, &m);
-    if (status == TSR_OK && m.figures.bytes_received > s->out.bytes_received.max)
+    if (status == TSR_OK && is_busiest(s, rank, m.figures.bytes_received))
         s->out.busiest_rank = rank;
     if (status == TSR_OK)
         status = add_figures(s, &m.figures);
@@ -167,9 +183,11 @@ static tsr_status take(survey *s)
     s->out.step_count = steps.count;
     for (size_t i = 0; i < steps.count; i++)
         s->out.steps[i].op = steps.ops[i];
-    s->ranks_per_node = tsr_told_ranks_per_node(s->plan);
+    s->nodes = tsr_told_nodes(s->plan);
     TSR_TRY(list_layouts(s));
     TSR_TRY(s->only ? list_some(s) : list_all(s));
+    if (s->nodes && s->nodes->each == 0)
+        tsr_sort(s->ranks, (size_t)s->rank_count, sizeof *s->ranks, by_node, s->nodes);
     s->out.ranks = s->rank_count;
     s->out.busiest_rank = -1;
     for (int i = 0; i < s->rank_count; i++)

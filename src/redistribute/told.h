@@ -46,8 +46,8 @@ typedef struct tsr_measure {
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out);
 
-/** Ranks that share a node, or 0 where the plan knows none apart. */
-int64_t tsr_told_ranks_per_node(const tsr_plan *plan);
+/** Who shares a node; NULL where the plan tells none apart. */
+const tsr_node_map *tsr_told_nodes(const tsr_plan *plan);
 
 /** Bytes received per byte that had to be; 1 where both are 0, -1 where there is no bound, or it alone is 0. */
 double tsr_told_ratio(int64_t received, int64_t bound);

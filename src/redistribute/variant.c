@@ -10,7 +10,8 @@
 /* By the model: each rank receives so many bytes in so many steps; where nodes matter, from other nodes. */
 static double seconds(const tsr_item *item, const tsr_plan *plan, int steps, double bytes)
 {
-    const tsr_load inside = {steps, bytes}, between = {item->ranks_per_node > 0 ? steps : 0, (double)item->ranks_per_node * bytes};
+    const tsr_load inside = {steps, bytes};
+    const tsr_load between = item->nodes ? (tsr_load){steps, (double)tsr_node_map_most(item->nodes) * bytes} : (tsr_load){0};
     return tsr_cost_seconds(&plan->profile, inside, between);
 }
 
@@ -45,36 +46,24 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
     return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= lines;
 }
 
-/* At one of the two ends of the destination's mesh. */
-static bool has_mates(const tsr_item *item)
-{
-    const tsr_side *side = &item->problem.dst;
-    int64_t first[TSR_MAX_DIMS] = {0}, last[TSR_MAX_DIMS] = {0};
-    for (int i = 0; i < side->ndim; i++)
-        last[i] = side->roles[i] == TSR_ROLE_ZERO ? 0 : side->shape[i] - 1;
-    return tsr_nodes_has_mates(item, first) || tsr_nodes_has_mates(item, last);
-}
-
 /*
  * Everybody fetches a copy from another node, against one copy a node that is then handed round in a second step. Into a rank come as many
- * bytes either way; into a node at most a shard for each of its ranks but one less. So everybody fetches where that costs no more than the
- * second step's latency, which two moves by way of another layout would cost too (cost.h).
+ * bytes either way; into a node at most a shard for each of its ranks but one less. So everybody fetches where that costs the largest node
+ * no more than the second step's latency, which two moves by way of another layout would cost too (cost.h).
  */
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
-    const double saved = (double)(item->ranks_per_node - 1) * (double)tsr_item_shard_bytes(item);
+    const double saved = (double)(tsr_node_map_most(item->nodes) - 1) * (double)tsr_item_shard_bytes(item);
     return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
-           has_mates(item);
+           tsr_nodes_have_mates(item);
 }
 
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)
 {
-    item->ranks_per_node = plan->options.ranks_per_node;
-    if (!tsr_nodes_matter(item, item->ranks_per_node))
-        item->ranks_per_node = 0;
+    item->nodes = tsr_nodes_matter(item, plan->nodes) ? plan->nodes : NULL;
     item->problem.each = each_is_faster(item, plan);
     if (stages(item, plan) && !fits(item, plan))
         item->problem.each = false;
-    item->shares = item->ranks_per_node > 0 && sharing_is_faster(item, plan);
+    item->shares = item->nodes && sharing_is_faster(item, plan);
     item->staged = stages(item, plan);
 }

@@ -4,7 +4,7 @@
 
 #include "redistribute/plan.h"
 
-/** Sets problem.each, `ranks_per_node`, `shares` and `staged`. The item's layouts and problem are known. */
+/** Sets problem.each, `nodes`, `shares` and `staged`. The item's layouts and problem are known. */
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan);
 
 #endif

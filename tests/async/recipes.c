@@ -50,14 +50,14 @@ bool recipe_random(void *arg, int64_t number, sweep_case *out)
     random_pair(&random, r, &out->src, &out->dst, &out->numbers);
     out->seed = seed;
     out->mode = oracle_random_below(&random, 3) == 0 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
-    out->way = !r->two_meshes && r->ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = !r->two_meshes && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
     out->halves = oracle_random_below(&random, 3) == 0;
     const int64_t cap = oracle_random_below(&random, 8);
     out->cap = cap < 2 && out->way == WAY_PLAN ? caps[cap] : CAP_NONE;
     out->no_split = oracle_random_below(&random, 5) == 0;
-    out->ranks_per_node = r->ranks_per_node;
-    out->profile = r->ranks_per_node > 0 ? &quick_inside : NULL;
+    out->nodes = r->nodes;
+    out->profile = r->nodes.ranks_per_node > 0 ? &quick_inside : NULL;
     add_others(&random, r, out);
     return true;
 }

@@ -9,7 +9,8 @@ typedef struct recipe {
     int world, devices, mesh_ndim;
     bool two_meshes, lazy;
     int batch; /**< up to so many tensors together */
-    int64_t elements, ranks_per_node;
+    int64_t elements;
+    tsr_nodes nodes;
     oracle_mesh mesh;             /**< for sweeps of one */
     void (*check)(void *machine); /**< fails the running test if the last case left a fault; NULL: nobody looks */
     void *machine;

@@ -73,7 +73,7 @@ static tsr_status make_plan(actor *a)
     static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = a->t->mode;
-    options.ranks_per_node = a->t->ranks_per_node;
+    options.nodes.ranks_per_node = a->t->ranks_per_node;
     options.profile = a->t->ranks_per_node > 0 ? &quick_inside : NULL;
     TSR_TRY(tsr_plan_create(a->src.layout, a->dst.layout, &options, &a->plan));
     TSR_TRY(tsr_plan_prepare(a->plan, a->comm));

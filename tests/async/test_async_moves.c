@@ -84,8 +84,8 @@ static void batches(void **state)
 static void moves_over_nodes(void **state)
 {
     (void)state;
-    sweep_random((recipe){.world = 6, .devices = 2, .mesh_ndim = 3, .elements = 400, .ranks_per_node = 2}, 0.06);
-    sweep_random((recipe){.world = 8, .devices = 1, .mesh_ndim = 3, .elements = 400, .ranks_per_node = 4, .lazy = true}, 0.07);
+    sweep_random((recipe){.world = 6, .devices = 2, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 2}, 0.06);
+    sweep_random((recipe){.world = 8, .devices = 1, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 4, .lazy = true}, 0.07);
 }
 
 int main(void)

@@ -88,7 +88,7 @@ static void batches(void **state)
 static void moves_over_nodes(void **state)
 {
     const gpus *g = open_gpus(state);
-    sweep_random(g, (recipe){.world = 8, .devices = g->count, .mesh_ndim = 3, .elements = 400, .ranks_per_node = 4}, 0.08);
+    sweep_random(g, (recipe){.world = 8, .devices = g->count, .mesh_ndim = 3, .elements = 400, .nodes.ranks_per_node = 4}, 0.08);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, no_gpus, close_gpus)

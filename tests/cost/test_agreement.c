@@ -69,7 +69,7 @@ static void a_rank_with_another_option_is_named_with_it(void **state)
     odd.max_workspace = 4096;
     assert_told_apart(odd, "in 4096 bytes of workspace");
     odd = (tsr_plan_options)TSR_PLAN_OPTIONS_INIT;
-    odd.ranks_per_node = 2;
+    odd.nodes.ranks_per_node = 2;
     assert_told_apart(odd, "2 ranks a node");
     odd = (tsr_plan_options)TSR_PLAN_OPTIONS_INIT;
     odd.reduction = TSR_REDUCTION_ANY_ORDER;

@@ -20,8 +20,8 @@
 
 typedef struct place {
     const char *mesh;
-    int ndim; /* of the mesh */
-    int64_t ranks_per_node;
+    int ndim;          /* of the mesh */
+    const char *nodes; /* one digit a rank; NULL: not known */
 } place;
 
 typedef struct tensor {
@@ -90,12 +90,15 @@ static void free_layouts(layouts *all)
         tsr_layout_destroy(all->at[i]);
 }
 
-static double seconds_of(const tsr_layout *from, const tsr_layout *to, int64_t ranks_per_node, const tsr_cost_profile *profile)
+static double seconds_of(const tsr_layout *from, const tsr_layout *to, const char *nodes, const tsr_cost_profile *profile)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     tsr_plan_survey survey;
     tsr_plan *plan = NULL;
-    options.ranks_per_node = ranks_per_node;
+    int64_t node[8];
+    for (size_t r = 0; nodes && nodes[r]; r++)
+        node[r] = nodes[r] - '0';
+    options.nodes = nodes ? (tsr_nodes){0, (int64_t)strlen(nodes), node} : (tsr_nodes){0};
     options.profile = profile;
     if (tsr_plan_create(from, to, &options, &plan) != TSR_OK || tsr_plan_survey_of(plan, &survey) != TSR_OK)
         fail_msg("%s", tsr_status_message());
@@ -103,11 +106,11 @@ static double seconds_of(const tsr_layout *from, const tsr_layout *to, int64_t r
     return survey.seconds;
 }
 
-static void find_seconds(layouts *all, int64_t ranks_per_node, const tsr_cost_profile *profile)
+static void find_seconds(layouts *all, const char *nodes, const tsr_cost_profile *profile)
 {
     for (int i = 0; i < all->count; i++)
         for (int j = 0; j < all->count; j++)
-            all->seconds[i][j] = seconds_of(all->at[i], all->at[j], ranks_per_node, profile);
+            all->seconds[i][j] = seconds_of(all->at[i], all->at[j], nodes, profile);
 }
 
 /* Whether some mesh dim is Partial in `to` and not in `from`: then the terms that arrive are not those that another way would have made. */
@@ -143,8 +146,8 @@ static void check_triangles(const layouts *all, const place *at, const tensor *x
                 if (direct <= around * ROUNDED)
                     continue;
                 tsr_cost_print(profile, links, sizeof links);
-                fail_msg("mesh %s, %lld ranks a node, %lldx%lld, %s: %s -> %s takes %.17g, through %s %.17g + %.17g", at->mesh,
-                         (long long)at->ranks_per_node, (long long)x->shape[0], (long long)(x->ndim > 1 ? x->shape[1] : 1), links,
+                fail_msg("mesh %s, nodes %s, %lldx%lld, %s: %s -> %s takes %.17g, through %s %.17g + %.17g", at->mesh,
+                         at->nodes ? at->nodes : "unknown", (long long)x->shape[0], (long long)(x->ndim > 1 ? x->shape[1] : 1), links,
                          all->text[i], all->text[k], direct, all->text[j], all->seconds[i][j], all->seconds[j][k]);
             }
         }
@@ -156,7 +159,7 @@ static void check_layouts(const place *at, const tensor *x, const char *const *p
     static layouts all;
     list_layouts(&all, at, x, placements);
     for (int p = 0; p < PROFILES; p++) {
-        find_seconds(&all, at->ranks_per_node, &profiles[p]);
+        find_seconds(&all, at->nodes, &profiles[p]);
         check_triangles(&all, at, x, &profiles[p]);
     }
     free_layouts(&all);
@@ -167,8 +170,10 @@ static const char *const whole_or_cut[2][5] = {{"R", "S(0)", "S(0;interleave=2)"
 static void without_partial_a_move_is_no_slower_than_two_whatever_links_cost(void **state)
 {
     (void)state;
-    static const place places[] = {{"4", 1, 0},   {"4", 1, 2},   {"4@[2,0,3,1]", 1, 2}, {"2x2", 2, 0}, {"2x2", 2, 2},
-                                   {"2x3", 2, 0}, {"2x3", 2, 2}, {"2x3", 2, 3},         {"3x2", 2, 2}};
+    static const place places[] = {{"4", 1, NULL},       {"4", 1, "0011"}, {"4@[2,0,3,1]", 1, "0011"}, {"2x2", 2, NULL},
+                                   {"2x2", 2, "0011"},   {"2x3", 2, NULL}, {"2x3", 2, "001122"},       {"2x3", 2, "000111"},
+                                   {"3x2", 2, "001122"}, {"4", 1, "0111"}, {"4", 1, "0101"},           {"2x3", 2, "011222"},
+                                   {"3x2", 2, "010110"}};
     static const tensor tensors[] = {{1, {12}}, {1, {7}}, {1, {1200000}}, {2, {8, 12}}, {2, {7, 5}}, {2, {64000, 64}}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         for (size_t j = 0; j < sizeof tensors / sizeof *tensors; j++)
@@ -180,7 +185,7 @@ static void without_partial_a_move_is_no_slower_than_two_whatever_links_cost(voi
 static void with_partial_that_holds_on_one_node_where_shapes_divide(void **state)
 {
     (void)state;
-    static const place places[] = {{"4", 1, 0}, {"2x2", 2, 0}, {"2x3", 2, 0}};
+    static const place places[] = {{"4", 1, NULL}, {"2x2", 2, NULL}, {"2x3", 2, NULL}};
     static const tensor tensors[] = {{1, {16 * 144}}, {2, {144, 16 * 144}}};
     static const char *const placements[2][5] = {{"R", "S(0)", "P", NULL}, {"R", "S(0)", "S(1)", "P", NULL}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -188,17 +193,17 @@ static void with_partial_that_holds_on_one_node_where_shapes_divide(void **state
             check_layouts(&places[i], &tensors[j], placements[tensors[j].ndim - 1]);
 }
 
-static void assert_seconds(const char *from, const char *to, int64_t ranks_per_node, tsr_cost_profile profile, double wanted)
+static void assert_seconds(const char *from, const char *to, const char *nodes, tsr_cost_profile profile, double wanted)
 {
     static layouts all;
-    const place at = {"4", 1, ranks_per_node};
+    const place at = {"4", 1, nodes};
     const tensor x = {2, {64, 64}};
     const char *const both[] = {from, to, NULL};
     list_layouts(&all, &at, &x, both);
-    const double found = seconds_of(all.at[0], all.at[1], ranks_per_node, &profile);
+    const double found = seconds_of(all.at[0], all.at[1], nodes, &profile);
     free_layouts(&all);
     if (found != wanted)
-        fail_msg("%s -> %s with %lld ranks a node takes %.17g instead of %.17g", from, to, (long long)ranks_per_node, found, wanted);
+        fail_msg("%s -> %s on nodes %s takes %.17g instead of %.17g", from, to, nodes ? nodes : "unknown", found, wanted);
 }
 
 /* Of 4 ranks and 16 KiB; links take powers of two, so that equality is exact. */
@@ -206,16 +211,22 @@ static void seconds_are_those_of_the_busiest_rank_and_node(void **state)
 {
     (void)state;
     const tsr_cost_profile quick = {{0.25, 4096}, {0.5, 2048}}, slow = {{16, 4096}, {32, 2048}};
-    assert_seconds("S(0)", "S(0)", 2, quick, 0);
-    assert_seconds("S(0)", "R", 0, quick, 0.25 + 3);
-    assert_seconds("P", "R", 0, quick, 2 * 0.25 + 6);
+    assert_seconds("S(0)", "S(0)", "0011", quick, 0);
+    assert_seconds("S(0)", "R", NULL, quick, 0.25 + 3);
+    assert_seconds("P", "R", NULL, quick, 2 * 0.25 + 6);
     /* A node lacks 8 KiB: once into it, and a second step in which its two ranks give each other half. */
-    assert_seconds("S(0)", "R", 2, quick, 0.5 + 4);
+    assert_seconds("S(0)", "R", "0011", quick, 0.5 + 4);
     /* The second step's latency costs more than 8 KiB twice. */
-    assert_seconds("S(0)", "R", 2, slow, 32 + 8);
+    assert_seconds("S(0)", "R", "0011", slow, 32 + 8);
     /* Three quarters of a shard of 4 KiB into each rank, half of it into each node, twice. */
-    assert_seconds("S(0)", "S(1)", 2, quick, 0.5 + 2);
-    assert_seconds("S(0)", "S(1)", 0, quick, 0.25 + 0.75);
+    assert_seconds("S(0)", "S(1)", "0011", quick, 0.5 + 2);
+    assert_seconds("S(0)", "S(1)", NULL, quick, 0.25 + 0.75);
+    /* The node of one rank lacks 12 KiB, that of three 4 KiB, which it takes once. */
+    assert_seconds("S(0)", "R", "0111", quick, 0.5 + 6);
+    /* Without sharing, 12 KiB into each. */
+    assert_seconds("S(0)", "R", "0111", slow, 32 + 6);
+    /* Half of a shard of 4 KiB into each rank from the other node, whichever two share one. */
+    assert_seconds("S(0)", "S(1)", "0101", quick, 0.5 + 2);
 }
 
 int main(void)

@@ -273,7 +273,7 @@ static void some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest(vo
     /* A byte a second between nodes, while nothing else counts. */
     const tsr_cost_profile slow = {{0, 1e30}, {0, 1}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-    options.ranks_per_node = 2;
+    options.nodes.ranks_per_node = 2;
     options.profile = &slow;
     /* Of 9 rows of 16 bytes the ranks have 2, 2, 2, 2, 1, 0. What a node lacks crosses into it once: 5, 5 and 8 rows. */
     tsr_plan *plan = plan_of("6", "9x4", "S(0)", "R", &options);

@@ -171,7 +171,7 @@ static void steps_say_in_words_what_they_do(void **state)
         tsr_layout *src = layout_of(sentences[i].mesh, "8x8", sentences[i].from),
                    *dst = layout_of(sentences[i].mesh, "8x8", sentences[i].to);
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
-        options.ranks_per_node = sentences[i].ranks_per_node;
+        options.nodes.ranks_per_node = sentences[i].ranks_per_node;
         options.profile = &quick_inside;
         tsr_plan *plan = NULL;
         expect_ok(tsr_plan_create(src, dst, &options, &plan));

@@ -12,11 +12,20 @@ static const tsr_cost_profile plain = {{1e-6, 1e8}, {1e-5, 1e7}};
 /* Another step is cheap, so that shares are taken wherever they can be; and ranks' own links are the slow ones, whose steps then show. */
 static const tsr_cost_profile cheap_steps = {{1e-6, 1e1}, {1e-6, 1e3}};
 
+/** Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and others, mixed. */
+static void set_nodes(told_case *c, int64_t kind)
+{
+    c->nodes = true;
+    for (int64_t r = 0; r < c->world; r++)
+        c->node[r] = kind % 3 == 0 ? r / 2 : kind % 3 == 1 ? r > 0 : r % 2;
+}
+
 static void set_way(told_case *c, int64_t way)
 {
     c->mode = way % 2 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
     c->objective = way / 2 % 2 ? TSR_OBJECTIVE_TIME : TSR_OBJECTIVE_BYTES;
-    c->ranks_per_node = way / 4 % 2 ? 2 : 0;
+    if (way / 4 % 2)
+        set_nodes(c, way / 16);
     c->profile = way / 8 % 2 ? cheap_steps : plain;
 }
 
@@ -95,7 +104,8 @@ static void check_random(const recipe *r, int64_t number)
     oracle_random_placements(&random, &c.src, &c.numbers);
     oracle_random_placements(&random, &c.dst, &c.numbers);
     set_way(&c, oracle_random_below(&random, WAYS));
-    c.ranks_per_node = c.ranks_per_node > 0 ? 1 + oracle_random_below(&random, 5) : 0;
+    if (c.nodes)
+        oracle_random_nodes(&random, c.world, c.node);
     told_check(&c);
 }
 

@@ -31,14 +31,17 @@ static void equal(const char *what, int64_t rank, int64_t value, int64_t wanted)
 
 static void name_case(const told_case *c)
 {
-    char shape[128], src_mesh[256], dst_mesh[256], from[512], to[512];
-    test_case("--mesh %s --to-mesh %s --shape %s --dtype %s --from '%s' --to '%s' --mode %s --objective %s --ranks-per-node %lld",
+    char shape[128], src_mesh[256], dst_mesh[256], from[512], to[512], nodes[16 * ORACLE_MAX_RANKS] = "";
+    size_t length = 0;
+    for (int64_t r = 0; c->nodes && r < c->world; r++)
+        length += (size_t)snprintf(nodes + length, sizeof(nodes) - length, "%s%lld", r ? "," : " --nodes [", (long long)c->node[r]);
+    test_case("--mesh %s --to-mesh %s --shape %s --dtype %s --from '%s' --to '%s' --mode %s --objective %s%s%s",
               oracle_print_mesh(&c->src.mesh, src_mesh, sizeof(src_mesh)), oracle_print_mesh(&c->dst.mesh, dst_mesh, sizeof(dst_mesh)),
               oracle_print_shape(c->src.ndim, c->src.shape, shape, sizeof(shape)), oracle_dtype_name(c->src.dtype),
               oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof(from)),
               oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof(to)),
-              c->mode == TSR_MODE_MESSAGE ? "message" : "direct", c->objective == TSR_OBJECTIVE_TIME ? "time" : "bytes",
-              (long long)c->ranks_per_node);
+              c->mode == TSR_MODE_MESSAGE ? "message" : "direct", c->objective == TSR_OBJECTIVE_TIME ? "time" : "bytes", nodes,
+              c->nodes ? "]" : "");
 }
 
 /** Mesh dims of the source in which two ranks differ; none between two meshes. */
@@ -231,27 +234,50 @@ static double model_seconds(const told_case *c, load inside, load between)
     return near > far ? near : far;
 }
 
+static int64_t node_of(const story *s, int64_t rank)
+{
+    return s->c->nodes ? s->c->node[rank] : 0;
+}
+
 /** Bytes that a rank receives in a step: all, or those that come from other nodes. */
 static double received(const story *s, int64_t rank, size_t step, bool crossing)
 {
-    const int64_t n = s->c->ranks_per_node;
     double bytes = 0;
     for (size_t i = 0; i < s->receives[rank].count; i++) {
         const tsr_plan_transfer *t = &s->receives[rank].at[i];
-        if (t->step == step && (!crossing || (n > 0 && t->peer / n != rank / n)))
+        if (t->step == step && (!crossing || node_of(s, t->peer) != node_of(s, rank)))
             bytes += (double)t->bytes;
     }
     return bytes;
 }
 
-/** Of ranks [first, end) together: the steps in which any receives something, and the bytes of all steps. */
-static load load_of(const story *s, int64_t first, int64_t end, bool crossing)
+typedef bool chosen(const story *s, int64_t rank, int64_t like);
+
+static bool any_rank(const story *s, int64_t rank, int64_t like)
+{
+    (void)s, (void)rank, (void)like;
+    return true;
+}
+
+static bool same_rank(const story *s, int64_t rank, int64_t like)
+{
+    (void)s;
+    return rank == like;
+}
+
+static bool same_node(const story *s, int64_t rank, int64_t like)
+{
+    return node_of(s, rank) == node_of(s, like);
+}
+
+/** Of some ranks together: the steps in which any receives something, and the bytes of all steps. */
+static load load_of(const story *s, chosen *is_chosen, int64_t like, bool crossing)
 {
     load all = {0, 0};
     for (size_t i = 0; i < s->survey.step_count; i++) {
         double bytes = 0;
-        for (int64_t r = first; r < end && r < s->c->world; r++)
-            bytes += received(s, r, i, crossing);
+        for (int64_t r = 0; r < s->c->world; r++)
+            bytes += is_chosen(s, r, like) ? received(s, r, i, crossing) : 0;
         all.steps += bytes > 0;
         all.bytes += bytes;
     }
@@ -265,12 +291,12 @@ static void close_to(const char *what, int64_t rank, double value, double wanted
         told_wrong("%s of rank %lld are %.17g, not %.17g", what, (long long)rank, value, wanted);
 }
 
-/** The steps of all ranks, and the bytes of the busiest group of `width` ranks. */
-static load busiest(const story *s, int64_t width, bool crossing)
+/** The steps of all ranks, and the bytes of the busiest rank or node. */
+static load busiest(const story *s, chosen *is_chosen, bool crossing)
 {
-    load most = {load_of(s, 0, s->c->world, crossing).steps, 0};
-    for (int64_t first = 0; first < s->c->world; first += width) {
-        const double bytes = load_of(s, first, first + width, crossing).bytes;
+    load most = {load_of(s, any_rank, 0, crossing).steps, 0};
+    for (int64_t r = 0; r < s->c->world; r++) {
+        const double bytes = load_of(s, is_chosen, r, crossing).bytes;
         most.bytes = bytes > most.bytes ? bytes : most.bytes;
     }
     return most;
@@ -282,10 +308,9 @@ static void check_seconds(const story *s)
     for (size_t i = 0; i < s->survey.step_count; i++)
         if (s->survey.steps[i].op == TSR_STEP_ALL_REDUCE)
             return;
-    const int64_t node = s->c->ranks_per_node > 0 ? s->c->ranks_per_node : s->c->world;
-    close_to("seconds", -1, s->survey.seconds, model_seconds(s->c, busiest(s, 1, false), busiest(s, node, true)));
+    close_to("seconds", -1, s->survey.seconds, model_seconds(s->c, busiest(s, same_rank, false), busiest(s, same_node, true)));
     for (int64_t r = 0; r < s->c->world; r++)
-        close_to("seconds", r, s->figures[r].seconds, model_seconds(s->c, load_of(s, r, r + 1, false), load_of(s, r, r + 1, true)));
+        close_to("seconds", r, s->figures[r].seconds, model_seconds(s->c, load_of(s, same_rank, r, false), load_of(s, same_rank, r, true)));
 }
 
 void told_check(const told_case *c)

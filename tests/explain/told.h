@@ -15,7 +15,8 @@ typedef struct told_case {
     int64_t world;          /**< ranks 0 to world - 1 have a plan */
     tsr_mode mode;
     tsr_objective objective;
-    int64_t ranks_per_node;
+    int64_t node[ORACLE_MAX_RANKS]; /**< of each rank, where `nodes` is true */
+    bool nodes;
     tsr_cost_profile profile;
 } told_case;
 

@@ -43,7 +43,8 @@ static tsr_plan_options options_of(const told_case *c, int64_t rank)
     options.rank = rank;
     options.mode = c->mode;
     options.objective = c->objective;
-    options.ranks_per_node = c->ranks_per_node;
+    if (c->nodes)
+        options.nodes = (tsr_nodes){0, c->world, c->node};
     options.profile = &c->profile;
     return options;
 }

@@ -207,7 +207,7 @@ static void phases_of_all_ranks_are_one_graph(void **state)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     (void)state;
-    options.ranks_per_node = 2;
+    options.nodes.ranks_per_node = 2;
     run_moves(MOST_RANKS, TSR_F32, tsr_partial(TSR_SUM), tsr_replicate(), &options, play);
     run_moves(MOST_RANKS, TSR_F32, tsr_shard(0), tsr_replicate(), &options, play);
 }

@@ -25,9 +25,9 @@ tsr_context *tsr_comm_context(const tsr_comm *comm)
     return comm->context;
 }
 
-int64_t tsr_comm_ranks_per_node(const tsr_comm *comm)
+int tsr_comm_node_of(const tsr_comm *comm, int rank)
 {
-    return comm->ranks_per_node;
+    return comm->node ? comm->node[rank] : -1;
 }
 
 uint64_t random_below(random_state *random, uint64_t bound)

@@ -10,7 +10,7 @@
 struct tsr_comm {
     int rank, size;
     tsr_context *context;
-    int64_t ranks_per_node;
+    const int *node; /* one a rank; NULL: not known */
 };
 
 /* A mesh as nothing but a list of ranks, row-major: the oracle. */

@@ -368,28 +368,109 @@ static void what_is_derived_from_a_mesh_knows_its_nodes(void **state)
     const char *const names[] = {"dp", "tp"}, *const parts[] = {"a", "b"};
     tsr_mesh *mesh, *known, *derived, *untouched = NULL;
     assert_int_equal(tsr_mesh_create_abstract(NULL, 2, shape, names, NULL, &mesh), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(mesh), 0);
-    assert_int_equal(tsr_mesh_with_nodes(mesh, 4, &known), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(known), 4);
+    assert_int_equal(tsr_mesh_nodes(mesh).ranks_per_node, 0);
+    assert_int_equal(tsr_mesh_with_nodes(mesh, &(tsr_nodes){.ranks_per_node = 4}, &known), TSR_OK);
+    assert_int_equal(tsr_mesh_nodes(known).ranks_per_node, 4);
     assert_int_equal(tsr_mesh_equal(mesh, known), 1);
     assert_string_equal(tsr_mesh_name(known, 1), "tp");
     assert_int_equal(tsr_mesh_slice(known, "tp", &derived), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
     assert_int_equal(tsr_mesh_flatten(known, "", &derived), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
     assert_int_equal(tsr_mesh_unflatten(known, "tp", 2, split, parts, &derived), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
     assert_int_equal(tsr_mesh_copy_abstract(known, &derived), TSR_OK);
-    assert_int_equal(tsr_mesh_ranks_per_node(derived), 4);
+    assert_int_equal(tsr_mesh_nodes(derived).ranks_per_node, 4);
     tsr_mesh_destroy(derived);
-    assert_int_equal(tsr_mesh_with_nodes(mesh, -1, &untouched), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_mesh_with_nodes(mesh, &(tsr_nodes){.ranks_per_node = -1}, &untouched), TSR_ERROR_ARGUMENT);
     assert_non_null(strstr(tsr_status_message(), "ranks_per_node is -1"));
     assert_null(untouched);
     tsr_mesh_destroy(known);
     tsr_mesh_destroy(mesh);
+}
+
+static void assert_nodes(const tsr_mesh *mesh, int64_t ranks_per_node, int64_t count, const int64_t *node)
+{
+    const tsr_nodes nodes = tsr_mesh_nodes(mesh);
+    assert_int_equal(nodes.ranks_per_node, ranks_per_node);
+    assert_int_equal(nodes.count, count);
+    for (int64_t r = 0; r < count; r++)
+        assert_int_equal(nodes.node[r], node[r]);
+}
+
+static void nodes_have_one_form_however_they_are_given(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t given[8], node[8], ranks_per_node;
+    } rows[] = {
+        {{0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 1, 1, 1, 1, 1}, 0},
+        {{7, 7, 7, -1, -1, -1, -1, -1}, {0, 0, 0, 1, 1, 1, 1, 1}, 0},
+        {{INT64_MAX, INT64_MIN, INT64_MAX, 0, 0, 0, 0, INT64_MIN}, {0, 1, 0, 2, 2, 2, 2, 1}, 0},
+        {{1, 0, 1, 0, 1, 0, 1, 0}, {0, 1, 0, 1, 0, 1, 0, 1}, 0},
+        {{0, 0, 0, 0, 0, 0, 0, 1}, {0}, 7},
+        {{9, 9, 9, 5, 5, 5, 0, 0}, {0}, 3},
+        {{3, 2, 1, 0, -1, -2, -3, -4}, {0}, 1},
+        {{4, 4, 4, 4, 4, 4, 4, 4}, {0}, 8},
+        {{0, 0, 0, 1, 1, 1, 0, 0}, {0, 0, 0, 1, 1, 1, 0, 0}, 0},
+    };
+    tsr_mesh *mesh = parsed("2x4"), *known, *again;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(tsr_mesh_with_nodes(mesh, &(tsr_nodes){0, 8, rows[i].given}, &known), TSR_OK);
+        assert_nodes(known, rows[i].ranks_per_node, rows[i].ranks_per_node > 0 ? 0 : 8, rows[i].node);
+        const tsr_nodes nodes = tsr_mesh_nodes(known);
+        assert_int_equal(tsr_mesh_with_nodes(mesh, &nodes, &again), TSR_OK);
+        tsr_mesh_destroy(known);
+        assert_nodes(again, rows[i].ranks_per_node, rows[i].ranks_per_node > 0 ? 0 : 8, rows[i].node);
+        tsr_mesh_destroy(again);
+    }
+    tsr_mesh_destroy(mesh);
+}
+
+static void what_is_derived_from_a_mesh_knows_its_unequal_nodes(void **state)
+{
+    (void)state;
+    static const int64_t node[] = {0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
+    tsr_mesh *mesh = parsed("dp=3,tp=5"), *known, *derived;
+    assert_int_equal(tsr_mesh_with_nodes(mesh, &(tsr_nodes){0, 15, node}, &known), TSR_OK);
+    tsr_mesh_destroy(mesh);
+    assert_int_equal(tsr_mesh_slice(known, "tp", &derived), TSR_OK);
+    assert_nodes(derived, 0, 15, node);
+    tsr_mesh_destroy(derived);
+    assert_int_equal(tsr_mesh_flatten(known, "", &derived), TSR_OK);
+    tsr_mesh_destroy(known);
+    assert_nodes(derived, 0, 15, node);
+    assert_int_equal(tsr_mesh_with_nodes(derived, &(tsr_nodes){0}, &known), TSR_OK);
+    assert_nodes(known, 0, 0, NULL);
+    tsr_mesh_destroy(known);
+    tsr_mesh_destroy(derived);
+}
+
+static void assert_nodes_refused(const char *mesh, tsr_nodes nodes, const char *words)
+{
+    tsr_mesh *plain = parsed(mesh), *known = NULL;
+    assert_int_equal(tsr_mesh_with_nodes(plain, &nodes, &known), TSR_ERROR_ARGUMENT);
+    if (!strstr(tsr_status_message(), words))
+        fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), words);
+    assert_null(known);
+    tsr_mesh_destroy(plain);
+}
+
+static void nodes_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const int64_t node[] = {0, 0, 0, 0};
+    assert_nodes_refused("4", (tsr_nodes){-3, 0, NULL}, "nodes.ranks_per_node is -3");
+    assert_nodes_refused("4", (tsr_nodes){0, -4, node}, "nodes.count is -4");
+    assert_nodes_refused("4", (tsr_nodes){0, INT64_MAX, node}, "nodes.count is 9223372036854775807");
+    assert_nodes_refused("4", (tsr_nodes){0, 4, NULL}, "nodes.node is NULL, but count is 4");
+    assert_nodes_refused("4", (tsr_nodes){2, 4, node}, "nodes has 2 ranks a node and a list of 4 ranks");
+    assert_nodes_refused("5", (tsr_nodes){0, 4, node}, "nodes are listed for ranks 0 to 3, but a mesh has rank 4");
+    assert_nodes_refused("2@[0,9]", (tsr_nodes){0, 4, node}, "ranks 0 to 3, but a mesh has rank 9");
+    assert_nodes_refused("2x2@1", (tsr_nodes){0, 4, node}, "ranks 0 to 3, but a mesh has rank 4");
 }
 
 int main(void)
@@ -405,6 +486,9 @@ int main(void)
         cmocka_unit_test(an_abstract_copy_has_the_same_ranks_and_names_and_no_communicator),
         cmocka_unit_test(a_slice_outlives_its_parent),
         cmocka_unit_test(what_is_derived_from_a_mesh_knows_its_nodes),
+        cmocka_unit_test(nodes_have_one_form_however_they_are_given),
+        cmocka_unit_test(what_is_derived_from_a_mesh_knows_its_unequal_nodes),
+        cmocka_unit_test(nodes_that_cannot_be_are_refused),
         cmocka_unit_test(dims_that_are_not_there_or_out_of_order_are_refused),
         cmocka_unit_test(an_unflattening_that_does_not_fit_is_refused),
     };

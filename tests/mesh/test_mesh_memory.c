@@ -59,16 +59,43 @@ static tsr_status unflatten(tsr_context *context, const tsr_mesh *from, tsr_mesh
     return tsr_mesh_unflatten(from, "c", 2, square, names, out);
 }
 
+static tsr_status know_equal(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    (void)context;
+    return tsr_mesh_with_nodes(from, &(tsr_nodes){2, 0, NULL}, out);
+}
+
+static tsr_status know_listed(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    (void)context;
+    return tsr_mesh_with_nodes(from, &(tsr_nodes){0, 4, (const int64_t[]){0, 1, 1, 1}}, out);
+}
+
+static tsr_status know_listed_as_equal(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    (void)context;
+    return tsr_mesh_with_nodes(from, &(tsr_nodes){0, 4, (const int64_t[]){0, 0, 1, 1}}, out);
+}
+
+static tsr_status know_of_comm(tsr_context *context, const tsr_mesh *from, tsr_mesh **out)
+{
+    (void)from;
+    tsr_comm comm = {0, 4, context, (const int[]){1, 0, 0, 0}};
+    return tsr_mesh_create(&comm, 2, square, NULL, NULL, out);
+}
+
 static const struct {
     const char *from; /* NULL for what needs no mesh */
     make *call;
     size_t allocations;
 } cases[] = {
-    {NULL, make_regular, 1},       {NULL, make_listed, 1},
-    {NULL, parse_regular, 2},      {NULL, parse_listed, 3},
-    {"a=2,b=3,c=4", slice, 1},     {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", slice, 2},
-    {"a=2,b=3,c=4", flatten, 2},   {"a=2,b=3,c=4@[0,1,2,3,4,5,6,7,8,9,10,11,23,22,21,20,19,18,17,16,15,14,13,12]", flatten, 3},
-    {"a=2,b=3,c=4", unflatten, 1}, {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", unflatten, 2},
+    {NULL, make_regular, 1},        {NULL, make_listed, 1},
+    {NULL, parse_regular, 2},       {NULL, parse_listed, 3},
+    {"a=2,b=3,c=4", slice, 1},      {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", slice, 2},
+    {"a=2,b=3,c=4", flatten, 2},    {"a=2,b=3,c=4@[0,1,2,3,4,5,6,7,8,9,10,11,23,22,21,20,19,18,17,16,15,14,13,12]", flatten, 3},
+    {"a=2,b=3,c=4", unflatten, 1},  {"a=2,b=1,c=4@[7,6,5,4,3,2,1,9]", unflatten, 2},
+    {"4", know_equal, 2},           {"2x2", know_listed, 2},
+    {"4", know_listed_as_equal, 3}, {NULL, know_of_comm, 3},
 };
 
 static void run_case(size_t index)
@@ -122,7 +149,9 @@ static void threads_share_a_mesh_and_the_last_frees_it(void **state)
 {
     (void)state;
     pthread_t threads[4];
-    tsr_mesh *mesh = parsed("a=2,b=2@[3,1,0,7]");
+    tsr_mesh *plain = parsed("a=2,b=2@[3,1,0,7]"), *mesh;
+    assert_int_equal(tsr_mesh_with_nodes(plain, &(tsr_nodes){2, 0, NULL}, &mesh), TSR_OK);
+    tsr_mesh_destroy(plain);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, use_and_drop, tsr_mesh_retain(mesh)), 0);
     tsr_mesh_destroy(mesh);

@@ -6,12 +6,20 @@
 /* For the library to find them here: not every implementation's header says so. */
 #define SEEN __attribute__((visibility("default")))
 
-static int first_node, tag_bound, receives_left;
+static int first_node, turns; /* of which one is 0 */
+static int tag_bound, receives_left;
 static size_t sent[2]; /* to others, to mates */
 
 void nodes_pretend(int first)
 {
     first_node = first;
+    turns = 0;
+}
+
+void nodes_pretend_turns(int nodes)
+{
+    first_node = 0;
+    turns = nodes;
 }
 
 void nodes_count(size_t *inside, size_t *between)
@@ -33,13 +41,13 @@ void nodes_fail_receive(int nth)
 
 static int node_of(int rank)
 {
-    return rank >= first_node;
+    return turns > 0 ? rank % turns : rank >= first_node;
 }
 
 SEEN int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
 {
     int rank;
-    if (first_node == 0)
+    if (first_node == 0 && turns == 0)
         return PMPI_Comm_split_type(comm, type, key, info, out);
     PMPI_Comm_rank(comm, &rank);
     return PMPI_Comm_split(comm, node_of(rank), key, out);
@@ -49,7 +57,7 @@ SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int
 {
     int rank;
     PMPI_Comm_rank(comm, &rank);
-    if (first_node > 0)
+    if (first_node > 0 || turns > 0)
         sent[node_of(rank) == node_of(peer)] += (size_t)count;
     return PMPI_Isend(data, count, type, peer, tag, comm, request);
 }

@@ -7,6 +7,9 @@
 /** From the next communicator on, ranks 0 to `first` - 1 are one node, and the others another. 0: nothing is pretended. */
 void nodes_pretend(int first);
 
+/** Likewise, ranks are dealt out to `nodes` nodes in turn: rank r is on node r modulo that. */
+void nodes_pretend_turns(int nodes);
+
 /** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
 void nodes_count(size_t *inside, size_t *between);
 

@@ -43,7 +43,9 @@ static tsr_status take_part(tsr_comm *comm, void *arg)
 {
     const part *p = arg;
     char words[1100];
-    snprintf(words, sizeof words, "%d ranks, %lld a node", tsr_comm_size(comm), (long long)tsr_comm_ranks_per_node(comm));
+    int length = snprintf(words, sizeof words, "%d ranks on nodes", tsr_comm_size(comm));
+    for (int r = 0; r < tsr_comm_size(comm) && (size_t)length < sizeof words; r++)
+        length += snprintf(words + length, sizeof words - (size_t)length, " %d", tsr_comm_node_of(comm, r));
     say(comm, words);
     if (p->look)
         return TSR_OK;

@@ -83,7 +83,7 @@ def move(agent):
 
 def look(agent):
     wrong = []
-    for slots, words in (((2, 2), "4 ranks, 2 a node"), ((2, 1), "3 ranks, 2 a node"), ((1, 2), "3 ranks, 0 a node")):
+    for slots, words in (((2, 2), "4 ranks on nodes 0 0 2 2"), ((2, 1), "3 ranks on nodes 0 0 2"), ((1, 2), "3 ranks on nodes 0 1 1")):
         status, said = finish(mpirun(agent, slots, talker, "look"), 60)
         if status != 0 or words not in said:
             wrong.append(f"{slots}: exit status {status}, not \"{words}\": {said[-500:]}")

@@ -63,6 +63,18 @@ void oracle_random_shape(oracle_random *random, int ndim, int64_t most, oracle_l
     }
 }
 
+void oracle_random_nodes(oracle_random *random, int64_t world, int64_t *node)
+{
+    const int64_t first = oracle_random_below(random, 100) - 50;
+    for (int64_t r = 0, number = first; r < world; number += 1 + oracle_random_below(random, 3)) {
+        const int64_t end = r + 1 + oracle_random_below(random, 1 + oracle_random_below(random, world));
+        for (; r < end && r < world; r++)
+            node[r] = number;
+    }
+    if (one_in(random, 2))
+        shuffle(random, node, world);
+}
+
 tsr_dtype oracle_random_dtype(oracle_random *random)
 {
     return (tsr_dtype)(1 + oracle_random_below(random, TSR_DTYPE_END - 1));

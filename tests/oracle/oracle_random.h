@@ -29,6 +29,9 @@ void oracle_random_placements(oracle_random *random, oracle_layout *layout, orac
 /** A shape of up to `ndim` dims with at most `most` elements. */
 void oracle_random_shape(oracle_random *random, int ndim, int64_t most, oracle_layout *layout);
 
+/** The node of each of `world` ranks, by any numbers: nodes of all sizes, one after the other or, in half of the cases, mixed. */
+void oracle_random_nodes(oracle_random *random, int64_t world, int64_t *node);
+
 tsr_dtype oracle_random_dtype(oracle_random *random);
 
 #endif

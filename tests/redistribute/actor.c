@@ -213,7 +213,7 @@ static tsr_status make_plan(const actor *a, size_t max_workspace, tsr_plan **out
     options.mode = c->mode;
     options.max_workspace = max_workspace;
     options.no_split = c->no_split;
-    options.ranks_per_node = c->ranks_per_node;
+    options.nodes = c->nodes;
     options.objective = c->objective;
     options.profile = c->profile;
     for (int i = 0; i < a->count; i++) {

@@ -67,7 +67,7 @@ typedef struct figures {
 static void figure(const stage *s, figures *f)
 {
     int64_t total, received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
-    *f = (figures){.exact = true, .told = s->current.ranks_per_node == 0, .in_place = true};
+    *f = (figures){.exact = true, .told = s->current.nodes.ranks_per_node == 0 && s->current.nodes.count == 0, .in_place = true};
     for (int i = 0; i <= s->current.more; i++) {
         const bool exact = oracle_lower_bound(&s->moves[i], s->sweep->world, &total, received);
         const bool told = oracle_sent(&s->moves[i], s->sweep->world, sent);

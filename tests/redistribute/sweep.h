@@ -39,7 +39,7 @@ typedef struct sweep_case {
     bool halves; /**< tsr_plan_start() and _finish() in place of _execute(); WAY_PLAN only, like what follows */
     sweep_cap cap;
     bool no_split;
-    int64_t ranks_per_node; /**< as in tsr_plan_options */
+    tsr_nodes nodes; /**< as in tsr_plan_options; the list lasts as long as the case */
     tsr_objective objective;
     const tsr_cost_profile *profile;
 } sweep_case;

@@ -17,7 +17,9 @@ typedef struct recipe {
     sweep_engine engine;
     int batch; /**< up to so many tensors together; 0: one */
     int64_t elements;
-    int64_t ranks_per_node;
+    tsr_nodes nodes;
+    bool unequal; /**< nodes of any sizes, other ones each time, which `node` lists */
+    int64_t node[ORACLE_MAX_RANKS];
     tsr_objective objective;
 } recipe;
 
@@ -95,9 +97,20 @@ static void choose_execution(oracle_random *random, sweep_case *out)
     out->no_split = oracle_random_below(random, 5) == 0;
 }
 
+/** The nodes are those of the recipe until the next case. */
+static void choose_nodes(oracle_random *random, recipe *r, sweep_case *out)
+{
+    if (r->unequal) {
+        oracle_random_nodes(random, r->world, r->node);
+        r->nodes = (tsr_nodes){0, r->world, r->node};
+    }
+    out->nodes = r->nodes;
+    out->profile = r->nodes.ranks_per_node > 0 || r->nodes.count > 0 ? &quick_inside : NULL;
+}
+
 static bool make_random(void *arg, int64_t number, sweep_case *out)
 {
-    const recipe *r = arg;
+    recipe *r = arg;
     const uint64_t seed = test_seed() * UINT64_C(1000000007) + (uint64_t)number + (uint64_t)r->world * 1000003;
     oracle_random random = {.state = seed};
     random_layouts(&random, r, out);
@@ -109,12 +122,10 @@ static bool make_random(void *arg, int64_t number, sweep_case *out)
     out->strided = oracle_random_below(&random, 2) == 0;
     choose_execution(&random, out);
     add_others(&random, r, out);
-    if (r->ranks_per_node == 0 && r->objective == TSR_OBJECTIVE_BYTES)
-        return true;
-    out->way = WAY_PLAN;
-    out->ranks_per_node = r->ranks_per_node;
+    choose_nodes(&random, r, out);
     out->objective = r->objective;
-    out->profile = r->ranks_per_node > 0 ? &quick_inside : NULL;
+    if (out->profile || r->objective != TSR_OBJECTIVE_BYTES)
+        out->way = WAY_PLAN;
     return true;
 }
 
@@ -175,11 +186,20 @@ static void random_layouts_over_an_engine_that_is_lent(void **state)
 static void random_layouts_over_nodes(void **state)
 {
     (void)state;
-    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .elements = 800, .ranks_per_node = 2}, 0.05);
-    sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .ranks_per_node = 4}, 0.05);
-    sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .ranks_per_node = 3}, 0.05);
-    sweep_random((recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800, .ranks_per_node = 2},
-                 0.05);
+    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .elements = 800, .nodes.ranks_per_node = 2}, 0.05);
+    sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .nodes.ranks_per_node = 4}, 0.05);
+    sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .nodes.ranks_per_node = 3}, 0.05);
+    sweep_random(
+        (recipe){.world = 7, .mesh_ndim = 3, .two_meshes = true, .engine = ENGINE_MESSAGES, .elements = 800, .nodes.ranks_per_node = 2},
+        0.05);
+}
+
+static void random_layouts_over_nodes_of_unequal_size(void **state)
+{
+    (void)state;
+    sweep_random((recipe){.world = 8, .mesh_ndim = 4, .elements = 800, .unequal = true}, 0.05);
+    sweep_random((recipe){.world = 9, .mesh_ndim = 3, .two_meshes = true, .elements = 800, .unequal = true}, 0.05);
+    sweep_random((recipe){.world = 6, .mesh_ndim = 3, .batch = 3, .engine = ENGINE_MESSAGES, .elements = 500, .unequal = true}, 0.05);
 }
 
 static void random_layouts_for_time(void **state)
@@ -198,6 +218,7 @@ int main(void)
         cmocka_unit_test(random_layouts_over_an_engine_that_is_lent),
         cmocka_unit_test(random_batches),
         cmocka_unit_test(random_layouts_over_nodes),
+        cmocka_unit_test(random_layouts_over_nodes_of_unequal_size),
         cmocka_unit_test(random_layouts_for_time),
     };
     test_watchdog(60);

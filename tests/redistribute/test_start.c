@@ -89,7 +89,7 @@ static tsr_status pair_plan(pair *f, const tsr_layout *from, const tsr_layout *t
     int64_t here[2], there[2];
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = mode;
-    options.ranks_per_node = ranks_per_node;
+    options.nodes.ranks_per_node = ranks_per_node;
     options.profile = &round_is_free;
     TSR_TRY(tsr_plan_create_batch(2, src, dst, &options, &f->plan));
     TSR_TRY(tsr_layout_local(from, NULL, here, NULL));

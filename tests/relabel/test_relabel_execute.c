@@ -124,10 +124,10 @@ static void relabelled_moves_bring_the_right_values_and_receive_less_by_what_is_
         }
 }
 
-static int64_t two_per_node(void *self)
+static int two_a_node(void *self, int rank)
 {
     (void)self;
-    return 2;
+    return rank / 2;
 }
 
 /* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is relabelled to one that was told so too. */
@@ -139,17 +139,17 @@ static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
     tsr_comm *copy = NULL, *comm = NULL;
     tsr_mesh *known = NULL, *mesh = NULL;
     tsr_layout *src = NULL, *dst = NULL, *better = NULL;
-    table.ranks_per_node = two_per_node;
+    table.node_of = two_a_node;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     TSR_TRY(tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, &comm));
     TSR_TRY(layout_over(comm, "4", "12x10", "S(0)", TSR_I32, &src));
     TSR_TRY(mesh_over(comm, "4@[1,2,3,0]", &known));
-    CHECK(tsr_mesh_ranks_per_node(known) == 2);
-    TSR_TRY(tsr_mesh_with_nodes(known, told, &mesh));
+    CHECK(tsr_mesh_nodes(known).ranks_per_node == 2);
+    TSR_TRY(tsr_mesh_with_nodes(known, &(tsr_nodes){.ranks_per_node = told}, &mesh));
     TSR_TRY(tsr_layout_parse(mesh, "S(0)", 2, tsr_layout_shape(src), TSR_I32, &dst));
     TSR_TRY(tsr_layout_relabel(src, dst, &better, NULL));
-    CHECK(better != dst && tsr_mesh_ranks_per_node(tsr_layout_mesh(better)) == told);
+    CHECK(better != dst && tsr_mesh_nodes(tsr_layout_mesh(better)).ranks_per_node == told);
     tsr_layout_destroy(better);
     tsr_layout_destroy(dst);
     tsr_layout_destroy(src);

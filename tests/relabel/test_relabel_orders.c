@@ -307,11 +307,11 @@ static void a_mesh_in_another_order_knows_its_nodes(void **state)
     tsr_layout *src = layout_of("4", "4", "S(0)"), *given = layout_of("4@[3,2,1,0]", "4", "S(0)"), *dst, *out;
     tsr_mesh *mesh;
     tsr_relabel_report report;
-    expect_ok(tsr_mesh_with_nodes(tsr_layout_mesh(given), 2, &mesh));
+    expect_ok(tsr_mesh_with_nodes(tsr_layout_mesh(given), &(tsr_nodes){.ranks_per_node = 2}, &mesh));
     expect_ok(tsr_layout_parse(mesh, "S(0)", 1, shape, TSR_F32, &dst));
     expect_ok(tsr_layout_relabel(src, dst, &out, &report));
     assert_int_equal(report.moved_ranks, 4);
-    assert_int_equal(tsr_mesh_ranks_per_node(tsr_layout_mesh(out)), 2);
+    assert_int_equal(tsr_mesh_nodes(tsr_layout_mesh(out)).ranks_per_node, 2);
     tsr_layout_destroy(out);
     tsr_layout_destroy(dst);
     tsr_mesh_destroy(mesh);

@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-static tsr_mesh *mesh_of(const char *text, int64_t ranks_per_node)
+static tsr_mesh *mesh_of(const char *text, tsr_nodes nodes)
 {
     tsr_mesh *mesh = NULL, *knowing = NULL;
     expect_ok(tsr_mesh_parse(NULL, NULL, text, &mesh));
-    expect_ok(tsr_mesh_with_nodes(mesh, ranks_per_node, &knowing));
+    expect_ok(tsr_mesh_with_nodes(mesh, &nodes, &knowing));
     tsr_mesh_destroy(mesh);
     return knowing;
 }
@@ -31,8 +31,8 @@ tsr_plan *plan_of(const saved_move *move, const tsr_plan_options *options)
     tsr_plan *plan = NULL;
     test_case("--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", move->from_mesh, move->to_mesh ? " --to-mesh " : "",
               move->to_mesh ? move->to_mesh : "", move->shape, tsr_dtype_name(move->dtype), move->from, move->to);
-    tsr_mesh *from = mesh_of(move->from_mesh, move->ranks_per_node);
-    tsr_mesh *to = move->to_mesh != NULL ? mesh_of(move->to_mesh, 0) : tsr_mesh_retain(from);
+    tsr_mesh *from = mesh_of(move->from_mesh, move->nodes);
+    tsr_mesh *to = move->to_mesh != NULL ? mesh_of(move->to_mesh, (tsr_nodes){0}) : tsr_mesh_retain(from);
     tsr_layout *src = layout_on(from, move, move->from), *dst = layout_on(to, move, move->to);
     expect_ok(tsr_plan_create(src, dst, options, &plan));
     tsr_layout_destroy(src);

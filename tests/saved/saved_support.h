@@ -14,7 +14,7 @@ typedef struct saved_bytes {
 typedef struct saved_move {
     const char *from_mesh, *to_mesh, *shape, *from, *to;
     tsr_dtype dtype;
-    int64_t ranks_per_node; /**< that the source's mesh knows */
+    tsr_nodes nodes; /**< that the source's mesh knows */
 } saved_move;
 
 /** A plan, or a failed test. `options` NULL: defaults, which on abstract meshes means nobody's plan. */

@@ -34,14 +34,14 @@ static saved_bytes golden_bytes(void)
 /** Two moves that have everything: names, nodes, listed and numbered ranks, every modifier, an order, Partial; no option at its default. */
 static tsr_plan *golden_plan(void)
 {
-    const saved_move moves[] = {{"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1;balanced;unit=2)", TSR_F32, 4},
+    const saved_move moves[] = {{"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1;balanced;unit=2)", TSR_F32, {4, 0, NULL}},
                                 {"4@[3,0,1,5]", "2x2@2", "8", "S(0;blocks=2,6)", "S(0;interleave=2)[1],S(0)[0]", TSR_U8}};
     const tsr_cost_profile profile = {{1e-6, 1e10}, {2.5e-6, 5e9}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = TSR_MODE_MESSAGE;
     options.objective = TSR_OBJECTIVE_TIME;
     options.max_workspace = 4096;
-    options.ranks_per_node = 2;
+    options.nodes = (tsr_nodes){0, 6, (const int64_t[]){0, 0, 1, 1, 1, 9}};
     options.no_split = 1;
     options.reduction = TSR_REDUCTION_ANY_ORDER;
     options.profile = &profile;

@@ -107,12 +107,12 @@ static void options_that_no_plan_has_are_refused_by_a_sentence(void **state)
 {
     (void)state;
     const wrong rows[] = {
-        {AT_VERSION, 4, 2, OTHER, "format 2"},
+        {AT_VERSION, 4, 1, OTHER, "format 1"},
         {AT_MODE, 4, 2, BAD, "the mode is 2"},
         {24, 4, 7, BAD, "the objective is 7"},
         {28, 4, 2, BAD, "no_split is 2"},
         {32, 4, 2, BAD, "the order of reductions is 2"},
-        {44, 8, UINT64_MAX, BAD, "ranks_per_node is -1"},
+        {44, 8, UINT64_C(1) << 63, BAD, "9223372036854775808 nodes of ranks do not fit"},
         {52, 8, bits_of(NAN), BAD, "inside.latency"},
         {52, 8, bits_of(-1), BAD, "inside.latency"},
         {60, 8, bits_of(INFINITY), BAD, "inside.bandwidth"},
@@ -160,7 +160,7 @@ static void layouts_that_cannot_be_are_refused_by_a_sentence(void **state)
         {172, 8, 2, BAD, "a stride is not larger"},
         {172, 8, UINT64_MAX, BAD, "the strides leave the ranks"},
         {172, 8, UINT64_C(1) << 63, BAD, "the strides leave the ranks"},
-        {188, 8, UINT64_MAX, BAD, "ranks_per_node is -1"},
+        {188, 8, UINT64_C(1) << 63, BAD, "9223372036854775808 nodes of ranks do not fit"},
         {264, 8, 2, BAD, "the side whose mesh"},
         {264, 8, 1, BAD, NULL},
     };

@@ -17,6 +17,8 @@
 
 enum { WORLD = 6, MOST_ITEMS = 3, MOST_BYTES = 1 << 16 };
 
+static const int64_t uneven[] = {5, 5, 5, 1, 1, 1, 1, 1}, mixed[] = {0, 1, 0, 1, 2, 2, 0, 0};
+
 static const saved_move moves[] = {
     {"8", NULL, "64x64", "S(0)", "S(1)", TSR_F32},
     {"dp=2,tp=4", NULL, "31x3", "S(0;balanced),R", "P(avg),S(1)", TSR_F64},
@@ -29,8 +31,10 @@ static const saved_move moves[] = {
     {"6", "2x4", "1000", "S(0)", "S(0),R", TSR_I64},
     {"3@2", "3@[5,1,2]", "7", "S(0)", "S(0)", TSR_C64},
     {"a=2,b=2@[3,0,1,2]", "c=4", "8x8", "S(0),P(min)", "S(1)", TSR_F32},
-    {"8", NULL, "64", "S(0)", "R", TSR_F32, 4},
-    {"8", "8", "64", "S(0)", "R", TSR_F32, 4},
+    {"8", NULL, "64", "S(0)", "R", TSR_F32, {4, 0, NULL}},
+    {"8", "8", "64", "S(0)", "R", TSR_F32, {4, 0, NULL}},
+    {"8", NULL, "64", "S(0)", "R", TSR_F32, {0, 8, uneven}},
+    {"2x4", "6@2", "64", "S(0),R", "R", TSR_F32, {0, 8, mixed}},
     {"2x2x2x2x2x2x2x2", NULL, "2x2x2x2x2x2x2x2", "S(7),S(6),S(5),S(4),S(3),S(2),S(1),S(0)", "R,R,R,R,S(0),S(0),P,P", TSR_F8E4M3},
 };
 enum { MOVES = sizeof moves / sizeof *moves };
@@ -52,7 +56,11 @@ static void expect_same_layout(const tsr_layout *a, const tsr_layout *b)
     tsr_mesh_print(tsr_layout_mesh(a), x, sizeof x);
     tsr_mesh_print(tsr_layout_mesh(b), y, sizeof y);
     assert_string_equal(x, y);
-    assert_int_equal(tsr_mesh_ranks_per_node(tsr_layout_mesh(a)), tsr_mesh_ranks_per_node(tsr_layout_mesh(b)));
+    const tsr_nodes nodes = tsr_mesh_nodes(tsr_layout_mesh(a)), others = tsr_mesh_nodes(tsr_layout_mesh(b));
+    assert_int_equal(nodes.ranks_per_node, others.ranks_per_node);
+    assert_int_equal(nodes.count, others.count);
+    for (int64_t i = 0; i < nodes.count; i++)
+        assert_int_equal(nodes.node[i], others.node[i]);
 }
 
 static void expect_same_plan(const tsr_plan *a, const tsr_plan *b)
@@ -105,16 +113,18 @@ static void every_option_comes_back(void **state)
     (void)state;
     const tsr_cost_profile profile = {{1e-7, 3.5e9}, {2e-6, 0x1.fffffffffffffp+30}};
     const tsr_plan_options plain = TSR_PLAN_OPTIONS_INIT;
-    tsr_plan_options options[8] = {plain, plain, plain, plain, plain, plain, plain, plain};
+    enum { OPTIONS = 9 };
+    tsr_plan_options options[OPTIONS] = {plain, plain, plain, plain, plain, plain, plain, plain, plain};
     options[1].mode = TSR_MODE_MESSAGE;
     options[2].objective = TSR_OBJECTIVE_TIME;
     options[3].max_workspace = SIZE_MAX;
-    options[4].ranks_per_node = 2;
+    options[4].nodes.ranks_per_node = 2;
     options[5].no_split = 1;
     options[6].reduction = TSR_REDUCTION_ANY_ORDER;
     options[7].profile = &profile;
-    saved_bytes bytes[8];
-    for (int i = 0; i < 8; i++) {
+    options[8].nodes = (tsr_nodes){0, 8, uneven};
+    saved_bytes bytes[OPTIONS];
+    for (int i = 0; i < OPTIONS; i++) {
         tsr_plan *plan = plan_of(&moves[0], &options[i]);
         bytes[i] = bytes_of(plan);
         expect_trip(plan, &bytes[i], TSR_RANK_NONE);
@@ -122,7 +132,7 @@ static void every_option_comes_back(void **state)
         for (int j = 0; j < i; j++)
             assert_memory_not_equal(bytes[i].at + AT_MODE, bytes[j].at + AT_MODE, AT_HASH - AT_MODE);
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < OPTIONS; i++)
         bytes_free(&bytes[i]);
 }
 
@@ -221,6 +231,7 @@ typedef struct batch {
     oracle_layout src[MOST_ITEMS], dst[MOST_ITEMS];
     oracle_numbers numbers[MOST_ITEMS];
     tsr_plan_options options;
+    int64_t node[WORLD]; /* that options.nodes may list */
     tsr_layout *src_layouts[MOST_ITEMS], *dst_layouts[MOST_ITEMS];
 } batch;
 
@@ -247,7 +258,12 @@ static batch *draw_batch(int64_t number)
     b->options = (tsr_plan_options)TSR_PLAN_OPTIONS_INIT;
     b->options.mode = oracle_random_below(&random, 2) ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
     b->options.objective = oracle_random_below(&random, 2) ? TSR_OBJECTIVE_TIME : TSR_OBJECTIVE_BYTES;
-    b->options.ranks_per_node = oracle_random_below(&random, 4);
+    if (oracle_random_below(&random, 2)) {
+        oracle_random_nodes(&random, WORLD, b->node);
+        b->options.nodes = (tsr_nodes){0, WORLD, b->node};
+    } else {
+        b->options.nodes.ranks_per_node = oracle_random_below(&random, 4);
+    }
     return b;
 }
 

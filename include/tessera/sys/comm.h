@@ -103,9 +103,9 @@ struct tsr_comm_table {
      * makes use of that, among those ranks that share. */
     int (*shares)(void *self, const void *memory, size_t bytes);
 
-    /** Optional: n where ranks 0 to n-1 share a node, the next n another, .., which meshes over the communicator then know. 0, as without
-     * it: all share one, or it is not known. */
-    int64_t (*ranks_per_node)(void *self);
+    /** Optional: a number from 0 up for the node of a rank, the same for ranks that share one, and the same on all ranks; meshes over the
+     * communicator know nodes by it. Without it they are not known. */
+    int (*node_of)(void *self, int rank);
 
     /** Optional, of engines whose groups may be of another kind than what they are split off, such as ranks that share memory within a
      * world that does not: fills in all of the table of `self`, which `split` has made, with the parent's TSR_COMM_UNCHECKED. One that

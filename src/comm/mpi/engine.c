@@ -21,10 +21,10 @@ static int count_ranks(void *self)
     return ((const tsr_mpi_handle *)self)->ranks;
 }
 
-static int64_t count_ranks_per_node(void *self)
+static int node_of(void *self, int rank)
 {
     const tsr_mpi_handle *handle = self;
-    return handle->ranks == handle->world->ranks ? handle->world->ranks_per_node : 0;
+    return handle->world->first[handle->names[rank]];
 }
 
 static void abort_all(void *self)
@@ -92,7 +92,7 @@ static const tsr_comm_table message_table = {
     .destroy = destroy,
     .exchange_start = tsr_mpi_exchange_start,
     .exchange_finish = tsr_mpi_exchange_finish,
-    .ranks_per_node = count_ranks_per_node,
+    .node_of = node_of,
     .tell_table = tell_table,
 };
 
@@ -169,18 +169,6 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
     if (options->chunk_bytes == 0)
         options->chunk_bytes = MOST_CHUNK;
     return TSR_OK;
-}
-
-/* n if ranks 0 to n-1 share the first node, the next n the second, .., else 0. `first` is the lowest rank of each rank's node. */
-static int64_t regular_nodes(const int *first, int ranks)
-{
-    int n = 0;
-    while (n < ranks && first[n] == 0)
-        n++;
-    for (int r = 0; r < ranks; r++)
-        if (first[r] != r / n * n)
-            return 0;
-    return n < ranks ? n : 0;
 }
 
 /* The lowest rank of each rank's node. */
@@ -296,8 +284,6 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     } else {
         free_comm(&comm, status == TSR_ERROR_PEER);
     }
-    if (status == TSR_OK)
-        (*out)->ranks_per_node = regular_nodes((*out)->first, t.ranks);
     if (node)
         tsr_mpi_node_release(node);
     free_topology(together->context, &t, status == TSR_ERROR_PEER);

@@ -84,7 +84,6 @@ typedef struct tsr_mpi_world {
     tsr_context *context;
     tsr_mpi_options options; /**< `context` apart, and with nothing left to defaults */
     int rank, ranks;
-    int64_t ranks_per_node;                      /**< 0: one node, or not ranks in order */
     tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
     int *first;                                  /**< one a rank: the lowest rank of its node */
     bool apart;                                  /**< some ranks share no memory with this one */
