@@ -12,7 +12,7 @@ const bench_kind bench_dispatch_kind = {.name = "bench dispatch",
                                         .axes = move_axes,
                                         .axis_count = MOVE_AXES,
                                         .within = 2,
-                                        .sized = true,
+                                        .sizes = SIZES_FOR_SHAPES,
                                         .settings = {.iterations = 11, .loop_seconds = 0.02, .warm_seconds = 0.3},
                                         .measure = measure};
 

@@ -214,7 +214,7 @@ const bench_kind bench_plan_kind = {.name = "bench plan",
                                     .axes = axes,
                                     .axis_count = sizeof axes / sizeof *axes,
                                     .within = 3,
-                                    .sized = true,
+                                    .sizes = SIZES_FOR_SHAPES,
                                     .settings = {.iterations = 11, .warm_ups = 1},
                                     .measure = measure,
                                     .steps = count_steps};

@@ -13,7 +13,7 @@ const bench_kind bench_redistribute_kind = {.name = "bench redistribute",
                                             .axes = move_axes,
                                             .axis_count = MOVE_AXES,
                                             .within = 2,
-                                            .sized = true,
+                                            .sizes = SIZES_FOR_SHAPES,
                                             .settings = {.iterations = 11, .warm_ups = 2, .loop_seconds = 2e-4},
                                             .measure = measure};
 

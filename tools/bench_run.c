@@ -51,11 +51,16 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return status;
 }
 
+static bool steps_through_sizes(const bench_run *run)
+{
+    return run->kind->sizes == SIZES_FOR_SHAPES && run->sizes.begin > 0;
+}
+
 /** The sizes of one combination, or the shape that is its own. */
 static int measure_sizes(bench_run *run)
 {
     const bool continues = continues_table(run);
-    if (run->sizes.begin == 0)
+    if (!steps_through_sizes(run))
         return measure(run, &run->sweep.now, !continues);
     int status = EXIT_DONE;
     for (int64_t size = run->sizes.begin; size > 0 && status == EXIT_DONE; size = size_range_next(&run->sizes, size)) {
@@ -72,7 +77,7 @@ static int measure_sizes(bench_run *run)
 /** Goes through all combinations once, as if they were measured. */
 static int count_steps(bench_run *run)
 {
-    const int64_t sizes = run->sizes.begin > 0 ? size_range_count(&run->sizes) : 1;
+    const int64_t sizes = steps_through_sizes(run) ? size_range_count(&run->sizes) : 1;
     int status = EXIT_DONE;
     run->single = sweep_count(&run->sweep) * sizes == 1;
     do {
@@ -88,9 +93,9 @@ int bench_run_begin(const bench_kind *kind, const tool_arguments *given, bench_r
 {
     *out = (bench_run){.kind = kind, .settings = kind->settings};
     int status = row_format_read(given, &out->format);
-    if (status == EXIT_DONE && kind->sized)
+    if (status == EXIT_DONE && kind->sizes == SIZES_FOR_SHAPES)
         status = check_sizes(kind, given);
-    if (status == EXIT_DONE && kind->sized)
+    if (status == EXIT_DONE && kind->sizes != SIZES_NONE)
         status = size_range_read(given, &out->sizes);
     if (status == EXIT_DONE)
         status = bench_settings_read(given, &out->settings);

@@ -14,13 +14,16 @@
 
 typedef struct bench_run bench_run;
 
+/** What --begin, --end and --factor are to a benchmark: unknown, sizes that take the place of --shape, or its own affair. */
+typedef enum bench_sizes { SIZES_NONE = 0, SIZES_FOR_SHAPES, SIZES_OF_ITS_OWN } bench_sizes;
+
 /** What tells benchmarks apart. */
 typedef struct bench_kind {
     const char *name;        /**< "bench redistribute" */
     const tool_option *axes; /**< what may hold several values, the slowest first; OPT_FROM stands for the pair */
     int axis_count;
-    int within;              /**< so many of the last axes may differ from row to row of a table */
-    bool sized;              /**< --begin takes the place of --shape */
+    int within; /**< so many of the last axes may differ from row to row of a table */
+    bench_sizes sizes;
     bench_settings settings; /**< where nobody says otherwise; warm_seconds are for the first row */
 
     /** Measures one combination and prints it; `begins_table` says that the names of the columns are wanted. */

@@ -51,12 +51,10 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode};
-    timed_move one = {.bytes = 0};
+    timed_move one = {.bytes = 0}, *const all[] = {&one};
     if (status == EXIT_DONE)
-        status = timed_move_create(ranks, &request, &one);
-    status = place_agree(j->place, status);
-    if (status == EXIT_DONE)
-        status = time_moves(j->place, ranks, &one, 1);
+        status = timed_move_create(ranks, &usual_timing, &request, &one);
+    status = time_moves(j->place, ranks, &usual_timing, status, all, 1);
     if (status == EXIT_DONE)
         s->measured = samples_spread(&one.loops);
     timed_move_finish(&one);
@@ -226,7 +224,7 @@ const tool_command bench_simulate_command = {
         "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
         "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, inside a node into one "
         "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate does, then the moves "
-        "themselves, and says how far the model is off. --svg draws time against ranks.",
+        "themselves, and says how far the model is off. --svg draws time, bytes and workspace against ranks.",
     .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 between=1e-5,50e9' \\\n"
                 "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
                 "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",

@@ -1,73 +1,146 @@
 #include "calibration.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-/** Bytes that a rank receives: from the first to the last, a factor from one to the next. */
-#define LEAST_BYTES INT64_C(64)
-#define MOST_BYTES  (INT64_C(64) << 20)
-#define FACTOR      4
-
-#define ELEMENT_BYTES 4
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
 
 static const char *const targets[] = {"S(1)", "R"};
+#define TARGETS (sizeof targets / sizeof *targets)
 
-/** The shape of which each rank receives a box of rows x columns from each other one, of about so many bytes in all. */
-static tensor_shape choose_shape(const char *to, int ranks, int64_t bytes)
+calibration_request calibration_usual(int ranks, tsr_mode mode)
 {
-    const int64_t box = bytes / ELEMENT_BYTES / (ranks - 1) > 0 ? bytes / ELEMENT_BYTES / (ranks - 1) : 1;
+    return (calibration_request){ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, tsr_cost_default()};
+}
+
+int64_t calibration_moves(const calibration_request *r)
+{
+    return (int64_t)TARGETS * size_range_count(&r->sizes);
+}
+
+/** The shape of which each of n ranks receives a box of rows x columns from each other one, of about so many bytes in all. */
+static tensor_shape choose_boxes(const char *to, int64_t n, tsr_dtype dtype, int64_t bytes)
+{
+    const int64_t elements = bytes / (int64_t)tsr_dtype_bytes(dtype) / (n - 1), box = elements > 0 ? elements : 1;
     int64_t rows = 1;
     while (4 * rows * rows <= box)
         rows *= 2;
     const int64_t columns = box / rows;
-    return (tensor_shape){2, {rows * ranks, strcmp(to, "R") == 0 ? columns : columns * ranks}};
+    return (tensor_shape){2, {rows * n, strcmp(to, "R") == 0 ? columns : columns * n}};
 }
 
-static int add_moves(calibration *c, const char *to)
+static int add_move(calibration *c, const char *mesh, int64_t n, const char *to, int64_t bytes)
 {
+    const calibration_request *const r = &c->request;
+    const move_request wanted = {mesh, "S(0)", to, choose_boxes(to, n, r->dtype, bytes), r->dtype, r->mode};
+    timed_move *const one = calloc(1, sizeof *one);
+    if (one == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
+    c->moves[c->count++] = one;
+    return timed_move_create(r->ranks, &r->settings, &wanted, one);
+}
+
+/** Of all sizes among n ranks, from rank 0 on. */
+static int add_moves(calibration *c, char mesh[24], int64_t n)
+{
+    const size_range *const sizes = &c->request.sizes;
     int status = EXIT_DONE;
-    for (int64_t bytes = LEAST_BYTES; bytes <= MOST_BYTES && status == EXIT_DONE; bytes *= FACTOR) {
-        const move_request request = {c->mesh, "S(0)", to, choose_shape(to, c->ranks, bytes), TSR_F32, c->mode};
-        status = timed_move_create(c->ranks, &request, &c->moves[c->count]);
-        c->count += status == EXIT_DONE;
-    }
+    snprintf(mesh, 24, "%lld", (long long)n);
+    for (size_t t = 0; t < TARGETS; t++)
+        for (int64_t bytes = sizes->begin; bytes > 0 && status == EXIT_DONE; bytes = size_range_next(sizes, bytes))
+            status = add_move(c, mesh, n, targets[t], bytes);
     return status;
 }
 
-int calibration_create(int ranks, tsr_mode mode, calibration *out)
+static tsr_status ask(tsr_comm *comm, void *arg)
 {
-    out->ranks = ranks;
-    out->mode = mode;
-    out->count = 0;
-    out->profile = tsr_cost_default();
-    snprintf(out->mesh, sizeof out->mesh, "%d", ranks);
-    int status = EXIT_DONE;
-    for (size_t i = 0; i < sizeof targets / sizeof *targets && status == EXIT_DONE; i++)
-        status = add_moves(out, targets[i]);
+    *(int64_t *)arg = tsr_comm_ranks_per_node(comm);
+    return TSR_OK;
+}
+
+/** Ranks of the first node. Threads are all on one. */
+static int count_neighbours(place *p, int ranks, int64_t *out)
+{
+    int64_t ranks_per_node = 0;
+    if (place_launched(p) > 0 && place_run(p, ranks, ask, &ranks_per_node) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    *out = ranks_per_node > 0 && ranks_per_node < ranks ? ranks_per_node : ranks;
+    return EXIT_DONE;
+}
+
+static int choose_moves(calibration *c, place *p)
+{
+    const int ranks = c->request.ranks;
+    int64_t neighbours = ranks;
+    int status = count_neighbours(p, ranks, &neighbours);
+    if (status == EXIT_DONE && neighbours > 1)
+        status = add_moves(c, c->mesh[0], neighbours);
+    c->inside = c->count;
+    if (status == EXIT_DONE && neighbours < ranks)
+        status = add_moves(c, c->mesh[1], ranks);
     return status;
 }
 
 void calibration_finish(calibration *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        timed_move_finish(&c->moves[i]);
+    for (size_t i = 0; i < c->count; i++) {
+        timed_move_finish(c->moves[i]);
+        free(c->moves[i]);
+    }
 }
 
-/** A link between nodes that was not measured stays no quicker than what was measured inside. */
-static int fit_profile(calibration *c)
+const tsr_link *calibration_link(const calibration *c, size_t point)
 {
-    tsr_cost_profile *const p = &c->profile;
-    for (size_t i = 0; i < c->count; i++)
-        c->measured[i] = (fit_point){(double)c->moves[i].bytes, samples_spread(&c->moves[i].loops).median};
-    if (!fit_link(c->measured, c->count, &p->inside))
+    return point < c->inside ? &c->profile.inside : &c->profile.between;
+}
+
+static int fit_points(const calibration *c, size_t begin, size_t end, tsr_link *link, fit_error *error)
+{
+    fit_point points[FIT_POINTS];
+    if (begin == end)
+        return EXIT_DONE;
+    for (size_t i = begin; i < end; i++)
+        points[i - begin] = c->points[i].at;
+    if (!fit_link(points, end - begin, link))
         return complain(EXIT_REFUSED, "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
-    if (p->between.latency < p->inside.latency)
-        p->between.latency = p->inside.latency;
-    c->error = fit_measure(c->measured, c->count, &p->inside);
+    *error = fit_measure(points, end - begin, link);
     return EXIT_DONE;
 }
 
-int calibrate(place *p, calibration *c)
+static void read_points(calibration *c)
 {
-    const int status = time_moves(p, c->ranks, c->moves, c->count);
-    return status != EXIT_DONE || !place_speaks(p) ? status : fit_profile(c);
+    for (size_t i = 0; i < c->count; i++) {
+        timed_move *const m = c->moves[i];
+        calibrated_point *const p = &c->points[i];
+        p->seconds = samples_spread(&m->loops);
+        p->at = (fit_point){(double)(i < c->inside ? m->bytes : timed_move_crossed(m)), p->seconds.median};
+        c->wrong += timed_move_wrong(m);
+    }
+}
+
+/** A link between nodes that was not measured begins no earlier than those inside; nor do those inside, where they were not, later. */
+static int fit_profile(calibration *c)
+{
+    tsr_cost_profile *const p = &c->profile;
+    int status = fit_points(c, 0, c->inside, &p->inside, &c->error[0]);
+    if (status == EXIT_DONE)
+        status = fit_points(c, c->inside, c->count, &p->between, &c->error[1]);
+    if (p->between.latency < p->inside.latency && c->inside > 0)
+        p->between.latency = p->inside.latency;
+    if (p->between.latency < p->inside.latency)
+        p->inside.latency = p->between.latency;
+    return status;
+}
+
+int calibrate(place *p, const calibration_request *request, calibration *out)
+{
+    *out = (calibration){.request = *request, .profile = request->profile};
+    int status = choose_moves(out, p);
+    status = time_moves(p, request->ranks, &request->settings, status, out->moves, out->count);
+    if (status != EXIT_DONE)
+        return status;
+    read_points(out);
+    if (out->wrong > 0)
+        return complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)out->wrong);
+    return place_agree(p, place_speaks(p) ? fit_profile(out) : EXIT_DONE);
 }

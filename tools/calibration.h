@@ -1,27 +1,52 @@
-/** What a place's links cost, by the times of moves of many sizes. */
+/** What a place's links cost, by the times of moves of many sizes: inside a node, and between nodes where ranks are on several. */
 #ifndef TESSERA_TOOLS_CALIBRATION_H
 #define TESSERA_TOOLS_CALIBRATION_H
 
 #include "fit.h"
+#include "size_range.h"
 #include "timed_moves.h"
 
-typedef struct calibration {
-    int ranks;
+typedef struct calibration_request {
+    int ranks; /**< 2 at least */
     tsr_mode mode;
-    char mesh[16];
-    timed_move moves[FIT_POINTS];
-    fit_point measured[FIT_POINTS];
-    size_t count;
-    tsr_cost_profile profile;
-    fit_error error; /**< of the profile's inside over the measured points */
+    tsr_dtype dtype;
+    size_range sizes;         /**< bytes that a rank receives */
+    bench_settings settings;  /**< how each move is timed */
+    tsr_cost_profile profile; /**< of links that are not measured */
+} calibration_request;
+
+/** From 64 bytes to 64 MiB in f32, in about four seconds, over the default profile. */
+calibration_request calibration_usual(int ranks, tsr_mode mode);
+
+/** How many sizes of a calibration there are at most: two moves of each, over either kind of link. */
+#define CALIBRATION_SIZES (FIT_POINTS / 2)
+
+/** How many moves are timed, of ranks on one node. */
+int64_t calibration_moves(const calibration_request *r);
+
+/** What a move told. */
+typedef struct calibrated_point {
+    spread seconds;
+    fit_point at; /**< inside: bytes into a rank; between: those that the busiest node receives from others */
+} calibrated_point;
+
+typedef struct calibration {
+    calibration_request request;
+    timed_move *moves[2 * FIT_POINTS]; /**< on the heap; those that stayed in a node come first */
+    calibrated_point points[2 * FIT_POINTS];
+    size_t count, inside;     /**< how many there are, and how many stayed in a node */
+    char mesh[2][24];         /**< of these, and of the others */
+    tsr_cost_profile profile; /**< what was measured; other links are the request's, but have no latency below that inside */
+    fit_error error[2];       /**< of either link over its points; 0 where there are none */
+    int64_t wrong;            /**< elements that were not what the moves must give */
 } calibration;
 
-/** The moves that are to be timed, on 2 ranks at least. Returns the tool's exit status; the caller finishes it in any case. */
-int calibration_create(int ranks, tsr_mode mode, calibration *out);
-void calibration_finish(calibration *c);
+/** The link that a point tells of. */
+const tsr_link *calibration_link(const calibration *c, size_t point);
 
-/** Times the moves, for about three seconds, and finds `profile.inside`; its `between` stays what it was, but for a latency no less than
- * inside. Where ranks are processes, only the one that speaks finds it. */
-int calibrate(place *p, calibration *c);
+/** Collective over the place: times the moves, checks them, and fits the links. Returns the tool's exit status; the caller finishes it in
+ * any case. Where ranks are processes, what is found counts on the one that speaks. */
+int calibrate(place *p, const calibration_request *request, calibration *out);
+void calibration_finish(calibration *c);
 
 #endif

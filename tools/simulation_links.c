@@ -6,16 +6,14 @@
 
 static int measure(place *p, measured_links *links)
 {
+    const calibration_request request = calibration_usual(links->ranks, links->mode);
     calibration *const c = calloc(1, sizeof *c);
-    int status = c != NULL ? calibration_create(links->ranks, links->mode, c) : EXIT_REFUSED;
-    if (c == NULL)
-        complain(EXIT_REFUSED, "there is no memory for a calibration");
-    status = place_agree(p, status);
+    int status = place_agree(p, c != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for a calibration"));
     if (status == EXIT_DONE)
-        status = place_agree(p, calibrate(p, c));
+        status = calibrate(p, &request, c);
     if (c != NULL) {
         links->profile = c->profile;
-        links->error = c->error;
+        links->error = c->error[0];
         calibration_finish(c);
     }
     free(c);

@@ -36,7 +36,9 @@ _tessera_options() {
         echo --mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --links --profile --sweep --validate --engine \
             --device --svg --json --csv
         ;;
-    "bench calibrate") echo --ranks --mode --engine --profile --output --json ;;
+    "bench calibrate")
+        echo --ranks --dtype --begin --end --factor --iterations --warm-up --calls --check --mode --engine --device --profile --output --json --csv
+        ;;
     esac
     echo --help
 }

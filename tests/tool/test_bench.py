@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The benchmarks: their fields, that figures belong together, and that results are right. Nothing here is timed."""
+import csv
+import io
 import itertools
 import math
 import re
@@ -152,7 +154,8 @@ def calibrate(ranks, mode):
     given.write_text(PROFILE)
     found = tool.json("bench", "calibrate", "--ranks", ranks, "--mode", mode, "--profile", given, "--output", output)
     inside, between, points = found["inside"], found["between"], found["points"]
-    fixed = {"bench": "calibrate", "engine": "threads", "mode": mode, "ranks": ranks, "between": {"latency": 7, "bandwidth": 2.5e10}}
+    fixed = {"bench": "calibrate", "engine": "threads", "device": "host", "mode": mode, "ranks": ranks, "dtype": "f32", "iterations": 5,
+             "between": {"latency": 7, "bandwidth": 2.5e10}, "between_error": None}
     wrong = [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v]
     wrong += harness.different("moves", sorted({p["to"] for p in points}), ["R", "S(1)"])
     sizes = [p["bytes"] for p in points if p["to"] == "R"]
@@ -160,6 +163,8 @@ def calibrate(ranks, mode):
     if not (sizes[0] <= 64 < 2 ** 25 < sizes[-1] <= 2 ** 26):
         wrong.append(f"sizes go from {sizes[0]} to {sizes[-1]}")
     for p in points:
+        wrong += harness.different(f"{p['bytes']}: link, what is wrong", (p["link"], p["wrong"]), ("inside", 0))
+        wrong += harness.different(f"{p['bytes']}: in order", p["seconds_min"] <= p["seconds"] <= p["seconds_max"], True)
         wrong += close(f"model of {p['bytes']}", p["model"], inside["latency"] + p["bytes"] / inside["bandwidth"])
     wrong += close("median error", found["error"]["median"], statistics.median(map(relative, points)))
     wrong += close("max error", found["error"]["max"], max(map(relative, points)))
@@ -169,13 +174,33 @@ def calibrate(ranks, mode):
     return wrong + harness.different("files", sorted(path.name for path in tool.folder.glob("*.cost*")), ["given.cost", "measured.cost"])
 
 
+# From calls to megabytes: times grow with the bytes however busy the machine is.
+SMALL = ["bench", "calibrate", "-b", "1K", "-e", "16M", "-f", 128, "-n", 2, "-w", 0, "--calls", 2]
+
+
+def calibrate_sweeps():
+    """Sizes are asked for, modes, ranks and dtypes stepped through, and CSV has a line a point."""
+    done = tool.run(*SMALL, "--mode", "direct,message", "--ranks", 2, "--ranks", 3, "--dtype", "u8", "--check", 0, "--json")
+    lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    found = [(l["mode"], l["ranks"], l["dtype"], l["iterations"], l["warm_ups"]) for l in lines]
+    wrong = harness.different("lines", found, [(m, r, "u8", 2, 0) for m in ("direct", "message") for r in (2, 3)])
+    wrong += [f"{l['mode']}, {l['ranks']} ranks: {p}" for l in lines for p in l["points"] if p["wrong"] is not None]
+    sizes = [[p["bytes"] for p in l["points"] if p["to"] == "R"] for l in lines if l["ranks"] == 2]
+    wrong += harness.different("sizes", sizes, [[1024, 131072, 16777216]] * 2)
+    rows = list(csv.DictReader(io.StringIO(tool.run(*SMALL, "--ranks", 2, "--csv").stdout)))
+    wrong += harness.different("points of CSV", [(r["link"], r["to"], r["bytes"], r["wrong"]) for r in rows],
+                               [("inside", to, str(b), "0") for to in ("S(1)", "R") for b in (1024, 131072, 16777216)])
+    return wrong
+
+
 def calibrate_for_people():
     """A table; and a file behind a link, written for whom the mask says."""
     path, link = tool.folder / "masked.cost", tool.folder / "link.cost"
     path.write_text("old")
     link.symlink_to(path)
     lines = tool.run("bench", "calibrate", "--output", link, umask=0o027).stdout.splitlines()
-    wrong = harness.different("columns", lines[2].lstrip("#").split(), ["received", "to", "time", "model"])
+    wrong = harness.different("columns", lines[2].lstrip("#").split(), ["link", "received", "to", "time", "model", "#wrong", "noise"])
+    wrong += harness.different("what is wrong", {line.split()[5] for line in lines if line.startswith("    inside")}, {"0"})
     wrong += harness.different("the profile comes last", lines[-1], path.read_text().splitlines()[-1])
     wrong += harness.different("mode", oct(path.stat().st_mode & 0o777), oct(0o640)) + harness.different("link", link.is_symlink(), True)
     wrong += harness.different("profile", len(read_profile(path)), 4)
@@ -235,6 +260,11 @@ for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
 tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
 for ranks, mode in ((2, "direct"), (3, "message")):
     tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode)
+tool.case("calibrate sweeps", calibrate_sweeps)
+for status, words, mentions in ((1, ["-b", "64"], ["2 to 32", "make 1"]), (1, ["-b", "64", "-e", "1G", "-f", "1.1"], ["2 to 32"]), (2, ["-e", "64"], ["--begin"]),
+                                (2, ["-b", "64", "-e", "4K", "--ranks", "2,x"], ["--ranks", "x"]), (2, ["--mode", "direct,message", "--output", "x"], ["--output", "2"]),
+                                (2, ["--json", "--csv"], ["--csv"]), (2, ["--device", "x"], ["--device", "x"]), (2, ["-c", "2"], ["--check"])):
+    tool.refuses(status, ["bench", "calibrate", *words], mentions)
 tool.case("calibrate has a table, and replaces what a link points to, with the usual permissions", calibrate_for_people)
 tool.case("calibrate leaves the file as it was where it cannot be written", profile_that_cannot_be_written_stays_as_it_was)
 tool.report.finish()
