@@ -54,17 +54,20 @@ static int add_moves(calibration *c, char mesh[24], int64_t n)
 
 static tsr_status ask(tsr_comm *comm, void *arg)
 {
-    *(int64_t *)arg = tsr_comm_ranks_per_node(comm);
+    int neighbours = 1;
+    while (neighbours < tsr_comm_size(comm) && tsr_comm_node_of(comm, neighbours) == tsr_comm_node_of(comm, 0))
+        neighbours++;
+    *(int64_t *)arg = neighbours;
     return TSR_OK;
 }
 
-/** Ranks of the first node. Threads are all on one. */
+/** Ranks from 0 on that share a node. Threads are all on one. */
 static int count_neighbours(place *p, int ranks, int64_t *out)
 {
-    int64_t ranks_per_node = 0;
-    if (place_launched(p) > 0 && place_run(p, ranks, ask, &ranks_per_node) != TSR_OK)
+    int64_t neighbours = ranks;
+    if (place_launched(p) > 0 && place_run(p, ranks, ask, &neighbours) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    *out = ranks_per_node > 0 && ranks_per_node < ranks ? ranks_per_node : ranks;
+    *out = neighbours;
     return EXIT_DONE;
 }
 

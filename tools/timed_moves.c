@@ -82,8 +82,10 @@ static tsr_status time_move(tsr_comm *comm, side *s, const bench_settings *setti
 
 static int64_t node_of(const tsr_mesh *mesh, int64_t rank)
 {
-    const int64_t ranks_per_node = tsr_mesh_ranks_per_node(mesh);
-    return ranks_per_node > 0 ? rank / ranks_per_node : 0;
+    const tsr_nodes nodes = tsr_mesh_nodes(mesh);
+    if (nodes.ranks_per_node > 0)
+        return rank / nodes.ranks_per_node;
+    return nodes.count > 0 ? nodes.node[rank] : 0;
 }
 
 typedef struct crossing {
