@@ -145,9 +145,13 @@ def goal_table(goals):
     yield from table(("what", "against", "at least", "measured", ""), rows, 2)
 
 
+def of_ranks(ranks):
+    return "Goals and figures are of two ranks." if ranks == 2 else f"The goals are for two ranks, the figures of {ranks}."
+
+
 def goals(figures):
     yield "## Goals\n"
-    yield "How many times a peer's time is Tessera's, on two ranks; against MPI, its faster way.\n"
+    yield f"How many times a peer's time is Tessera's; against MPI, its faster way. {of_ranks(figures.ranks())}\n"
     yield from goal_table(figures.goals())
     for ours, peer in ENGINES:
         if figures.has(ours):

@@ -84,6 +84,7 @@ def check_page(cases, page):
         page, "### Tessera over MPI\n", "| 256 MiB, S(0) to R | the best plain copy | 0.8 | 0.25 ±2% | **not met** |",
         "| 256 MiB, S(0) to R | MPI | 1.25 | 1.50 ±4% | met |", "| 4 KiB, P to R | MPI | 1 | 1.50 ±4% | met |")
         + ["a goal of an engine that was not measured" for _ in [0] if "### Tessera over MPICH" in page])
+    cases.check("of how many ranks goals and figures are is said", missing(page, "Goals and figures are of two ranks."))
     cases.check("a peer's fastest way counts", missing(page, "| 256 MiB, S(0) to S(1) | MPI | 1.5 | 3.00 ±4% | met |"))
     cases.check("times have units, three digits and their noise, and a move's share of the limit", missing(
         page, "| 4 KiB | 1.00 us ±2% | 2.00 us ±2% | 3.00 us ±2% | 74.0 us ±2% | 600 us ±2% | 500 ns ±2% | 0.50 ±2% |",
@@ -157,6 +158,9 @@ def check_few(cases, folder):
     too_much = [word for word in ("share.svg", "ratio.svg", "## Decoding") if word in text]
     cases.check("what was not measured is said, and draws nothing", too_much + missing(
         text, "| 4 KiB, P to R | JAX | 75 | not measured |", "(benchmarks/time.svg)"))
+    report(canned.write(folder / "four.json", [canned.MACHINE, {**canned.move("tessera", "P", "R", 64, 1e-6), "ranks": 4}]), folder / "four")
+    cases.check("figures of other ranks than the goals are told apart", missing(
+        (folder / "four" / "benchmarks.md").read_text(), "The goals are for two ranks, the figures of 4."))
 
 
 def check_several(cases, folder):
