@@ -40,47 +40,93 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
     return timed_move_create(r->ranks, &r->settings, &wanted, one);
 }
 
-/** Of all sizes among n ranks, from rank 0 on. */
-static int add_moves(calibration *c, char mesh[24], int64_t n)
+/** Of all sizes among the n ranks of a mesh. */
+static int add_moves(calibration *c, const char *mesh, int64_t n)
 {
     const size_range *const sizes = &c->request.sizes;
     int status = EXIT_DONE;
-    snprintf(mesh, 24, "%lld", (long long)n);
     for (size_t t = 0; t < TARGETS; t++)
         for (int64_t bytes = sizes->begin; bytes > 0 && status == EXIT_DONE; bytes = size_range_next(sizes, bytes))
             status = add_move(c, mesh, n, targets[t], bytes);
     return status;
 }
 
+/** "4@[1,3,5,7]": the ranks of a node. NULL if there is no memory. */
+static char *print_mesh(const int *node, int ranks, int which, int64_t n)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *const to = open_memstream(&text, &bytes);
+    if (to == NULL)
+        return NULL;
+    fprintf(to, "%lld@", (long long)n);
+    char before = '[';
+    for (int r = 0; r < ranks; r++) {
+        if (node[r] != which)
+            continue;
+        fprintf(to, "%c%d", before, r);
+        before = ',';
+    }
+    fputc(']', to);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/** How many ranks there are on a node. */
+static int64_t count_on(const int *node, int ranks, int which)
+{
+    int64_t n = 0;
+    for (int r = 0; r < ranks; r++)
+        n += node[r] == which;
+    return n;
+}
+
+/** The first of those that hold most. */
+static int find_fullest(const int *node, int ranks)
+{
+    int fullest = node[0];
+    for (int r = 1; r < ranks; r++)
+        if (node[r] != fullest && count_on(node, ranks, node[r]) > count_on(node, ranks, fullest))
+            fullest = node[r];
+    return fullest;
+}
+
 static tsr_status ask(tsr_comm *comm, void *arg)
 {
-    int neighbours = 1;
-    while (neighbours < tsr_comm_size(comm) && tsr_comm_node_of(comm, neighbours) == tsr_comm_node_of(comm, 0))
-        neighbours++;
-    *(int64_t *)arg = neighbours;
+    int *const node = arg;
+    for (int r = 0; r < tsr_comm_size(comm); r++)
+        node[r] = tsr_comm_node_of(comm, r);
     return TSR_OK;
 }
 
-/** Ranks from 0 on that share a node. Threads are all on one. */
-static int count_neighbours(place *p, int ranks, int64_t *out)
+static int choose_moves_of(calibration *c, const int *node)
 {
-    int64_t neighbours = ranks;
-    if (place_launched(p) > 0 && place_run(p, ranks, ask, &neighbours) != TSR_OK)
-        return complain_status(EXIT_REFUSED);
-    *out = neighbours;
-    return EXIT_DONE;
+    const int ranks = c->request.ranks, fullest = find_fullest(node, ranks);
+    const int64_t neighbours = count_on(node, ranks, fullest);
+    int status = EXIT_DONE;
+    snprintf(c->all, sizeof c->all, "%d", ranks);
+    c->neighbours = print_mesh(node, ranks, fullest, neighbours);
+    if (c->neighbours == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for a mesh of %d ranks", ranks);
+    if (neighbours > 1)
+        status = add_moves(c, c->neighbours, neighbours);
+    c->inside = c->count;
+    return status == EXIT_DONE && neighbours < ranks ? add_moves(c, c->all, ranks) : status;
 }
 
+/** Threads are all on one node, which is that of number 0. */
 static int choose_moves(calibration *c, place *p)
 {
     const int ranks = c->request.ranks;
-    int64_t neighbours = ranks;
-    int status = count_neighbours(p, ranks, &neighbours);
-    if (status == EXIT_DONE && neighbours > 1)
-        status = add_moves(c, c->mesh[0], neighbours);
-    c->inside = c->count;
-    if (status == EXIT_DONE && neighbours < ranks)
-        status = add_moves(c, c->mesh[1], ranks);
+    int *const node = calloc((size_t)ranks, sizeof *node);
+    int status = place_agree(p, node != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", ranks));
+    if (status == EXIT_DONE && place_launched(p) > 0 && place_run(p, ranks, ask, node) != TSR_OK)
+        status = complain_status(EXIT_REFUSED);
+    if (status == EXIT_DONE)
+        status = choose_moves_of(c, node);
+    free(node);
     return status;
 }
 
@@ -90,6 +136,7 @@ void calibration_finish(calibration *c)
         timed_move_finish(c->moves[i]);
         free(c->moves[i]);
     }
+    free(c->neighbours);
 }
 
 const tsr_link *calibration_link(const calibration *c, size_t point)

@@ -35,7 +35,8 @@ typedef struct calibration {
     timed_move *moves[2 * FIT_POINTS]; /**< on the heap; those that stayed in a node come first */
     calibrated_point points[2 * FIT_POINTS];
     size_t count, inside;     /**< how many there are, and how many stayed in a node */
-    char mesh[2][24];         /**< of these, and of the others */
+    char *neighbours;         /**< the mesh of the first, */
+    char all[24];             /**< and of the others */
     tsr_cost_profile profile; /**< what was measured; other links are the request's, but have no latency below that inside */
     fit_error error[2];       /**< of either link over its points; 0 where there are none */
     int64_t wrong;            /**< elements that were not what the moves must give */

@@ -80,40 +80,32 @@ static tsr_status time_move(tsr_comm *comm, side *s, const bench_settings *setti
     return samples_share(&t->loops, where, comm);
 }
 
-static int64_t node_of(const tsr_mesh *mesh, int64_t rank)
-{
-    const tsr_nodes nodes = tsr_mesh_nodes(mesh);
-    if (nodes.ranks_per_node > 0)
-        return rank / nodes.ranks_per_node;
-    return nodes.count > 0 ? nodes.node[rank] : 0;
-}
-
 typedef struct crossing {
-    const tsr_mesh *mesh;
+    const tsr_comm *comm;
     struct timed_row *row;
 } crossing;
 
 static tsr_status count_crossing(const tsr_plan_transfer *transfer, void *user)
 {
     const crossing *const c = user;
-    if (node_of(c->mesh, transfer->peer) != c->row->node)
+    if (tsr_comm_node_of(c->comm, (int)transfer->peer) != c->row->node)
         c->row->crossed += transfer->bytes;
     return TSR_OK;
 }
 
 /** By the plan that runs. */
-static tsr_status fill_row(int rank, const side *s, struct timed_row *row)
+static tsr_status fill_row(const tsr_comm *comm, const side *s, struct timed_row *row)
 {
-    const crossing c = {s->move.mesh, row};
-    row->node = node_of(s->move.mesh, rank);
-    return tsr_plan_visit_receives(s->move.plan, count_crossing, (void *)&c);
+    crossing c = {comm, row};
+    row->node = tsr_comm_node_of(comm, tsr_comm_rank(comm));
+    return tsr_plan_visit_receives(s->move.plan, count_crossing, &c);
 }
 
 static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *settings, timed_move *t)
 {
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
-    TSR_TRY(fill_row(rank, s, &t->rows[rank]));
+    TSR_TRY(fill_row(comm, s, &t->rows[rank]));
     TSR_TRY(move_data_create(where, comm, s->move.from, s->move.to, &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));

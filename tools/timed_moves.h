@@ -10,7 +10,7 @@ typedef struct timed_move {
     samples loops; /**< seconds a call, of several loops */
     struct timed_row {
         int64_t wrong;   /**< elements that are not what the move must give */
-        int64_t node;    /**< the rank's; 0 where all share one, or it is not known */
+        int64_t node;    /**< the rank's; -1 for all where it is not known */
         int64_t crossed; /**< bytes that the rank receives from other nodes */
     } * rows;            /**< one a rank */
 } timed_move;
