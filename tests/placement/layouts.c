@@ -24,6 +24,22 @@ void expect_error(tsr_status status, tsr_status wanted, const char *part)
         fail_msg("the sentence \"%s\" does not name \"%s\"\ncase: %s", sentence, part != NULL ? part : "anything", test_case_text());
 }
 
+size_t fail_each_allocation(counted_memory *memory, tsr_status (*call)(void *arg), void *arg)
+{
+    const size_t before = memory->live_blocks;
+    for (size_t failed = 0;; failed++) {
+        counted_fail_here(failed + 1, false);
+        const tsr_status status = call(arg);
+        if (counted_fail_here(0, false) > 0) {
+            expect_ok(status);
+            return failed;
+        }
+        expect_error(status, TSR_ERROR_MEMORY, "no memory");
+        if (memory->live_blocks != before)
+            fail_msg("allocation %zu: %zu blocks left\ncase: %s", failed + 1, memory->live_blocks - before, test_case_text());
+    }
+}
+
 tsr_mesh *abstract_mesh(const oracle_mesh *mesh)
 {
     tsr_mesh *out = NULL;

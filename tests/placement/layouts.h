@@ -2,6 +2,7 @@
 #ifndef TESTS_PLACEMENT_LAYOUTS_H
 #define TESTS_PLACEMENT_LAYOUTS_H
 
+#include "counted_memory.h"
 #include "oracle.h"
 #include <tessera/layout.h>
 
@@ -10,6 +11,10 @@ void expect_ok(tsr_status status);
 
 /** Fails unless `status` is `wanted` and the sentence holds `part` (NULL: any, but not none). */
 void expect_error(tsr_status status, tsr_status wanted, const char *part);
+
+/** Calls `call` with its first, second, .. allocation failing, until there is no further one and it succeeds. Those that fail say so, and
+ * leave as much memory as before; what they have written is for `call` to look at. Returns how many they were. */
+size_t fail_each_allocation(counted_memory *memory, tsr_status (*call)(void *arg), void *arg);
 
 tsr_mesh *abstract_mesh(const oracle_mesh *mesh);
 tsr_layout *abstract_layout(const oracle_layout *layout);

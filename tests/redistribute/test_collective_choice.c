@@ -500,27 +500,32 @@ static void preparing_without_memory_fails_on_all_ranks_and_then_succeeds(void *
     assert_nothing_leaked(&memory);
 }
 
-static void planning_without_memory_fails_and_leaks_nothing(void **state)
+typedef struct planning {
+    const tsr_layout *src, *dst;
+    tsr_plan *made;
+} planning;
+
+static tsr_status plan_it(void *arg)
 {
-    (void)state;
+    planning *p = arg;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = TSR_MODE_MESSAGE;
     options.rank = ODD;
+    return tsr_plan_create(p->src, p->dst, &options, &p->made);
+}
+
+static void planning_without_memory_fails_and_leaks_nothing(void **state)
+{
+    (void)state;
     for (int i = 0; i < KINDS; i++) {
         counted_memory memory = {0};
         tsr_context *context = counted_context(&memory);
         tsr_layout *src = layout_in(context, each_kind[i].mesh, "8x6", each_kind[i].from);
         tsr_layout *dst = layout_in(context, each_kind[i].mesh, "8x6", each_kind[i].to);
-        tsr_plan *made = NULL;
-        for (size_t at = 1; !made; at++) {
-            test_case("allocation %zu of planning fails, %s", at, collective_name(each_kind[i].kind));
-            counted_fail_here(at, false);
-            const tsr_status status = tsr_plan_create(src, dst, &options, &made);
-            counted_fail_here(0, false);
-            if (status != TSR_OK)
-                expect_error(status, TSR_ERROR_MEMORY, NULL);
-        }
-        tsr_plan_destroy(made);
+        planning p = {.src = src, .dst = dst};
+        test_case("an allocation of planning fails, %s", collective_name(each_kind[i].kind));
+        assert_true(fail_each_allocation(&memory, plan_it, &p) > 3);
+        tsr_plan_destroy(p.made);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
         tsr_context_destroy(context);

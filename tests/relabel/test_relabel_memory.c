@@ -18,6 +18,20 @@ static const struct {
     {"600", "S(0)", "601@1", "S(0)", true},
 };
 
+typedef struct relabelling {
+    const tsr_layout *src, *dst;
+    tsr_layout *out;
+    tsr_relabel_report report;
+} relabelling;
+
+static tsr_status relabel(void *arg)
+{
+    relabelling *r = arg;
+    const tsr_status status = tsr_layout_relabel(r->src, r->dst, &r->out, &r->report);
+    assert_true(status == TSR_OK || (!r->out && r->report.moved_ranks == -1));
+    return status;
+}
+
 static void run_case(size_t index)
 {
     counted_memory memory = {0};
@@ -25,22 +39,10 @@ static void run_case(size_t index)
     tsr_layout *src = layout_in(context, cases[index].from_mesh, "7x5", cases[index].from);
     tsr_layout *dst = layout_in(context, cases[index].to_mesh, "7x5", cases[index].to);
     const size_t before = memory.live_blocks;
-    tsr_layout *out = NULL;
-    tsr_relabel_report report = {.moved_ranks = -1};
-    size_t failed = 0;
-    for (;; failed++) {
-        memory.allocations = 0;
-        memory.fail_at = failed + 1;
-        const tsr_status status = tsr_layout_relabel(src, dst, &out, &report);
-        if (status == TSR_OK)
-            break;
-        expect_error(status, TSR_ERROR_MEMORY, "no memory");
-        if (out || report.moved_ranks != -1 || memory.live_blocks != before)
-            fail_msg("case %zu, allocation %zu: %zu blocks left", index, failed + 1, memory.live_blocks - before);
-    }
-    assert_true(failed > 10);
-    assert_int_equal(out != dst, cases[index].gains);
-    tsr_layout_destroy(out);
+    relabelling r = {.src = src, .dst = dst, .report = {.moved_ranks = -1}};
+    assert_true(fail_each_allocation(&memory, relabel, &r) > 10);
+    assert_int_equal(r.out != dst, cases[index].gains);
+    tsr_layout_destroy(r.out);
     assert_int_equal(memory.live_blocks, before);
     tsr_layout_destroy(dst);
     tsr_layout_destroy(src);
