@@ -1,5 +1,7 @@
 #include "launched.h"
 
+#include "comm_suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,4 +123,17 @@ tsr_status launched_run(int nranks, tsr_rank_main *body, void *arg, const tsr_th
 tsr_status launched_run_by_messages(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
 {
     return run(nranks, body, arg, options, 1);
+}
+
+void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
+{
+    const tsr_status status = launched_run_with(nranks, body, arg, options);
+    if (status != TSR_OK)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+}
+
+void launched_assert_refused(tsr_status status, tsr_status wanted, const char *part)
+{
+    if (status != wanted || !strstr(tsr_status_message(), part))
+        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(), tsr_status_name(wanted), part);
 }

@@ -17,4 +17,10 @@ tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const t
 int launched_ranks(void);
 int launched_rank(void);
 
+/** The same for tests: it fails the running one with the sentence of the rank that failed. */
+void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options);
+
+/** Fails the running test unless `status`, of the last call, is `wanted` with a sentence that holds `part`. */
+void launched_assert_refused(tsr_status status, tsr_status wanted, const char *part);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "comm_suite.h"
 
+#include "delivery.h"
 #include "launched.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,35 +15,22 @@ enum { MOST_RANKS = 4 };
 
 static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
 
-static void run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
-{
-    const tsr_status status = launched_run_with(nranks, body, arg, options);
-    if (status != TSR_OK)
-        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
-}
-
-static void assert_refused(tsr_status status, tsr_status wanted, const char *part)
-{
-    if (status != wanted || !strstr(tsr_status_message(), part))
-        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(), tsr_status_name(wanted), part);
-}
-
 static void faults_in_what_it_is_given_are_worded(void **state)
 {
     (void)state;
     tsr_comm *comm = NULL;
     tsr_mpi_options options = defaults;
     launched_ranks();
-    assert_refused(tsr_comm_from_mpi(MPI_COMM_NULL, NULL, &comm), TSR_ERROR_ARGUMENT, "comm is MPI_COMM_NULL");
-    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_NULL, NULL, &comm), TSR_ERROR_ARGUMENT, "comm is MPI_COMM_NULL");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, NULL, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
     options.timeout_ms = -1;
-    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.timeout_ms is -1");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.timeout_ms is -1");
     options = defaults;
     options.chunk_bytes = ((int64_t)1 << 30) + 1;
-    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.chunk_bytes is 1073741825");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "options.chunk_bytes is 1073741825");
     options = defaults;
     options.size = 0;
-    assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "size");
+    launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_SELF, &options, &comm), TSR_ERROR_ARGUMENT, "size");
     assert_null(comm);
 }
 
@@ -56,7 +44,7 @@ static void inter_communicators_are_refused(void **state)
     tsr_comm *comm = NULL;
     MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !side, 1, &both);
-    assert_refused(tsr_comm_from_mpi(both, NULL, &comm), TSR_ERROR_ARGUMENT, "inter-communicator");
+    launched_assert_refused(tsr_comm_from_mpi(both, NULL, &comm), TSR_ERROR_ARGUMENT, "inter-communicator");
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
 }
@@ -78,45 +66,6 @@ static void the_callers_communicator_is_left_alone(void **state)
     MPI_Errhandler_free(&after);
 }
 
-typedef struct delivery {
-    size_t bytes;
-    int rounds;
-} delivery;
-
-static unsigned char byte_of(int from, int to, size_t index)
-{
-    return (unsigned char)(index * 31 + (size_t)from * 7 + (size_t)to * 3);
-}
-
-/* Three messages from every rank to the next: long, one byte, and 64. */
-static tsr_status deliver(tsr_comm *comm, void *arg)
-{
-    const delivery *d = arg;
-    const int rank = tsr_comm_rank(comm), next = (rank + 1) % tsr_comm_size(comm),
-              previous = (rank + tsr_comm_size(comm) - 1) % tsr_comm_size(comm);
-    const size_t sizes[] = {d->bytes, 1, 64};
-    unsigned char *memory = malloc(2 * (d->bytes + 65));
-    CHECK(memory);
-    unsigned char *out = memory, *in = memory + d->bytes + 65;
-    for (size_t i = 0; i < d->bytes + 65; i++)
-        out[i] = byte_of(rank, next, i);
-    tsr_message sends[3], receives[3];
-    for (size_t i = 0, at = 0; i < 3; at += sizes[i++]) {
-        sends[i] = (tsr_message){next, out + at, sizes[i]};
-        receives[i] = (tsr_message){previous, in + at, sizes[i]};
-    }
-    tsr_status status = TSR_OK;
-    for (int round = 0; round < d->rounds && status == TSR_OK; round++) {
-        memset(in, 0, d->bytes + 65);
-        status = tsr_comm_exchange(comm, sends, 3, receives, 3, tsr_device_host(), NULL);
-        for (size_t i = 0; i < d->bytes + 65 && status == TSR_OK; i++)
-            if (in[i] != byte_of(previous, rank, i))
-                status = tsr_status_set(TSR_ERROR_INTERNAL, "byte %zu of %zu came wrong", i, d->bytes);
-    }
-    free(memory);
-    return status;
-}
-
 static void long_messages_travel_in_pieces(void **state)
 {
     (void)state;
@@ -125,9 +74,9 @@ static void long_messages_travel_in_pieces(void **state)
         tsr_mpi_options options = defaults;
         options.chunk_bytes = chunks[i];
         delivery d = {10000, 3};
-        run_all(2, deliver, &d, &options);
+        launched_run_all(2, deliver, &d, &options);
         options.no_sharing = 1;
-        run_all(launched_ranks(), deliver, &d, &options);
+        launched_run_all(launched_ranks(), deliver, &d, &options);
     }
 }
 
@@ -178,7 +127,7 @@ static void a_message_of_more_than_2_gib_arrives(void **state)
     launched_ranks();
     if (!has_memory())
         suite_skip("5 GiB of memory are not there");
-    run_all(2, deliver_huge, NULL, &options);
+    launched_run_all(2, deliver_huge, NULL, &options);
 }
 
 /* Each rank writes into its own memory and reads its neighbour's, at the address that it was told. */
@@ -205,7 +154,7 @@ static void memory_lies_at_one_address_in_all_processes(void **state)
 {
     (void)state;
     for (int n = 1; n <= launched_ranks() && n <= MOST_RANKS; n++)
-        run_all(n, read_neighbour, NULL, NULL);
+        launched_run_all(n, read_neighbour, NULL, NULL);
 }
 
 /* The second element of a tensor of the library's own is its rank, for whoever reads it in place. */
@@ -235,7 +184,7 @@ static tsr_status read_neighbours_tensor(tsr_comm *comm, void *arg)
 static void dtensors_lie_where_peers_reach_them(void **state)
 {
     (void)state;
-    run_all(2, read_neighbours_tensor, NULL, NULL);
+    launched_run_all(2, read_neighbours_tensor, NULL, NULL);
 }
 
 /* What is given back serves again, in whatever order. */
@@ -262,7 +211,7 @@ static tsr_status use_again(tsr_comm *comm, void *arg)
 static void memory_that_is_freed_serves_again(void **state)
 {
     (void)state;
-    run_all(2, use_again, NULL, NULL);
+    launched_run_all(2, use_again, NULL, NULL);
 }
 
 /* Ranks go on to their next group while others are still in the last. */
@@ -285,87 +234,7 @@ static void groups_come_and_go(void **state)
     for (int sharing = 0; sharing < 2; sharing++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = !sharing;
-        run_all(launched_ranks(), come_and_go, NULL, &options);
-    }
-}
-
-/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the timeout more than once. */
-static tsr_status stay_away(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    int64_t in = 1, out;
-    const int rank = tsr_comm_rank(comm);
-    const tsr_message send = {!rank, &in, 8}, receive = {!rank, &out, 8};
-    TSR_TRY(suite_check_usable(comm));
-    if (rank == 1) {
-        suite_sleep(900);
-        return TSR_OK;
-    }
-    for (int again = 0; again < 2; again++)
-        CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER,
-                    "rank 1 did not come within 150 ms");
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "rank 1 did not come within 150 ms");
-    return TSR_OK;
-}
-
-static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
-{
-    (void)state;
-    for (int sharing = 0; sharing < 2; sharing++) {
-        tsr_mpi_options options = defaults;
-        options.no_sharing = !sharing;
-        options.timeout_ms = 150;
-        run_all(2, stay_away, NULL, &options);
-    }
-}
-
-/* A message that does not fit is told to the rank that gets it, and the others go on; nothing of it passes for what comes next. */
-typedef struct misfit {
-    size_t sent, wanted;
-    int64_t chunk;
-} misfit;
-
-static tsr_status send_wrongly(tsr_comm *comm, void *arg)
-{
-    const misfit *m = arg;
-    const size_t room = (m->sent > m->wanted ? m->sent : m->wanted) + 1;
-    char words[100], *const out = calloc(room, 1), *const in = calloc(room, 1);
-    CHECK(out && in);
-    snprintf(words, sizeof words, "rank 0 sends %zu bytes to rank 1, which expects %zu", m->sent, m->wanted);
-    const tsr_message send = {1, out, m->sent}, receive = {0, in, m->wanted};
-    const int rank = tsr_comm_rank(comm);
-    const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
-    free(out);
-    free(in);
-    if (rank == 1)
-        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, words);
-    else
-        CHECK(status == TSR_OK);
-    delivery next = {30000, 2};
-    TSR_TRY(deliver(comm, &next));
-    return suite_check_usable(comm);
-}
-
-static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
-{
-    (void)state;
-    static misfit misfits[] = {{16, 8, 0},
-                               {0, 8, 0},
-                               {8, 0, 0},
-                               {100, 20000, 0},
-                               {20000, 100, 0},
-                               {20000, 20001, 0},
-                               {20000, 10000, 10000},
-                               {10000, 20000, 10000},
-                               {8192, 16384, 8192},
-                               {16384, 8192, 8192},
-                               {90000, 30000, 10000}};
-    for (size_t i = 0; i < 2 * sizeof misfits / sizeof *misfits; i++) {
-        tsr_mpi_options options = defaults;
-        options.no_sharing = i % 2 == 1;
-        options.chunk_bytes = misfits[i / 2].chunk;
-        options.timeout_ms = 5000;
-        run_all(2, send_wrongly, &misfits[i / 2], &options);
+        launched_run_all(launched_ranks(), come_and_go, NULL, &options);
     }
 }
 
@@ -389,82 +258,6 @@ static void ranks_may_differ_in_the_length_of_pieces(void **state)
     const tsr_status status = deliver(comm, &d);
     tsr_comm_destroy(comm);
     assert_int_equal(status, TSR_OK);
-}
-
-/* Rank 0 gives up an exchange that it has started, and its memory, before rank 1 comes to it. */
-typedef struct giving_up {
-    bool receives; /* rank 0 does, else it sends */
-    int later_ms;  /* when rank 1 comes; it comes first where rank 0 waits for it */
-    size_t bytes;
-} giving_up;
-
-static tsr_status give_up_first(tsr_comm *group, const giving_up *g)
-{
-    char *const memory = malloc(g->bytes);
-    CHECK(memory);
-    memset(memory, 1, g->bytes);
-    const tsr_message message = {1, memory, g->bytes};
-    const tsr_status status = tsr_comm_exchange_start(group, &message, !g->receives, &message, g->receives, tsr_device_host(), NULL);
-    if (g->later_ms == 0)
-        suite_sleep(100);
-    tsr_comm_destroy(group);
-    memset(memory, 2, g->bytes);
-    free(memory);
-    return status;
-}
-
-/* What arrives, if anything does, is whole. */
-static tsr_status come_second(tsr_comm *group, const giving_up *g)
-{
-    char *const memory = malloc(g->bytes);
-    CHECK(memory);
-    memset(memory, 3, g->bytes);
-    const tsr_message message = {0, memory, g->bytes};
-    suite_sleep(g->later_ms);
-    const tsr_status status = tsr_comm_exchange(group, &message, g->receives, &message, !g->receives, tsr_device_host(), NULL);
-    tsr_comm_destroy(group);
-    const char wanted = g->receives || status != TSR_OK ? 3 : 1;
-    const bool right = memory[0] == wanted && memory[g->bytes - 1] == wanted;
-    free(memory);
-    CHECK(status == TSR_ERROR_PEER || (status == TSR_OK && g->later_ms == 0) || (status == TSR_OK && g->bytes <= 8192));
-    CHECK(right);
-    return TSR_OK;
-}
-
-/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows where. */
-static void part(int rank)
-{
-    int done = 0;
-    if (rank == 1) {
-        MPI_Send(NULL, 0, MPI_BYTE, 0, 77, MPI_COMM_WORLD);
-        return;
-    }
-    for (; !done; suite_sleep(1))
-        MPI_Iprobe(1, 77, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
-    MPI_Recv(NULL, 0, MPI_BYTE, 1, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static tsr_status give_up(tsr_comm *comm, void *arg)
-{
-    const giving_up *g = arg;
-    tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
-    const tsr_status status = tsr_comm_rank(comm) == 0 ? give_up_first(group, g) : come_second(group, g);
-    part(tsr_comm_rank(comm));
-    TSR_TRY(status);
-    return suite_check_usable(comm);
-}
-
-static void who_gives_up_an_exchange_has_its_memory_back(void **state)
-{
-    (void)state;
-    static giving_up all[] = {{true, 200, 1 << 20}, {false, 200, 1 << 20}, {false, 200, 100}, {true, 0, 1 << 20}, {false, 0, 1 << 20}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        tsr_mpi_options options = defaults;
-        options.no_sharing = 1;
-        options.timeout_ms = 800;
-        run_all(2, give_up, &all[i], &options);
-    }
 }
 
 /* Many messages between two ranks: any number has room. */
@@ -496,7 +289,7 @@ static void many_messages_between_two_ranks_arrive_in_order(void **state)
     for (int sharing = 0; sharing < 2; sharing++) {
         tsr_mpi_options options = defaults;
         options.no_sharing = !sharing;
-        run_all(2, send_many, NULL, &options);
+        launched_run_all(2, send_many, NULL, &options);
     }
 }
 
@@ -516,7 +309,7 @@ static tsr_status look_at_nodes(tsr_comm *comm, void *arg)
 static void one_node_is_no_topology(void **state)
 {
     (void)state;
-    run_all(launched_ranks(), look_at_nodes, NULL, NULL);
+    launched_run_all(launched_ranks(), look_at_nodes, NULL, NULL);
 }
 
 static tsr_status fail_on_one(tsr_comm *comm, void *arg)
@@ -540,7 +333,7 @@ static void a_job_tells_every_rank_why_it_failed(void **state)
     for (int victim = 0; victim < launched_ranks(); victim++) {
         char words[64];
         snprintf(words, sizeof words, "rank %d: had enough", victim);
-        assert_refused(tsr_mpi_job_run(job, fail_on_one, &victim, NULL), TSR_ERROR_IO, words);
+        launched_assert_refused(tsr_mpi_job_run(job, fail_on_one, &victim, NULL), TSR_ERROR_IO, words);
     }
     tsr_mpi_job_destroy(job);
 }
@@ -557,10 +350,7 @@ int main(void)
         cmocka_unit_test(dtensors_lie_where_peers_reach_them),
         cmocka_unit_test(memory_that_is_freed_serves_again),
         cmocka_unit_test(groups_come_and_go),
-        cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
-        cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
         cmocka_unit_test(ranks_may_differ_in_the_length_of_pieces),
-        cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
         cmocka_unit_test(many_messages_between_two_ranks_arrive_in_order),
         cmocka_unit_test(one_node_is_no_topology),
         cmocka_unit_test(a_job_tells_every_rank_why_it_failed),

@@ -186,7 +186,7 @@ typedef struct topology {
     MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
 } topology;
 
-/* `lost`: ranks did not come, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
+/* `lost`: ranks did not come, or do not free theirs now, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
 static void free_comm(MPI_Comm *comm, bool lost)
 {
     if (*comm != MPI_COMM_NULL && !lost)
@@ -218,13 +218,13 @@ static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, to
     return list_nodes(together, comm, t->node, rank, t->first);
 }
 
-/* Whether all ranks have theirs; `local`: what became of this one's. */
-static tsr_status agree_on_handles(const tsr_mpi_together *together, const tsr_mpi_world *world, tsr_status local)
+/* The same end for all ranks: this one's `local` failure is another's TSR_ERROR_PEER. */
+static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_status local)
 {
     int64_t all = 0;
     tsr_kept_sentence sentence;
     tsr_status_keep(&sentence);
-    const tsr_status agreed = tsr_mpi_least(together, world->comm, local == TSR_OK, &all);
+    const tsr_status agreed = tsr_mpi_least(together, comm, local == TSR_OK, &all);
     if (local != TSR_OK)
         return tsr_status_restore(&sentence, local);
     TSR_TRY(agreed);
@@ -235,7 +235,7 @@ static tsr_status agree_on_handles(const tsr_mpi_together *together, const tsr_m
 static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *world, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle = NULL;
-    tsr_status status = agree_on_handles(together, world, tsr_mpi_handle_create(world, world->ranks, &handle));
+    tsr_status status = agree_on(together, world->comm, tsr_mpi_handle_create(world, world->ranks, &handle));
     if (status != TSR_OK) {
         if (handle)
             tsr_mpi_handle_destroy(handle);
@@ -268,39 +268,81 @@ static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, const t
     return TSR_OK;
 }
 
-/* Takes over `comm`. What a rank's own memory does not hold is told to all at the end. */
+/* Ranks that differ in one of these would call different things. */
+static tsr_status compare_flag(const tsr_mpi_together *together, MPI_Comm comm, const char *name, int flag)
+{
+    int64_t least_set = 0, least_unset = 0;
+    TSR_TRY(tsr_mpi_least(together, comm, flag != 0, &least_set));
+    TSR_TRY(tsr_mpi_least(together, comm, flag == 0, &least_unset));
+    if (least_set || least_unset)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.%s is %d on this rank and %d on others; give all ranks the same", together->call,
+                          name, flag != 0, flag == 0);
+}
+
+static tsr_status compare_options(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options)
+{
+    TSR_TRY(compare_flag(together, comm, "no_split", options->no_split));
+    return compare_flag(together, comm, "unchecked", options->unchecked);
+}
+
+/* Which ranks share what. The memory of `t` and of `node` is the caller's, after an error too. */
+static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t, tsr_mpi_node **node)
+{
+    TSR_TRY(tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+    TSR_TRY(compare_options(together, comm, options));
+    TSR_TRY(find_nodes(together, comm, t));
+    return share(together, comm, t, options, node);
+}
+
+/* Takes over `comm`. */
 static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
+    tsr_mpi_world *world = NULL;
     topology t = {.node = MPI_COMM_NULL};
-    tsr_status status = tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    const tsr_status surveyed = survey(together, comm, options, &t, &node);
+    tsr_status status = surveyed;
     if (status == TSR_OK)
-        status = find_nodes(together, comm, &t);
+        status = agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
     if (status == TSR_OK)
-        status = share(together, comm, &t, options, &node);
-    if (status == TSR_OK) {
-        status = tsr_mpi_world_create(together->context, comm, options, node, t.first, out);
-        t.first = NULL;
-    } else {
-        free_comm(&comm, status == TSR_ERROR_PEER);
-    }
+        *out = world;
+    else if (world)
+        tsr_mpi_world_destroy(world);
+    else
+        free_comm(&comm, surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
     if (node)
         tsr_mpi_node_release(node);
     free_topology(together->context, &t, status == TSR_ERROR_PEER);
     return status;
 }
 
-static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+/* Takes over the handle. */
+static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
 {
-    tsr_mpi_world *world = NULL;
-    tsr_mpi_handle *handle = NULL;
-    TSR_TRY(make_world(together, comm, options, &world));
-    TSR_TRY(make_handle(together, world, &handle));
     tsr_comm_table table;
     tell_table(handle, &table);
     const tsr_status status = tsr_comm_create_from_table(together->context, &table, handle, out);
     if (status != TSR_OK)
         tsr_mpi_handle_destroy(handle);
+    return status;
+}
+
+/* The world is held until all ranks have been told what became of the last step. */
+static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+{
+    tsr_mpi_world *world = NULL;
+    tsr_mpi_handle *handle = NULL;
+    tsr_comm *made = NULL;
+    TSR_TRY(make_world(together, comm, options, &world));
+    TSR_TRY(make_handle(together, world, &handle));
+    world->handles++;
+    const tsr_status status = agree_on(together, world->comm, wrap(together, handle, &made));
+    if (status == TSR_OK)
+        *out = made;
+    else
+        tsr_comm_destroy(made);
+    tsr_mpi_world_leave(world);
     return status;
 }
 

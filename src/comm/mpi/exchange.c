@@ -91,7 +91,15 @@ static tsr_status check_mate(const tsr_mpi_handle *handle, int mate)
 {
     if (!tsr_mpi_trays_is_gone(&handle->trays, mate))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_PEER, "rank %d could not make the communicator, so it is broken", mate);
+    char name[64];
+    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken", tsr_mpi_name(handle, mate, name));
+}
+
+static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
+{
+    char name[64];
+    return tsr_status_set(TSR_ERROR_PEER, "%s has given up what it sends, so this communicator is broken",
+                          tsr_mpi_name(handle, mate, name));
 }
 
 /* A message goes after those before it. `*some`: it has. */
@@ -112,7 +120,7 @@ static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit
     else if (delivery == TSR_MPI_THROUGH)
         end_transit(handle, transit);
     else
-        return tsr_status_set(TSR_ERROR_PEER, "rank %d has given up what it sends, so this communicator is broken", transit->message->peer);
+        return say_given_up(handle, transit->message->peer);
     return TSR_OK;
 }
 
@@ -319,12 +327,12 @@ static int next_late(const tsr_mpi_exchange *e, size_t *at)
 
 static tsr_status say_late(const tsr_mpi_handle *handle)
 {
-    char words[TSR_MPI_WORDS] = "";
+    char words[TSR_MPI_WORDS] = "", name[64];
     size_t at = 0, used = 0;
     int late = 0;
     for (int peer = next_late(&handle->exchange, &at); peer >= 0; peer = next_late(&handle->exchange, &at), late++)
         if (late < LATE_NAMED)
-            used += (size_t)snprintf(words + used, sizeof words - used, "%srank %d", late ? ", " : "", peer);
+            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, peer, name));
     if (late > LATE_NAMED)
         snprintf(words + used, sizeof words - used, " and %d more", late - LATE_NAMED);
     return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", late > 0 ? words : "a rank",

@@ -11,6 +11,16 @@
 /* How long a rank that leaves waits for the others to leave too. */
 #define FAREWELL_MS 100
 
+const char *tsr_mpi_name(const tsr_mpi_handle *handle, int rank, char *text)
+{
+    const int all = handle->names[rank];
+    if (all == rank)
+        snprintf(text, 64, "rank %d", rank);
+    else
+        snprintf(text, 64, "rank %d (rank %d of all)", rank, all);
+    return text;
+}
+
 tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
 {
     if (handle->broken)
@@ -127,23 +137,20 @@ static tsr_status list_gone(tsr_context *context, tsr_mpi_world *world)
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
                                 tsr_mpi_world **out)
 {
-    tsr_mpi_world *world = NULL;
-    tsr_status status = tsr_allocate(context, sizeof *world, (void **)&world);
-    if (status == TSR_OK) {
-        *world = (tsr_mpi_world){.comm = comm, .options = *options, .first = first, .node = node};
-        status = set_up(world);
-    }
+    tsr_mpi_world *world;
+    TSR_TRY(tsr_allocate(context, sizeof *world, (void **)&world));
+    *world = (tsr_mpi_world){.comm = comm, .options = *options, .first = *first, .node = node};
+    tsr_status status = set_up(world);
     if (status == TSR_OK)
         status = list_gone(context, world);
     if (status != TSR_OK) {
         tsr_release(context, world);
-        tsr_release(context, first);
-        MPI_Comm_free(&comm);
         return status;
     }
+    *first = NULL;
     world->context = tsr_context_retain(context);
     if (node)
         tsr_mpi_node_retain(node);
@@ -183,13 +190,17 @@ static void free_handle(tsr_mpi_handle *handle)
     tsr_release(context, handle);
 }
 
-/* What the last one takes along. */
+void tsr_mpi_world_leave(tsr_mpi_world *world)
+{
+    if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
+        tsr_mpi_world_destroy(world);
+}
+
 static void leave_world(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     free_handle(handle);
-    if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
-        tsr_mpi_world_destroy(world);
+    tsr_mpi_world_leave(world);
 }
 
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)

@@ -94,7 +94,7 @@ typedef struct tsr_mpi_world {
     int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
     tsr_mpi_grave *graves;
-    int handles;        /**< that are left; atomic */
+    int handles;        /**< that are left, or whoever else holds it; atomic */
     atomic_int aborter; /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
     bool broken;        /**< messages may be under way that nobody waits for */
 } tsr_mpi_world;
@@ -123,8 +123,8 @@ typedef struct tsr_mpi_handle {
     tsr_mpi_trays trays; /**< by which ranks of this node send to one another */
 } tsr_mpi_handle;
 
-/** Takes over `comm` and `first`; also after an error they are freed. `node` is retained. Not collective. */
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int *first,
+/** Takes over `comm` and `*first`, which becomes NULL, on success alone. `node` is retained. Not collective. */
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
                                 tsr_mpi_world **out);
 
 /** True if that rank of the world and this one share memory. */
@@ -141,6 +141,9 @@ void tsr_mpi_world_abort(tsr_mpi_world *world, int who);
 /** The rank that has; -1: none. Any thread. */
 int tsr_mpi_world_aborter(const tsr_mpi_world *world);
 
+/** One handle less; the last one takes the world along. */
+void tsr_mpi_world_leave(tsr_mpi_world *world);
+
 /** Of a world without handles; collective in what it takes to end a communicator of MPI's, but it does not wait long for others. */
 void tsr_mpi_world_destroy(tsr_mpi_world *world);
 
@@ -152,6 +155,9 @@ void tsr_mpi_handle_abandon(tsr_mpi_handle *handle);
 
 /** The last one takes the world along. */
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle);
+
+/** "rank 1", or "rank 1 (rank 3 of all)" in a group, where a sentence names rank 1. `text` has 64 bytes. */
+const char *tsr_mpi_name(const tsr_mpi_handle *handle, int rank, char *text);
 
 /** The communicator's first loss: keeps this thread's sentence for later calls. Returns `status`. */
 tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status);

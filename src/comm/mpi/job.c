@@ -125,17 +125,22 @@ static ending ending_of(tsr_status status)
     return mine;
 }
 
-/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none did. */
-static int find_cause(const ending *endings, int ranks)
+/* Lower for who failed for a reason of its own than for others, and for these than for who did not; then by rank. */
+static int64_t weigh(const tsr_mpi_job *job, const ending *mine)
 {
-    int cause = -1;
-    for (int r = ranks - 1; r >= 0; r--)
-        if (endings[r].status != TSR_OK && endings[r].status != TSR_ERROR_PEER)
-            cause = r;
-    for (int r = 0; r < ranks && cause < 0; r++)
-        if (endings[r].status != TSR_OK)
-            cause = r;
-    return cause;
+    const int64_t grade = mine->status == TSR_OK ? 2 : mine->status == TSR_ERROR_PEER ? 1 : 0;
+    return grade << 32 | job->rank;
+}
+
+/* That of the rank whose reason counts, on all ranks; its sentence names it. */
+static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const ending *mine, int *cause, ending *out)
+{
+    const tsr_device host = tsr_device_host();
+    int64_t weight = weigh(job, mine);
+    TSR_TRY(tsr_comm_all_reduce(witness, &weight, &weight, 1, TSR_I64, TSR_MIN, host, NULL));
+    *cause = (int)(weight & INT32_MAX);
+    *out = *mine;
+    return tsr_comm_broadcast(witness, out, sizeof *out, TSR_U8, *cause, host, NULL);
 }
 
 static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
@@ -148,19 +153,20 @@ static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options
 }
 
 /* All ranks come here, whatever became of their programs. */
-static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mine, ending *endings)
+static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mine)
 {
-    const tsr_status status = tsr_comm_all_gather(witness, mine, endings, sizeof *mine, NULL, TSR_U8, tsr_device_host(), NULL);
+    ending theirs;
+    int cause;
+    const tsr_status status = find_cause(job, witness, mine, &cause, &theirs);
     if (status != TSR_OK) {
         job->lost = true;
         return mine->status == TSR_OK ? status : tsr_status_set((tsr_status)mine->status, "%s", mine->sentence);
     }
-    const int cause = find_cause(endings, job->size);
-    return cause < 0 ? TSR_OK : tsr_status_set((tsr_status)endings[cause].status, "rank %d: %s", cause, endings[cause].sentence);
+    return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence);
 }
 
 /* Over a communicator of its own, which nothing that the program does can break. */
-static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options, ending *endings)
+static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_mpi_options apart = TSR_MPI_OPTIONS_INIT;
     tsr_comm *witness;
@@ -169,20 +175,16 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
     apart.no_sharing = 1;
     TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &witness));
     const ending mine = ending_of(run_main(main, arg, options));
-    const tsr_status status = conclude(job, witness, &mine, endings);
+    const tsr_status status = conclude(job, witness, &mine);
     tsr_comm_destroy(witness);
     return status;
 }
 
 tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
-    void *endings;
     if (!job || !main)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_run: %s is NULL", job ? "main" : "job");
     if (job->lost)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_run: a rank was lost in an earlier run, and MPI would wait for it");
-    TSR_TRY(tsr_allocate(job->context, (size_t)job->size * sizeof(ending), &endings));
-    const tsr_status status = run_witnessed(job, main, arg, options, endings);
-    tsr_release(job->context, endings);
-    return status;
+    return run_witnessed(job, main, arg, options);
 }

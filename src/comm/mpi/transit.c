@@ -100,11 +100,13 @@ tsr_status tsr_mpi_transit_begin(tsr_mpi_handle *handle, tsr_mpi_transit *transi
 void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, size_t bytes)
 {
     tsr_mpi_exchange *e = &handle->exchange;
+    char sender[64], receiver[64];
     if (e->mismatch != TSR_OK)
         return;
     e->mismatch = TSR_ERROR_ARGUMENT;
-    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: rank %d sends %zu bytes to rank %d, which expects %zu", transit->message->peer,
-             bytes, handle->rank, transit->message->bytes);
+    snprintf(e->words, sizeof e->words, "tsr_comm_exchange: %s sends %zu bytes to %s, which expects %zu",
+             tsr_mpi_name(handle, transit->message->peer, sender), bytes, tsr_mpi_name(handle, handle->rank, receiver),
+             transit->message->bytes);
 }
 
 /* The sender lets go of nothing: it knows by the token, or has sent everything in its letter. So the memory that was posted was matched

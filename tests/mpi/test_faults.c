@@ -1,0 +1,325 @@
+/* Exchanges that fail, are given up or come to nothing, communicators for which a rank has no memory, and who hears what of it. */
+#include "comm_suite.h"
+
+#include "delivery.h"
+#include "launched.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
+
+/* Rank 1 does not come, and is named by whoever waits for it; nobody waits for longer than the timeout more than once. */
+static tsr_status stay_away(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    int64_t in = 1, out;
+    const int rank = tsr_comm_rank(comm);
+    const tsr_message send = {!rank, &in, 8}, receive = {!rank, &out, 8};
+    TSR_TRY(suite_check_usable(comm));
+    if (rank == 1) {
+        suite_sleep(900);
+        return TSR_OK;
+    }
+    for (int again = 0; again < 2; again++)
+        CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER,
+                    "rank 1 did not come within 150 ms");
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "rank 1 did not come within 150 ms");
+    return TSR_OK;
+}
+
+static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
+{
+    (void)state;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = !sharing;
+        options.timeout_ms = 150;
+        launched_run_all(2, stay_away, NULL, &options);
+    }
+}
+
+/* A message that does not fit is told to the rank that gets it, and the others go on; nothing of it passes for what comes next. */
+typedef struct misfit {
+    size_t sent, wanted;
+    int64_t chunk;
+} misfit;
+
+static tsr_status send_wrongly(tsr_comm *comm, void *arg)
+{
+    const misfit *m = arg;
+    const size_t room = (m->sent > m->wanted ? m->sent : m->wanted) + 1;
+    char words[100], *const out = calloc(room, 1), *const in = calloc(room, 1);
+    CHECK(out && in);
+    snprintf(words, sizeof words, "rank 0 sends %zu bytes to rank 1, which expects %zu", m->sent, m->wanted);
+    const tsr_message send = {1, out, m->sent}, receive = {0, in, m->wanted};
+    const int rank = tsr_comm_rank(comm);
+    const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
+    free(out);
+    free(in);
+    if (rank == 1)
+        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, words);
+    else
+        CHECK(status == TSR_OK);
+    delivery next = {30000, 2};
+    TSR_TRY(deliver(comm, &next));
+    return suite_check_usable(comm);
+}
+
+static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
+{
+    (void)state;
+    static misfit misfits[] = {{16, 8, 0},
+                               {0, 8, 0},
+                               {8, 0, 0},
+                               {100, 20000, 0},
+                               {20000, 100, 0},
+                               {20000, 20001, 0},
+                               {20000, 10000, 10000},
+                               {10000, 20000, 10000},
+                               {8192, 16384, 8192},
+                               {16384, 8192, 8192},
+                               {90000, 30000, 10000}};
+    for (size_t i = 0; i < 2 * sizeof misfits / sizeof *misfits; i++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = i % 2 == 1;
+        options.chunk_bytes = misfits[i / 2].chunk;
+        options.timeout_ms = 5000;
+        launched_run_all(2, send_wrongly, &misfits[i / 2], &options);
+    }
+}
+
+/* Rank 0 gives up an exchange that it has started, and its memory, before rank 1 comes to it. */
+typedef struct giving_up {
+    bool receives; /* rank 0 does, else it sends */
+    int later_ms;  /* when rank 1 comes; it comes first where rank 0 waits for it */
+    size_t bytes;
+} giving_up;
+
+static tsr_status give_up_first(tsr_comm *group, const giving_up *g)
+{
+    char *const memory = malloc(g->bytes);
+    CHECK(memory);
+    memset(memory, 1, g->bytes);
+    const tsr_message message = {1, memory, g->bytes};
+    const tsr_status status = tsr_comm_exchange_start(group, &message, !g->receives, &message, g->receives, tsr_device_host(), NULL);
+    if (g->later_ms == 0)
+        suite_sleep(100);
+    tsr_comm_destroy(group);
+    memset(memory, 2, g->bytes);
+    free(memory);
+    return status;
+}
+
+/* What arrives, if anything does, is whole. */
+static tsr_status come_second(tsr_comm *group, const giving_up *g)
+{
+    char *const memory = malloc(g->bytes);
+    CHECK(memory);
+    memset(memory, 3, g->bytes);
+    const tsr_message message = {0, memory, g->bytes};
+    suite_sleep(g->later_ms);
+    const tsr_status status = tsr_comm_exchange(group, &message, g->receives, &message, !g->receives, tsr_device_host(), NULL);
+    tsr_comm_destroy(group);
+    const char wanted = g->receives || status != TSR_OK ? 3 : 1;
+    const bool right = memory[0] == wanted && memory[g->bytes - 1] == wanted;
+    free(memory);
+    CHECK(status == TSR_ERROR_PEER || (status == TSR_OK && g->later_ms == 0) || (status == TSR_OK && g->bytes <= 8192));
+    CHECK(right);
+    return TSR_OK;
+}
+
+/* Rank 0 lets MPI work until rank 1 is done: what comes late is written then, if MPI still knows where. */
+static void part(int rank)
+{
+    int done = 0;
+    if (rank == 1) {
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 77, MPI_COMM_WORLD);
+        return;
+    }
+    for (; !done; suite_sleep(1))
+        MPI_Iprobe(1, 77, MPI_COMM_WORLD, &done, MPI_STATUS_IGNORE);
+    MPI_Recv(NULL, 0, MPI_BYTE, 1, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static tsr_status give_up(tsr_comm *comm, void *arg)
+{
+    const giving_up *g = arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    const tsr_status status = tsr_comm_rank(comm) == 0 ? give_up_first(group, g) : come_second(group, g);
+    part(tsr_comm_rank(comm));
+    TSR_TRY(status);
+    return suite_check_usable(comm);
+}
+
+static void who_gives_up_an_exchange_has_its_memory_back(void **state)
+{
+    (void)state;
+    static giving_up all[] = {{true, 200, 1 << 20}, {false, 200, 1 << 20}, {false, 200, 100}, {true, 0, 1 << 20}, {false, 0, 1 << 20}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tsr_mpi_options options = defaults;
+        options.no_sharing = 1;
+        options.timeout_ms = 800;
+        launched_run_all(2, give_up, &all[i], &options);
+    }
+}
+
+/* Sentences of a group name ranks of all, too: rank 1 of the group is rank 0. */
+static tsr_status stay_away_from_group(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    char in = 0, out[2] = "a";
+    const int rank = tsr_comm_rank(comm);
+    TSR_TRY(tsr_comm_split(comm, 0, -rank, &group));
+    const tsr_message send = {0, out, 2}, receive = {1, &in, 1};
+    tsr_status status = tsr_comm_exchange(group, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
+    if (rank == 1)
+        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, "rank 1 (rank 0 of all) sends 2 bytes to rank 0 (rank 1 of all), which expects 1");
+    status = rank == 1 ? tsr_comm_exchange(group, NULL, 0, &receive, 1, tsr_device_host(), NULL) : TSR_OK;
+    suite_sleep(rank == 0 ? 400 : 0);
+    tsr_comm_destroy(group);
+    if (rank == 1)
+        CHECK_ERROR(status, TSR_ERROR_PEER, "rank 1 (rank 0 of all) did not come within 150 ms");
+    return TSR_OK;
+}
+
+static void ranks_of_groups_have_both_names(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    options.no_sharing = 1;
+    options.timeout_ms = 150;
+    launched_run_all(2, stay_away_from_group, NULL, &options);
+}
+
+/* Memory that gives out: of the next allocations number `left` fails, and all after it. */
+typedef struct larder {
+    int64_t left, held;
+} larder;
+
+static void *take(void *user, size_t bytes, size_t alignment)
+{
+    larder *l = user;
+    void *memory;
+    if (l->left-- <= 0 || posix_memalign(&memory, alignment, bytes) != 0)
+        return NULL;
+    l->held++;
+    return memory;
+}
+
+static void give_back(void *user, void *memory, size_t bytes)
+{
+    larder *l = user;
+    (void)bytes;
+    free(memory);
+    l->held--;
+}
+
+enum { MOST_ALLOCATIONS = 200 };
+
+static tsr_context *make_context(larder *l)
+{
+    tsr_context *context;
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.allocator = (tsr_allocator){take, give_back, l};
+    l->left = INT64_MAX;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    return context;
+}
+
+/* The last rank's n-th allocation fails, for all n: it says so, the others hear of it, and none waits for it. */
+static void who_has_no_memory_for_a_communicator_holds_up_nobody(void **state)
+{
+    (void)state;
+    larder l = {0};
+    const int last = launched_ranks() - 1;
+    tsr_context *const context = make_context(&l);
+    for (int sharing = 0; sharing < 2; sharing++) {
+        tsr_status status = TSR_ERROR_MEMORY;
+        for (int n = 0; status != TSR_OK; n++) {
+            tsr_mpi_options options = defaults;
+            tsr_comm *comm = NULL;
+            options.context = context;
+            options.timeout_ms = 20000;
+            options.no_sharing = !sharing;
+            l.left = launched_rank() == last ? n : INT64_MAX;
+            status = tsr_comm_from_mpi(MPI_COMM_WORLD, &options, &comm);
+            l.left = INT64_MAX;
+            if (status != TSR_OK && (comm || strstr(tsr_status_message(), "within")))
+                fail_msg("allocation %d: %s: %s", n, tsr_status_name(status), tsr_status_message());
+            assert_true(n < MOST_ALLOCATIONS);
+            tsr_comm_destroy(comm);
+        }
+    }
+    tsr_context_destroy(context);
+    assert_int_equal(l.held, 0);
+}
+
+/* Likewise for a split, after which the communicator serves as before. */
+static tsr_status split_without_memory(tsr_comm *comm, void *arg)
+{
+    larder *l = arg;
+    const bool poor = tsr_comm_rank(comm) == tsr_comm_size(comm) - 1;
+    for (int n = 0; n < MOST_ALLOCATIONS; n++) {
+        tsr_comm *group = NULL;
+        l->left = poor ? n : INT64_MAX;
+        const tsr_status status = tsr_comm_split(comm, 0, 0, &group);
+        l->left = INT64_MAX;
+        TSR_TRY(suite_check_usable(comm));
+        if (status == TSR_OK) {
+            TSR_TRY(suite_check_usable(group));
+            tsr_comm_destroy(group);
+            return TSR_OK;
+        }
+        CHECK_ERROR(status, poor ? TSR_ERROR_MEMORY : TSR_ERROR_PEER, poor ? "memory" : "failed");
+    }
+    return tsr_status_set(TSR_ERROR_INTERNAL, "no number of allocations was enough");
+}
+
+static void who_has_no_memory_for_a_group_leaves_all_usable(void **state)
+{
+    (void)state;
+    for (int sharing = 0; sharing < 2; sharing++) {
+        larder l = {0};
+        tsr_mpi_options options = defaults;
+        options.context = make_context(&l);
+        options.timeout_ms = 20000;
+        options.no_sharing = !sharing;
+        launched_run_all(3, split_without_memory, &l, &options);
+        tsr_context_destroy(options.context);
+        assert_int_equal(l.held, 0);
+    }
+}
+
+static void options_that_ranks_differ_in_are_named(void **state)
+{
+    (void)state;
+    if (launched_ranks() < 2)
+        suite_skip("one rank does not differ");
+    for (int which = 0; which < 2; which++) {
+        tsr_comm *comm = NULL;
+        tsr_mpi_options options = defaults;
+        *(which ? &options.unchecked : &options.no_split) = launched_rank() == 1;
+        launched_assert_refused(tsr_comm_from_mpi(MPI_COMM_WORLD, &options, &comm), TSR_ERROR_ARGUMENT,
+                                which ? "options.unchecked is" : "options.no_split is");
+        assert_null(comm);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
+        cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
+        cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
+        cmocka_unit_test(ranks_of_groups_have_both_names),
+        cmocka_unit_test(who_has_no_memory_for_a_communicator_holds_up_nobody),
+        cmocka_unit_test(who_has_no_memory_for_a_group_leaves_all_usable),
+        cmocka_unit_test(options_that_ranks_differ_in_are_named),
+    };
+    char *const node[] = {"", "node", NULL};
+    suite_start(2, (char **)node);
+    launched_ranks();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
