@@ -59,7 +59,8 @@ def refusal(error):
 
 
 def serve(answer, speaks=True):
-    """Answers every case; what libraries print goes to standard error, and so does where a case failed."""
+    """Answers every case; what libraries print goes to standard error, and so does where a case failed. A failing rank that does not speak
+    ends, which whoever waits for it hears of; the harness starts all of them anew."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
@@ -67,6 +68,8 @@ def serve(answer, speaks=True):
             said = answer(json.loads(line))
         except Exception as error:  # whatever a library raises, the harness hears of it
             traceback.print_exc()
+            if not speaks:
+                sys.exit(1)
             said = refusal(error)
         if speaks:
             print(json.dumps(said), file=channel, flush=True)

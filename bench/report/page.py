@@ -62,7 +62,7 @@ Where an implementation has several ways, its fastest counts. The scripts are in
 
 SAMPLED = """\
 A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is the first
-call and loops for 0.3 s, of Tessera's layers four loops, of transformers one text, and of `tessera-llama` the prompt.
+call and loops for 0.3 s, of Tessera's layers three loops, of transformers one text, and of `tessera-llama` the prompt.
 """
 
 

@@ -6,6 +6,7 @@ usage: test_harness.py SOURCE_ROOT
 import contextlib
 import io
 import json
+import os
 import pathlib
 import py_compile
 import subprocess
@@ -212,6 +213,11 @@ def check_peer(report, folder):
     one.finish()
     report.check("what a library prints is no answer, and what it raises is a refusal in its first line", unless(
         found == [{"seconds": [2.0], "wrong": 0}, {"refused": "ValueError: 3 do not divide by 2"}, {"seconds": [2.0], "wrong": 0}], found))
+    silent = FAILING.replace("serve(answer)", "serve(answer, speaks=False)")
+    done = subprocess.run([sys.executable, "-c", silent], input='{"way": "answer"}\n{"way": "fail"}\n{"way": "answer"}\n', text=True,
+                          capture_output=True, env={**os.environ, "PYTHONPATH": str(PEERS)}, timeout=60)
+    report.check("a rank that does not speak ends where it fails", unless(
+        done.returncode == 1 and not done.stdout and "3 do not divide" in done.stderr, done))
     given = []
     calls = []
 
