@@ -21,7 +21,7 @@ static void append_moves(tsr_text *text, const tsr_plan *plan)
 static void append_options(tsr_text *text, const tsr_plan *plan)
 {
     const tsr_node_map *nodes = tsr_told_nodes(plan);
-    tsr_text_append(text, "%s, %s", plan->mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
+    tsr_text_append(text, "%s, %s", plan->options.mode == TSR_MODE_DIRECT ? "straight out of peers' memory" : "by messages",
                     plan->options.objective == TSR_OBJECTIVE_TIME ? "for time" : "for bytes");
     if (nodes) {
         tsr_text_append(text, ", ");
@@ -56,7 +56,7 @@ static void append_bound(tsr_text *text, const tsr_plan_figures *f)
 
 static void append_figures(tsr_text *text, const tsr_plan *plan, const tsr_plan_figures *f)
 {
-    tsr_text_append(text, "rank %lld receives %lld bytes", (long long)plan->rank, (long long)f->bytes_received);
+    tsr_text_append(text, "rank %lld receives %lld bytes", (long long)plan->options.rank, (long long)f->bytes_received);
     append_bound(text, f);
     tsr_text_append(text, "; sends %lld, keeps %lld\n", (long long)f->bytes_sent, (long long)f->bytes_kept);
     tsr_text_append(text, "workspace %zu bytes, ", f->workspace_bytes);
@@ -75,7 +75,7 @@ tsr_status tsr_plan_describe(const tsr_plan *plan, char *buffer, size_t capacity
     append_options(&text, plan);
     for (size_t i = 0; i < tsr_plan_step_count(plan); i++)
         append_step(&text, plan, i, &measure.steps[i]);
-    if (plan->rank >= 0)
+    if (plan->options.rank >= 0)
         append_figures(&text, plan, &measure.figures);
     *length = text.length;
     return TSR_OK;

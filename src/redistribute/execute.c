@@ -32,7 +32,7 @@ static tsr_status fill_all(const tsr_execution *e, bool shortcuts)
 
 static bool by_messages(const tsr_execution *e)
 {
-    return e->plan->mode == TSR_MODE_MESSAGE && e->group;
+    return e->plan->options.mode == TSR_MODE_MESSAGE && e->group;
 }
 
 /* Reductions in place go to the workspace, one item's after the other. */
@@ -160,7 +160,7 @@ static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, c
         tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
     if (!group)
         return local;
-    e.checked = plan->mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
+    e.checked = plan->options.mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
     return tsr_execution_agree(&e, local);
 }
 

@@ -10,7 +10,7 @@ static const tsr_view *view_of(const tsr_execution *e, const tsr_bound *b, int p
 
 static tsr_place source_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
 {
-    if (rank == e->plan->rank)
+    if (rank == e->plan->options.rank)
         return b->src;
     const int position = tsr_group_position(e->group, rank);
     if (e->eager)
@@ -21,7 +21,7 @@ static tsr_place source_of(const tsr_execution *e, const tsr_bound *b, int64_t r
 
 static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int64_t rank)
 {
-    if (rank == e->plan->rank)
+    if (rank == e->plan->options.rank)
         return b->result;
     const tsr_view *view = view_of(e, b, tsr_group_position(e->group, rank));
     return (tsr_place){view->dst, view->dst_strides};
@@ -47,7 +47,7 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *c
     for (size_t i = 0; i < moves->count; i++) {
         const tsr_transfer *move = &moves->at[i < moves->count - first ? first + i : first + i - moves->count];
         const tsr_place src = source_of(e, b, move->peer);
-        const bool in_place = move->peer == e->plan->rank && src.base == b->dst.base;
+        const bool in_place = move->peer == e->plan->options.rank && src.base == b->dst.base;
         if (!in_place)
             TSR_TRY(tsr_copies_add(copies, b->item, move, b->dst, src, true));
     }

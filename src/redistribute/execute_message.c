@@ -231,7 +231,7 @@ static tsr_status keep(const tsr_execution *e)
     tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
-        for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->rank; k++)
+        for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->options.rank; k++)
             if (b->src.base != b->dst.base)
                 TSR_TRY(tsr_copies_add(&copies, b->item, &b->item->moves.at[k], b->dst, b->src, true));
     }

@@ -44,7 +44,7 @@ static tsr_status measure_receives(const tsr_plan *plan, tsr_measure *out)
     for (size_t i = 0; i < flows.count && status == TSR_OK; i++) {
         const tsr_flow *flow = &flows.at[i];
         tsr_plan_step *step = &out->steps[flow->step];
-        const bool near = !nodes || tsr_node_map_find(nodes, flow->peer) == tsr_node_map_find(nodes, plan->rank);
+        const bool near = !nodes || tsr_node_map_find(nodes, flow->peer) == tsr_node_map_find(nodes, plan->options.rank);
         out->received[flow->phase] += bytes_of(plan, flow);
         out->crossing[flow->phase] += near ? 0 : bytes_of(plan, flow);
         step->bytes_received += bytes_of(plan, flow);

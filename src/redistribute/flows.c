@@ -15,7 +15,7 @@ typedef struct listing {
 static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t box_count, int64_t elements)
 {
     tsr_flows *flows = l->flows;
-    if (peer == l->plan->rank)
+    if (peer == l->plan->options.rank)
         return TSR_OK;
     void *memory = flows->at;
     const tsr_status status = tsr_reserve(l->plan->context, &memory, &flows->capacity, flows->count + 1, sizeof *flows->at);
@@ -36,7 +36,7 @@ static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers
     for (int above = 0; above < 2; above++) {
         for (size_t i = 0; i < transfers->count; i++) {
             const tsr_transfer *t = &transfers->at[i];
-            if ((t->peer > l->plan->rank) == above)
+            if ((t->peer > l->plan->options.rank) == above)
                 TSR_TRY(add(l, t->peer, t->first_box, t->box_count, t->elements));
         }
     }

@@ -83,12 +83,12 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
 {
     item->src = tsr_layout_retain((tsr_layout *)src);
     item->dst = tsr_layout_retain((tsr_layout *)dst);
-    item->rank = plan->rank;
+    item->rank = plan->options.rank;
     tsr_problem_init(&item->problem, src, dst);
     tsr_variant_choose(item, plan);
     item->results = has_results(&item->problem);
     locate(item);
-    if (plan->rank < 0)
+    if (plan->options.rank < 0)
         return TSR_OK;
     TSR_TRY(tsr_build_receives(item));
     TSR_TRY(tsr_build_sends(item));

@@ -18,7 +18,7 @@ static const round_size device_rounds = {(size_t)64 << 20, (size_t)8 << 20};
 
 static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
 {
-    if (parcel->peer == plan->rank)
+    if (parcel->peer == plan->options.rank)
         return TSR_OK;
     void *memory = mail->at;
     const tsr_status status = tsr_reserve(plan->context, &memory, &mail->capacity, mail->count + 1, sizeof *parcel);
@@ -65,7 +65,7 @@ static int by_peer(const void *a, const void *b, const void *rank)
 
 static void count_messages(const tsr_plan *plan, tsr_mail *mail)
 {
-    tsr_sort(mail->at, mail->count, sizeof *mail->at, by_peer, &plan->rank);
+    tsr_sort(mail->at, mail->count, sizeof *mail->at, by_peer, &plan->options.rank);
     for (size_t i = 0; i < mail->count; i++)
         mail->messages += i == 0 || mail->at[i].peer != mail->at[i - 1].peer;
 }
@@ -182,7 +182,7 @@ static tsr_status keep_cap(tsr_plan *plan, size_t cap)
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
                           "transfer at a time: give that, or no cap",
-                          cap, (long long)plan->rank, plan->workspace_bytes);
+                          cap, (long long)plan->options.rank, plan->workspace_bytes);
 }
 
 /* Peers may want more rounds than this rank: what it asks for is enough for as many as anybody wants. */

@@ -143,7 +143,8 @@ static bool has_elements(const tsr_layout *layout)
 static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *root)
 {
     tsr_native_move *move = &item->native;
-    if (plan->mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split || !item->problem.same_mesh || !has_elements(item->src))
+    if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split || !item->problem.same_mesh ||
+        !has_elements(item->src))
         return false;
     if (!find_change(item) || !nests(item) || !may_reduce(item, plan))
         return false;

@@ -89,7 +89,7 @@ static tsr_status check_total(const tsr_plan *plan)
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
             if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
                 return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: rank %lld would receive and send more than 2^62 bytes",
-                                      (long long)plan->rank);
+                                      (long long)plan->options.rank);
     }
     return TSR_OK;
 }
@@ -98,7 +98,7 @@ static tsr_status check_total(const tsr_plan *plan)
 static uint64_t hash_plan(const tsr_plan *plan)
 {
     const tsr_plan_options *o = &plan->options;
-    const uint64_t words[] = {(uint64_t)plan->mode,  (uint64_t)o->objective, o->max_workspace, plan->nodes ? plan->nodes->hash : 0,
+    const uint64_t words[] = {(uint64_t)o->mode,     (uint64_t)o->objective, o->max_workspace, plan->nodes ? plan->nodes->hash : 0,
                               (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
@@ -127,7 +127,7 @@ static void sum_up(tsr_plan *plan)
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
     /* Whether the tensors are on the host is not known to ranks that have none and take part all the same. */
-    plan->eager = plan->count == 1 && !plan->options.no_split && tsr_item_is_eager(&plan->items[0], plan->mode);
+    plan->eager = plan->count == 1 && !plan->options.no_split && tsr_item_is_eager(&plan->items[0], plan->options.mode);
     plan->hash = hash_plan(plan);
 }
 
@@ -145,7 +145,7 @@ static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_
         TSR_TRY(tsr_item_build(&plan->items[i], plan, src[i], dst[i]));
     TSR_TRY(check_total(plan));
     sum_up(plan);
-    if (plan->mode == TSR_MODE_MESSAGE && !plan->local && plan->rank >= 0)
+    if (plan->options.mode == TSR_MODE_MESSAGE && !plan->local && plan->options.rank >= 0)
         TSR_TRY(tsr_mail_build(plan));
     widen_workspace(plan);
     plan->scratch_bytes = tsr_scratch_divide(plan, NULL).bytes;
@@ -178,8 +178,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_
                                tsr_node_map *nodes)
 {
     plan->options = *options;
-    plan->mode = plan->options.mode = pick_mode(src, dst, options);
-    plan->rank = plan->options.rank = pick_rank(src, dst, options);
+    plan->options.mode = pick_mode(src, dst, options);
+    plan->options.rank = pick_rank(src, dst, options);
     plan->streams = leaves_work_to_streams(src, dst);
     plan->nodes = tsr_node_map_retain(nodes);
     plan->options.nodes = tsr_node_map_value(nodes);
@@ -266,13 +266,13 @@ tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, con
 tsr_plan *tsr_plan_retain(tsr_plan *plan)
 {
     if (plan)
-        __atomic_fetch_add(&plan->references, 1, __ATOMIC_RELAXED);
+        tsr_references_add(&plan->references);
     return plan;
 }
 
 void tsr_plan_destroy(tsr_plan *plan)
 {
-    if (!plan || __atomic_fetch_sub(&plan->references, 1, __ATOMIC_ACQ_REL) != 1)
+    if (!plan || !tsr_references_drop(&plan->references))
         return;
     tsr_context *context = plan->context;
     for (size_t i = 0; i < plan->count; i++)
@@ -373,7 +373,8 @@ void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
     char src[512], dst[512];
     tsr_text text = {buffer, capacity, 0};
     tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].src, src, sizeof src),
-                    tsr_layout_describe(plan->items[0].dst, dst, sizeof dst), plan->mode == TSR_MODE_DIRECT ? "direct" : "by messages");
+                    tsr_layout_describe(plan->items[0].dst, dst, sizeof dst),
+                    plan->options.mode == TSR_MODE_DIRECT ? "direct" : "by messages");
     describe_options(plan, &text);
     if (plan->count > 1)
         tsr_text_append(&text, " (the first of %zu tensors)", plan->count);

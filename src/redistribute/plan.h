@@ -5,9 +5,10 @@
 
 #include <tessera/plan.h>
 
+#include "base/references.h"
 #include "comm/native.h"
-#include "mesh/node_map.h"
 #include "device/device.h"
+#include "mesh/node_map.h"
 #include "redistribute/problem.h"
 
 /** A run of boxes that travels between this rank and `peer` (a rank of the communicator; this rank itself for a local copy). */
@@ -115,20 +116,18 @@ typedef struct tsr_item {
 } tsr_item;
 
 struct tsr_plan {
-    int references; /**< atomic */
+    tsr_references references;
     tsr_context *context;
     tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile NULL */
     tsr_node_map *nodes;      /**< a reference of its own; NULL: not known */
     tsr_cost_profile profile;
-    tsr_mode mode;
-    int64_t rank;
     tsr_device_ops host; /**< with the kernels that the context chose */
     bool inside;         /**< this rank is in one of the meshes */
     bool results;        /**< some item has a second phase; the same on every rank */
     bool shares;         /**< some item has a third */
     bool local;          /**< nothing crosses ranks, on any of them */
     bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
-                   read them, and one   meeting is enough */
+                   read them, and one meeting is enough */
     uint64_t hash;
     size_t count;
     tsr_item *items;

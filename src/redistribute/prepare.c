@@ -52,17 +52,17 @@ static tsr_status list_plan_ranks(const tsr_plan *plan, int comm_size, int **ran
 
 tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm)
 {
-    if (plan->rank == tsr_comm_rank(comm))
+    if (plan->options.rank == tsr_comm_rank(comm))
         return TSR_OK;
     return tsr_status_set(
         TSR_ERROR_STATE,
         "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
-        (long long)plan->rank, tsr_comm_rank(comm));
+        (long long)plan->options.rank, tsr_comm_rank(comm));
 }
 
 static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
 {
-    if (plan->mode == TSR_MODE_DIRECT && !tsr_comm_is_direct(comm))
+    if (plan->options.mode == TSR_MODE_DIRECT && !tsr_comm_is_direct(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
                               tsr_comm_engine(comm));
@@ -103,8 +103,9 @@ static void log_prepared(const tsr_plan *plan)
     if (tsr_context_settings(plan->context)->log_level < TSR_LOG_INFO)
         return;
     tsr_plan_describe_call(plan, text, sizeof text);
-    tsr_log(plan->context, TSR_LOG_INFO, "rank %lld prepared: %s: receives %lld bytes, sends %lld, workspace %zu", (long long)plan->rank,
-            text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan), plan->workspace_bytes);
+    tsr_log(plan->context, TSR_LOG_INFO, "rank %lld prepared: %s: receives %lld bytes, sends %lld, workspace %zu",
+            (long long)plan->options.rank, text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan),
+            plan->workspace_bytes);
 }
 
 /* Groups for collectives are made within the plan's. Ranks outside, which may have other plans or none, are told how that went: else they

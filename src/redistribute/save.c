@@ -105,7 +105,7 @@ static void write_options(tsr_writer *w, const tsr_plan *plan)
 {
     const tsr_plan_options *options = &plan->options;
     const tsr_link links[] = {plan->profile.inside, plan->profile.between};
-    tsr_write_u32(w, plan->mode);
+    tsr_write_u32(w, plan->options.mode);
     tsr_write_u32(w, options->objective);
     tsr_write_u32(w, options->no_split != 0);
     tsr_write_u32(w, options->reduction);

@@ -42,7 +42,7 @@ tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
     scratch.pending = take(&at, 1, sizeof *scratch.pending);
     scratch.bound = take(&at, plan->count, sizeof *scratch.bound);
     scratch.spans = take(&at, plan->count > 1 ? 2 * plan->count : 0, sizeof *scratch.spans);
-    scratch.views = take(&at, plan->mode == TSR_MODE_DIRECT ? plan->count : 0, sizeof *scratch.views);
+    scratch.views = take(&at, plan->options.mode == TSR_MODE_DIRECT ? plan->count : 0, sizeof *scratch.views);
     scratch.tensors = take(&at, 2 * plan->count, sizeof *scratch.tensors);
     take_reduce_arrays(plan, &at, &scratch.reduce);
     size_t messages = 0, parcels = 0;

@@ -28,7 +28,7 @@ static size_t views_bytes(const tsr_plan *plan)
 
 size_t tsr_shelf_bytes(const tsr_plan *plan)
 {
-    if (plan->mode != TSR_MODE_DIRECT || plan->local || plan->rank < 0)
+    if (plan->options.mode != TSR_MODE_DIRECT || plan->local || plan->options.rank < 0)
         return 0;
     size_t bytes = views_bytes(plan);
     for (size_t i = 0; i < plan->count; i++)

@@ -14,7 +14,7 @@ size_t tsr_shelf_bytes(const tsr_plan *plan);
 /** True of direct executions between processes. */
 static inline bool tsr_has_shelf(const tsr_execution *e)
 {
-    return e->group && e->group->shelf && e->plan->mode == TSR_MODE_DIRECT;
+    return e->group && e->group->shelf && e->plan->options.mode == TSR_MODE_DIRECT;
 }
 
 /** Lets e->bound of an execution with a shelf be what all ranks reach. */

@@ -28,7 +28,7 @@ static bool each_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     if (!tsr_problem_each_is_possible(&item->problem))
         return false;
-    if (item->problem.terms == 2 && (plan->mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES))
+    if (item->problem.terms == 2 && (plan->options.mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES))
         return true;
     return plan->options.objective == TSR_OBJECTIVE_TIME && each_takes_less_time(item, plan);
 }
@@ -36,7 +36,7 @@ static bool each_is_faster(const tsr_item *item, const tsr_plan *plan)
 /* Results wait in the workspace where peers could still be reading what they would overwrite in place. */
 static bool stages(const tsr_item *item, const tsr_plan *plan)
 {
-    return item->problem.each && item->problem.in_place && plan->mode == TSR_MODE_DIRECT;
+    return item->problem.each && item->problem.in_place && plan->options.mode == TSR_MODE_DIRECT;
 }
 
 /* Every item's results begin on a line of their own. */

@@ -87,9 +87,9 @@ static int64_t count_messages(const tsr_plan *plan)
     const tsr_item *item = &plan->items[0];
     size_t count = item->sends.count + item->given.count + item->gives.count;
     for (size_t i = 0; i < item->moves.count; i++)
-        count += item->moves.at[i].peer != plan->rank;
+        count += item->moves.at[i].peer != plan->options.rank;
     for (size_t i = 0; i < item->contributor_count; i++)
-        count += item->contributors[i] != plan->rank;
+        count += item->contributors[i] != plan->options.rank;
     return (int64_t)count;
 }
 
