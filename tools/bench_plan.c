@@ -242,8 +242,8 @@ const tool_command bench_plan_command = {
         "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to 'S(1),S(0),S(2)'\n"
         "  tessera bench plan --mesh 1048576 --shape 5000000x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
     .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(MODE) |
-             TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) |
-             TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
+             TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) |
+             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
     .run = run_bench,

@@ -42,6 +42,7 @@ typedef enum tool_option {
     OPT_OBJECTIVE,
     OPT_MAX_WORKSPACE,
     OPT_RANKS_PER_NODE,
+    OPT_NODES,
     OPT_RANK,
     OPT_RELABEL,
     OPT_SAVE,

@@ -44,6 +44,7 @@ static const struct {
     [OPT_OBJECTIVE] = {"objective", "WHAT", "what is made least: bytes (the default) or time"},
     [OPT_MAX_WORKSPACE] = {"max-workspace", "BYTES", "the most workspace that the move may take on any rank"},
     [OPT_RANKS_PER_NODE] = {"ranks-per-node", "N", "ranks 0 to N-1 share a node, the next N the next; without it, all share one"},
+    [OPT_NODES] = {"nodes", "LIST", "nodes of any sizes: how many ranks each has, 7,8, or the node of every rank, [0,1,0,1]"},
     [OPT_RANK] = {"rank", "N", "whose plan; nothing is computed for other ranks"},
     [OPT_RELABEL] = {"relabel", NULL, "choose the order of the destination's ranks that keeps most bytes in place"},
     [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},

@@ -44,7 +44,7 @@ int parse_mesh(const char *text, tsr_mesh **out)
     return status == EXIT_DONE ? status : complain_status(status);
 }
 
-static bool parse_number(const char **at, int64_t *out)
+bool parse_number(const char **at, int64_t *out)
 {
     if (!isdigit((unsigned char)**at))
         return false;

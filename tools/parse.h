@@ -37,6 +37,9 @@ int check_placements(const char *option, const char *text);
 /** Placements over a mesh; the caller destroys the layout. */
 int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype, tsr_layout **out);
 
+/** Digits at the front of `*at`, which moves behind them; false where there are none, or the number is beyond 2^63-1. */
+bool parse_number(const char **at, int64_t *out);
+
 /** A number from 1 up; NULL is `otherwise`. */
 int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out);
 

@@ -123,11 +123,12 @@ const tool_command plan_command = {
     .examples = "  tessera plan --mesh 4x2 --shape 64x64 --from 'S(0),S(1)' --to 'S(1),S(0)'\n"
                 "  tessera plan --mesh 6 --to-mesh 8 --shape 1000x64 --dtype bf16 --from 'S(0)' --to 'S(0)' --svg grow.svg\n"
                 "  tessera plan --mesh 2x4 --shape 1024x1024 --from R,P --to 'R,S(0)' --mode message --ranks-per-node 4 --objective time\n"
+                "  tessera plan --mesh 15 --shape 840x1024 --from 'S(0)' --to R --nodes 7,8\n"
                 "  tessera plan --mesh 128x64x128 --shape 1048576x1048576 --from 'S(0),S(1),R' --to 'S(1),S(0),R' --rank 77 --json\n"
                 "  tessera plan --mesh 4 --to-mesh '4@[3,2,1,0]' --shape 64 --from 'S(0)' --to 'S(0)' --relabel --save plan.tsr\n",
     .takes = TAKES(MESH) | TAKES(TO_MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) |
-             TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(RANK) | TAKES(PROFILE) | TAKES(RELABEL) | TAKES(SAVE) | TAKES(SVG) |
-             TAKES(JSON),
+             TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) | TAKES(PROFILE) | TAKES(RELABEL) | TAKES(SAVE) |
+             TAKES(SVG) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_plan,
 };

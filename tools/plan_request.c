@@ -1,5 +1,6 @@
 #include "plan_request.h"
 
+#include "node_list.h"
 #include "profile.h"
 #include "report.h"
 
@@ -128,6 +129,17 @@ static int read_profile(const char *path, plan_request *r)
     return profile_read(path, &r->profile);
 }
 
+static int read_nodes(const tool_arguments *given, plan_request *r)
+{
+    if (given->value[OPT_NODES] == NULL)
+        return parse_count("--ranks-per-node", given->value[OPT_RANKS_PER_NODE], 0, &r->options.nodes.ranks_per_node);
+    if (given->value[OPT_RANKS_PER_NODE] != NULL)
+        return complain(EXIT_USAGE, "--nodes and --ranks-per-node both say how ranks lie on nodes; give one of them");
+    const int status = parse_nodes(given->value[OPT_NODES], &r->options.nodes.count, &r->node);
+    r->options.nodes.node = r->node;
+    return status;
+}
+
 static int read_options(const tool_arguments *given, plan_request *r)
 {
     int status = parse_mode(given->value[OPT_MODE], &r->options.mode);
@@ -136,7 +148,7 @@ static int read_options(const tool_arguments *given, plan_request *r)
     if (status == EXIT_DONE)
         status = read_max_workspace(given->value[OPT_MAX_WORKSPACE], &r->options.max_workspace);
     if (status == EXIT_DONE)
-        status = parse_count("--ranks-per-node", given->value[OPT_RANKS_PER_NODE], 0, &r->options.nodes.ranks_per_node);
+        status = read_nodes(given, r);
     return status == EXIT_DONE ? read_profile(given->value[OPT_PROFILE], r) : status;
 }
 
@@ -168,4 +180,5 @@ void plan_request_finish(plan_request *r)
     tsr_layout_destroy(r->to);
     tsr_mesh_destroy(r->mesh);
     tsr_mesh_destroy(r->to_mesh);
+    free(r->node);
 }

@@ -11,6 +11,7 @@ typedef struct plan_request {
     tsr_layout *from, *to;      /**< `to` is in the order that --relabel chose */
     tsr_plan_options options;   /**< rank: --rank, or TSR_RANK_NONE */
     tsr_cost_profile profile;   /**< where options.profile points */
+    int64_t *node;              /**< where options.nodes may point */
     bool relabelled;            /**< --relabel */
     tsr_relabel_report relabel; /**< then: what it did */
 } plan_request;

@@ -16,8 +16,8 @@ _tessera_options() {
     info) echo --json ;;
     layout) echo --mesh --shape --placements --dtype --json ;;
     plan)
-        echo --mesh --to-mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --profile --relabel --save \
-            --svg --json
+        echo --mesh --to-mesh --shape --from --to --dtype --mode --objective --max-workspace --ranks-per-node --nodes --rank --profile --relabel \
+            --save --svg --json
         ;;
     redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
     "bench redistribute" | "bench dispatch")
@@ -28,7 +28,7 @@ _tessera_options() {
         ;;
     "bench suite") echo --ranks --quick --engine --device --json ;;
     "bench plan")
-        echo --mesh --shape --begin --end --factor --from --to --dtype --mode --objective --max-workspace --ranks-per-node --rank --sweep \
+        echo --mesh --shape --begin --end --factor --from --to --dtype --mode --objective --max-workspace --ranks-per-node --nodes --rank --sweep \
             --iterations --warm-up --json --csv
         ;;
     "bench compare") echo --loss --json ;;
@@ -65,7 +65,7 @@ _tessera() {
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
     *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --calls" | *" --check") ;;
-    *" --max-workspace" | *" --ranks-per-node" | *" --rank" | *" --loss" | *" --links") ;;
+    *" --max-workspace" | *" --ranks-per-node" | *" --nodes" | *" --rank" | *" --loss" | *" --links") ;;
     "bench compare "*)
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W "$(_tessera_options "$command")" -- "$current")

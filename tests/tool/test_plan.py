@@ -277,6 +277,17 @@ steps
 """
 
 
+def unequal_nodes():
+    """A byte a second between nodes, while nothing else counts: what the node lacks that lacks most, of rows of 8 bytes."""
+    profile = tool.folder / "nodes.cost"
+    profile.write_text("inside=0,1e15 between=0,1")
+    move = ["--mesh", "15", "--shape", "15x2", "--from", "S(0)", "--to", "R", "--profile", profile]
+    wrong = []
+    for nodes, rows in (("7,8", 8), ("1,14", 14), ("[0,1,0,1,0,1,0,1,0,1,0,1,0,1,0]", 8), ("5,5,5", 10)):
+        wrong += harness.different(f"seconds over nodes {nodes}", tool.json("plan", *move, "--nodes", nodes)["seconds"], 8.0 * rows)
+    return wrong
+
+
 def page():
     done = tool.run("plan", "--mesh", "tp=2", "--shape", "4x6", "--from", "S(0)", "--to", "S(1)")
     return harness.different("page", done.stdout, PAGE)
@@ -295,11 +306,14 @@ def plain(**changes):
 
 USAGE = [(plain(mesh=None), ["--mesh"]), (plain(to=None), ["--to"]), (plain(to_mesh="2x"), ["--to-mesh", "2x"]), (plain(mesh="2x"), ["--mesh", "2x"]), (plain(rank="-1"), ["--rank", "-1"]),
          (plain(rank="two"), ["two"]), (plain(rank=""), ["--rank"]), (plain(objective="speed"), ["speed", "bytes", "time"]),
-         (plain(max_workspace="1k"), ["1k"]), (plain(ranks_per_node="x"), ["--ranks-per-node"]), (plain(mode="fast"), ["fast"]),
+         (plain(max_workspace="1k"), ["1k"]), (plain(ranks_per_node="x"), ["--ranks-per-node"]), (plain(nodes="1,"), ["--nodes '1,'", "character 3"]),
+         (plain(nodes="[0,1"), ["--nodes", "character 5"]), (plain(nodes="1,1]"), ["--nodes", "character 4"]), (plain(nodes=""), ["--nodes", "7,8"]),
+         (plain(nodes="1,1", ranks_per_node="1"), ["--nodes", "--ranks-per-node", "one of them"]), (plain(mode="fast"), ["fast"]),
          (plain() + ["--relabel=yes"], ["--relabel"]), (plain(save=None) + ["--svg"], ["--svg"]), (plain(iterations="2"), ["--iterations"])]
 REFUSED = [(plain(rank="2"), ["--rank 2", "mesh 2 (ranks 0 to 1)"]), (plain(rank="5", to_mesh="2@[7,3]"), ["mesh 2 (ranks 0 to 1), nor in mesh 2@[7,3]"]), (plain(rank="9223372036854775807"), ["9223372036854775807"]), (plain(to_mesh="0"), ["--to-mesh", "1 to 2147483647"]),
            (plain(to_mesh="2x2"), ["--to"]), (plain(to="S(2)"), ["--to", "2"]), (plain(max_workspace="0"), ["--max-workspace"]),
-           (plain(ranks_per_node="0"), ["--ranks-per-node"]), (plain(profile="/nowhere/x"), ["/nowhere/x"]), (plain(save="/nowhere/x"), ["/nowhere/x"]),
+           (plain(ranks_per_node="0"), ["--ranks-per-node"]), (plain(nodes="2,0"), ["--nodes: node 1 has 0 ranks"]), (plain(nodes="1"), ["ranks 0 to 0", "rank 1"]),
+           (plain(nodes="16777217"), ["16777216"]), (plain(nodes="1,9223372036854775807"), ["16777216"]), (plain(profile="/nowhere/x"), ["/nowhere/x"]), (plain(save="/nowhere/x"), ["/nowhere/x"]),
            (plain(svg="/nowhere/x"), ["/nowhere/x"]), (plain(svg=""), ["--svg"]), (plain(save="/dev/null"), ["regular"]),
            (plain(save="same", svg="same"), ["same"]), (plain(shape="4611686018427387904", dtype="c128"), []),
            (plain(shape="2305843009213693951", dtype="i8", mesh="64", to="R"), ["2^"])]
@@ -371,6 +385,9 @@ tool.case("one rank of a million plans alone", of_a_million)
 tool.case("one rank of thousands that it talks to", of_many_peers)
 tool.case("seconds by a profile's file", seconds, [], 1.12)
 tool.case("seconds where nodes are told apart", seconds, ["--ranks-per-node", 2], 11.6)
+tool.case("a list of nodes of one size is that size", seconds, ["--nodes", "2,2"], 11.6)
+tool.case("the nodes of ranks may have any numbers", seconds, ["--nodes", "[7, 7 ,3,3]"], 11.6)
+tool.case("bytes between unequal nodes cross once", unequal_nodes)
 tool.case("seconds by the environment's profile", seconds_from_environment)
 tool.case("a cap on workspace is kept", capped)
 tool.case("a mesh whose ranks stand elsewhere is relabelled", relabelled)
