@@ -120,6 +120,12 @@ bool tsr_comm_is_checked(const tsr_comm *comm)
     return !(comm->table.capabilities & TSR_COMM_UNCHECKED);
 }
 
+bool tsr_comm_has_direct_nodes(const tsr_comm *comm)
+{
+    return !tsr_comm_is_direct(comm) && tsr_comm_can_split(comm) && comm->table.node_of &&
+           (comm->table.capabilities & TSR_COMM_DIRECT_NODES);
+}
+
 bool tsr_comm_has_streams(const tsr_comm *comm)
 {
     return comm->table.wait;

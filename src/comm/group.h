@@ -66,6 +66,9 @@ bool tsr_comm_can_split(const tsr_comm *comm);
 /** False where the engine says TSR_COMM_UNCHECKED: executions over it and its groups compare nothing. */
 bool tsr_comm_is_checked(const tsr_comm *comm);
 
+/** True if it is not direct, but may be split, and groups whose ranks share a node (tsr_comm_node_of()) are. */
+bool tsr_comm_has_direct_nodes(const tsr_comm *comm);
+
 /** True if the engine leaves work to streams: it can wait for one. */
 bool tsr_comm_has_streams(const tsr_comm *comm);
 

@@ -8,6 +8,7 @@
 #include "device/allocation.h"
 #include "device/driver.h"
 #include "mesh/geometry.h"
+#include "redistribute/confined.h"
 
 typedef struct cache {
     tsr_context *context;
@@ -112,12 +113,14 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     const size_t count = pairs->count;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = tsr_comm_rank(comm);
-    options.mode = tsr_comm_is_direct(comm) ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
     options.no_split = !tsr_comm_can_split(comm);
     void *memory;
     TSR_TRY(tsr_allocate_array(c->context, 2 * count, sizeof(tsr_layout *), &memory));
     tsr_layout **copies = memory;
     tsr_status status = copy_layouts(c, pairs, copies);
+    for (size_t i = 0; i < count && status == TSR_OK; i++)
+        if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i], copies[count + i]))
+            options.mode = TSR_MODE_MESSAGE;
     if (status == TSR_OK)
         status = tsr_plan_create_batch(count, (const tsr_layout *const *)copies, (const tsr_layout *const *)copies + count, &options, out);
     for (size_t i = 0; i < 2 * count; i++)

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "comm/call.h"
 #include "mesh/geometry.h"
+#include "redistribute/confined.h"
 #include "redistribute/execute.h"
 #include "redistribute/item.h"
 #include "redistribute/shelf.h"
@@ -63,12 +64,16 @@ static int64_t pick_rank(const tsr_layout *src, const tsr_layout *dst, const tsr
     return comm ? tsr_comm_rank(comm) : TSR_RANK_NONE;
 }
 
-static tsr_mode pick_mode(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+static tsr_mode pick_mode(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
+                          const tsr_node_map *nodes)
 {
-    const tsr_comm *comm = own_comm(src, dst);
-    if (comm && !tsr_comm_is_direct(comm))
-        return TSR_MODE_MESSAGE;
-    return options->mode;
+    const tsr_comm *comm = own_comm(src[0], dst[0]);
+    if (!comm || options->mode != TSR_MODE_DIRECT)
+        return options->mode;
+    for (size_t i = 0; i < count; i++)
+        if (!tsr_move_is_direct(comm, nodes, options->no_split, src[i], dst[i]))
+            return TSR_MODE_MESSAGE;
+    return TSR_MODE_DIRECT;
 }
 
 static bool leaves_work_to_streams(const tsr_layout *src, const tsr_layout *dst)
@@ -174,13 +179,13 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
 }
 
 /* What the options say, with rank, mode, nodes and profile picked. */
-static tsr_status take_options(tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+static tsr_status take_options(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
                                tsr_node_map *nodes)
 {
     plan->options = *options;
-    plan->options.mode = pick_mode(src, dst, options);
-    plan->options.rank = pick_rank(src, dst, options);
-    plan->streams = leaves_work_to_streams(src, dst);
+    plan->options.mode = pick_mode(plan->count, src, dst, options, nodes);
+    plan->options.rank = pick_rank(src[0], dst[0], options);
+    plan->streams = leaves_work_to_streams(src[0], dst[0]);
     plan->nodes = tsr_node_map_retain(nodes);
     plan->options.nodes = tsr_node_map_value(nodes);
     plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
@@ -203,7 +208,7 @@ static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_lay
         plan->count = count;
         for (size_t i = 0; i < count; i++)
             plan->items[i].context = context;
-        status = take_options(plan, src[0], dst[0], options, nodes);
+        status = take_options(plan, src, dst, options, nodes);
     }
     if (status == TSR_OK)
         status = build(plan, src, dst);

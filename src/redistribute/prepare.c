@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "mesh/geometry.h"
+#include "redistribute/confined.h"
 #include "redistribute/execute.h"
 #include "redistribute/native_move.h"
 #include "redistribute/ranks.h"
@@ -34,18 +35,30 @@ static tsr_status list_everybody(const tsr_plan *plan, int comm_size, int **rank
     return TSR_OK;
 }
 
-/* Where the communicator may not be split, all its ranks are the plan's. */
-static tsr_status list_plan_ranks(const tsr_plan *plan, int comm_size, int **ranks, int *count)
+/* Those in this rank's node. */
+static void keep_mates(const tsr_comm *comm, int *ranks, int *count)
+{
+    const int all = *count, own = tsr_comm_node_of(comm, tsr_comm_rank(comm));
+    *count = 0;
+    for (int i = 0; i < all; i++)
+        if (tsr_comm_node_of(comm, ranks[i]) == own)
+            ranks[(*count)++] = ranks[i];
+}
+
+/* Where the communicator may not be split, all its ranks are the plan's; a direct plan over one that is not is each node's own. */
+static tsr_status list_plan_ranks(const tsr_plan *plan, const tsr_comm *comm, int **ranks, int *count)
 {
     void *memory;
     TSR_TRY(tsr_allocate_array(plan->context, 2 * plan->count, sizeof(tsr_mesh *), &memory));
     const tsr_mesh **meshes = memory;
-    tsr_status status = list_ranks(meshes, tsr_plan_list_meshes(plan, meshes), comm_size, ranks, count);
+    tsr_status status = list_ranks(meshes, tsr_plan_list_meshes(plan, meshes), tsr_comm_size(comm), ranks, count);
     tsr_release(plan->context, meshes);
+    if (status == TSR_OK && plan->options.mode == TSR_MODE_DIRECT && !tsr_comm_is_direct(comm))
+        keep_mates(comm, *ranks, count);
     if (status == TSR_OK && plan->options.no_split) {
         tsr_release(plan->context, *ranks);
         *ranks = NULL;
-        status = list_everybody(plan, comm_size, ranks, count);
+        status = list_everybody(plan, tsr_comm_size(comm), ranks, count);
     }
     return status;
 }
@@ -62,7 +75,10 @@ tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm)
 
 static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
 {
-    if (plan->options.mode == TSR_MODE_DIRECT && !tsr_comm_is_direct(comm))
+    bool direct = true;
+    for (size_t i = 0; i < plan->count && plan->options.mode == TSR_MODE_DIRECT && direct; i++)
+        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].src, plan->items[i].dst);
+    if (!direct)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
                               tsr_comm_engine(comm));
@@ -130,7 +146,7 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
         local = check_comm(plan, comm);
     if (local == TSR_OK && (tsr_plan_takes_part(plan) || !tsr_comm_can_split(comm))) {
         int count = 0;
-        local = list_plan_ranks(plan, tsr_comm_size(comm), &ranks, &count);
+        local = list_plan_ranks(plan, comm, &ranks, &count);
         if (local == TSR_OK)
             local = check_split(comm, count);
         if (local == TSR_OK && tsr_plan_takes_part(plan))

@@ -73,6 +73,17 @@ bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src)
     return true;
 }
 
+/* What both sides share does not vary. */
+bool tsr_problem_kept_cuts_lead(const tsr_problem *problem, const bool *varies)
+{
+    const tsr_layout *src = problem->src.layout;
+    for (int dim = 0; dim < src->ndim; dim++)
+        for (int i = common_cuts(problem, dim); i < src->dims[dim].count; i++)
+            if (!varies[src->dims[dim].mesh_dim[i]])
+                return false;
+    return true;
+}
+
 /* Mesh dims that go from Shard to Partial(sum) take the shortcut; all others must be the same, and every tensor dim's removed cuts
  * innermost. */
 static bool takes_shortcut(const tsr_problem *problem)

@@ -51,6 +51,10 @@ bool tsr_problem_each_is_possible(const tsr_problem *problem);
  * equal meshes. */
 bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src);
 
+/** True if on every tensor dim the cuts of the mesh dims that do not vary, whose placements are the same on both sides, come before all
+ * others. For equal meshes; `varies` is of the source's mesh dims. */
+bool tsr_problem_kept_cuts_lead(const tsr_problem *problem, const bool *varies);
+
 /** True if a rank at source coordinate `have` holds the source piece that `want` names: equal where the source is cut or kept. */
 bool tsr_problem_holds(const tsr_problem *problem, const int64_t *have, const int64_t *want);
 

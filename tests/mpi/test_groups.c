@@ -170,6 +170,36 @@ static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
     run_nodes(move_in_groups, NULL, PATIENT_MS);
 }
 
+/* Moves of the world's own tensors: along the second dim, whose lines lie in nodes, nothing crosses. */
+static const move grid_moves[] = {
+    {"S(0),S(1)", "S(0),R", false}, {"S(0),P", "S(0),S(1)", false},      {"S(0),P", "S(0),R", false},       {"R,S(0)", "R,S(1)", false},
+    {"R,S(0)", "R,R", false},       {"S(0),S(0)", "S(0),R", false},      {"S(0),S(0)", "S(0),S(1)", false}, {"R,P", "R,S(0)", true},
+    {"S(0),R", "S(1),R", true},     {"S(0)[1],S(0)[0]", "S(0),R", true},
+};
+
+static tsr_status move_along_lines(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t shape[] = {NODES, per_node(comm)};
+    const int64_t coordinate[] = {tsr_comm_rank(comm) / per_node(comm), tsr_comm_rank(comm) % per_node(comm)};
+    tsr_mesh *mesh, *line;
+    TSR_TRY(tsr_mesh_create(comm, 2, shape, (const char *const[]){"dp", "tp"}, NULL, &mesh));
+    for (size_t i = 0; i < sizeof grid_moves / sizeof *grid_moves; i++)
+        TSR_TRY(run_move(comm, mesh, coordinate, &grid_moves[i]));
+    TSR_TRY(tsr_mesh_slice(mesh, "tp", &line));
+    for (size_t i = 0; i < sizeof line_moves / sizeof *line_moves; i++)
+        TSR_TRY(run_move(comm, line, coordinate + 1, &line_moves[i]));
+    tsr_mesh_destroy(line);
+    tsr_mesh_destroy(mesh);
+    return tsr_comm_barrier(comm);
+}
+
+static void moves_along_lines_within_nodes_are_direct(void **state)
+{
+    (void)state;
+    run_nodes(move_along_lines, NULL, PATIENT_MS);
+}
+
 /* Groups of groups, too, and a group over nodes in between, whose own groups share nodes again. */
 static tsr_status split_again(tsr_comm *comm, void *arg)
 {
@@ -277,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
+        cmocka_unit_test(moves_along_lines_within_nodes_are_direct),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
         cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
         cmocka_unit_test(who_leaves_is_named_on_all_nodes),

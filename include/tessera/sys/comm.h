@@ -23,6 +23,9 @@ extern "C" {
  * communicator, and peers that wait for it end with the engine's timeout. (Preparing, and every tsr_comm_* collective, compares anyway.) */
 #define TSR_COMM_UNCHECKED 4u
 
+/** Of message engines with `node_of` and `tell_table`: groups whose ranks share a node are direct. The same on all ranks. */
+#define TSR_COMM_DIRECT_NODES 8u
+
 /** Bytes of a rank's slot in a direct engine. */
 #define TSR_COMM_SLOT_BYTES 9216
 

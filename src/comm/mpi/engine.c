@@ -121,6 +121,8 @@ static void tell_table(void *self, tsr_comm_table *out)
     const tsr_mpi_options *options = &handle->world->options;
     *out = handle->gated ? node_table : message_table;
     out->capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
+    if (handle->world->shares && !handle->gated)
+        out->capabilities |= TSR_COMM_DIRECT_NODES;
     if (handle->world->node) {
         out->alloc = alloc;
         out->free = release;
@@ -184,6 +186,7 @@ static tsr_status list_nodes(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm 
 typedef struct topology {
     int ranks, *first; /* one a rank: the lowest rank of its node */
     MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
+    bool shares;       /* on every node ranks share memory */
 } topology;
 
 /* `lost`: ranks did not come, or do not free theirs now, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
@@ -251,9 +254,8 @@ static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *w
     return status;
 }
 
-/* The memory of this node's ranks, if all ranks want that. */
-static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, const topology *t, const tsr_mpi_options *options,
-                        tsr_mpi_node **node)
+/* The memory of this node's ranks, if all ranks want that, and whether every node has some. */
+static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
 {
     char reason[256] = "a rank set options.no_sharing";
     int64_t sharing = 0;
@@ -265,6 +267,8 @@ static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, const t
     if (!*node)
         tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: rank %d of %d shares no memory, and sends messages: %s",
                 together->call, rank, t->ranks, reason);
+    TSR_TRY(tsr_mpi_least(together, comm, *node != NULL, &sharing));
+    t->shares = sharing != 0;
     return TSR_OK;
 }
 
@@ -305,12 +309,14 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     tsr_status status = surveyed;
     if (status == TSR_OK)
         status = agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
+        world->shares = t.shares;
         *out = world;
-    else if (world)
+    } else if (world) {
         tsr_mpi_world_destroy(world);
-    else
+    } else {
         free_comm(&comm, surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
+    }
     if (node)
         tsr_mpi_node_release(node);
     free_topology(together->context, &t, status == TSR_ERROR_PEER);

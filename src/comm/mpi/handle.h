@@ -86,6 +86,7 @@ typedef struct tsr_mpi_world {
     int rank, ranks;
     tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
     int *first;                                  /**< one a rank: the lowest rank of its node */
+    bool shares;                                 /**< on every node ranks share memory */
     bool apart;                                  /**< some ranks share no memory with this one */
     atomic_int *gone;                            /**< one a rank: when it was heard that it has left, counted from 1; 0: not */
     atomic_int leavers;                          /**< that have been heard of */
