@@ -4,7 +4,6 @@
 #include "comm/object.h"
 #include "device/driver.h"
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <tessera/sys/log.h>
 
@@ -273,7 +272,7 @@ tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
     TSR_TRY(tsr_comm_check_idle(comm));
     comm->started = true;
     if (mine->status != TSR_OK)
-        snprintf(comm->sentence, sizeof comm->sentence, "%s", tsr_status_message());
+        tsr_status_keep(&comm->fault);
     if (comm->broken)
         return TSR_OK;
     publish(comm, mine);
@@ -291,7 +290,7 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
         return say_broken(comm);
     TSR_TRY(comm->table.await ? note(comm, comm->table.await(comm->self)) : meet(comm));
     if (mine->status != TSR_OK)
-        tsr_status_set(mine->status, "%s", comm->sentence);
+        tsr_status_restore(&comm->fault, mine->status);
     return compare(comm, mine, describe, arg);
 }
 

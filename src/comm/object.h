@@ -35,9 +35,6 @@ _Static_assert(sizeof(tsr_slot) == TSR_COMM_SLOT_BYTES, "a slot is what a table 
 /** In `done`: the fault is not this rank's own; every rank returns the status, with the words of the lowest rank that has it. */
 #define TSR_DONE_SHARED 0x100
 
-/** Bytes of this thread's last sentence: see tsr_status_set(). */
-#define TSR_SENTENCE_BYTES 1024
-
 /** What a rank brings to an exchange, and keeps until its end. */
 typedef struct tsr_exchange {
     const char *caller; /**< "tsr_comm_exchange" */
@@ -87,7 +84,7 @@ struct tsr_comm {
     tsr_meeting meeting; /**< which it came to last */
     tsr_order *orders;   /**< one for each device that calls have had memory on */
     tsr_exchange exchange;
-    char sentence[TSR_SENTENCE_BYTES]; /**< of the fault with which this rank has started a call */
+    tsr_kept_sentence fault; /**< with which this rank has started a call */
 
     tsr_slot **slots; /**< one a rank; NULL for message engines */
 
