@@ -48,6 +48,9 @@ void tsr_placements_on(const tsr_layout *layout, const tsr_mesh *mesh, tsr_place
 /** The placements of tsr_layout_gradient(), for an equal mesh. */
 tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out);
 
+/** True if both are of one global shape and dtype, however they are laid out. */
+bool tsr_layout_same_tensor(const tsr_layout *a, const tsr_layout *b);
+
 /** The effective kind of a mesh dim: one of size 1 counts as Replicate. */
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim);
 

@@ -23,7 +23,7 @@ static tsr_status check_layouts(const char *call, const tsr_layout *src, const t
 {
     if (!src || !dst)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !src ? "src" : "dst");
-    if (src->dtype == dst->dtype && src->ndim == dst->ndim && memcmp(src->shape, dst->shape, sizeof src->shape) == 0)
+    if (tsr_layout_same_tensor(src, dst))
         return TSR_OK;
     char a[512], b[512];
     return tsr_status_set(TSR_ERROR_ARGUMENT, "a plan from %s to %s: both must have the same global shape and dtype",

@@ -458,7 +458,7 @@ static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_o
 {
     if (!src || !dst || !has_out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
-    if (src->dtype == dst->dtype && src->ndim == dst->ndim && memcmp(src->shape, dst->shape, sizeof src->shape) == 0)
+    if (tsr_layout_same_tensor(src, dst))
         return TSR_OK;
     char a[512], b[512];
     return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: from %s to %s: both must have the same global shape and dtype",

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include <tessera/sys/status.h>
 
 #include "device/device.h"
@@ -36,7 +34,7 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL", !x ? "x" : "y");
     const tsr_layout *a = x->layout, *b = y->layout;
     char from[512], to[512];
-    if (a->dtype != b->dtype || a->ndim != b->ndim || memcmp(a->shape, b->shape, sizeof a->shape) != 0)
+    if (!tsr_layout_same_tensor(a, b))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!tsr_mesh_equal(a->mesh, b->mesh) || tsr_mesh_comm(a->mesh) != tsr_mesh_comm(b->mesh))
@@ -200,8 +198,7 @@ tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_
     if (!dy || !x_layout || !dx)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_backward: %s is NULL", !dy ? "dy" : !x_layout ? "x_layout" : "dx");
     const tsr_layout *from = dy->layout;
-    if (from->dtype != x_layout->dtype || from->ndim != x_layout->ndim || memcmp(from->shape, x_layout->shape, sizeof from->shape) != 0 ||
-        !tsr_mesh_equal(from->mesh, x_layout->mesh)) {
+    if (!tsr_layout_same_tensor(from, x_layout) || !tsr_mesh_equal(from->mesh, x_layout->mesh)) {
         char have[512], want[512];
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
