@@ -120,13 +120,15 @@ def measured_when(figures):
 
 def machine(figures):
     m = figures.machine
-    versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items() if version)
+    versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items()
+                         if version)
     per_core = m.get("threads_per_core")
     cores = f"{m['cores']} cores" + (f" ({per_core} threads a core)" if per_core and per_core > 1 else "")
     build = ", ".join(part for part in (m.get("buildtype"), m.get("compiler")) if part)
     rows = [("date", m["date"]), ("measured", measured_when(figures)), ("sources", m.get("commit")), ("build", build),
             ("kernels", m.get("kernels")), ("BLAS", m.get("blas")),
-            ("processor", f"{m['processor']}, {cores}, {m['memory_gib']} GiB of memory"), ("caches", ", ".join(m.get("caches") or [])), ("system", f"{m['system']}, {m['libc']}"), ("versions", versions),
+            ("processor", f"{m['processor']}, {cores}, {m['memory_gib']} GiB of memory"),
+            ("caches", ", ".join(m.get("caches") or [])), ("system", f"{m['system']}, {m['libc']}"), ("versions", versions),
             ("ranks", figures.ranks()), ("other processes", others(figures))]
     yield "## The machine\n"
     yield from table(("what", "which"), [(what, which or "not known") for what, which in rows], 2)

@@ -71,7 +71,8 @@ def check_tool_layers(report):
     if not tool.exists() or subprocess.run([tool, "bench", "linear", "--help"], capture_output=True).returncode != 0:
         report.skip(fact, "this build has no tool, or no BLAS")
         return
-    answer = implementations.Tessera(TOOLS, 2).ask({"kind": "linear", "tokens": 4, "hidden": 6, "intermediate": 10, "dtype": "f32"}, "threads", 1)
+    case = {"kind": "linear", "tokens": 4, "hidden": 6, "intermediate": 10, "dtype": "f32"}
+    answer = implementations.Tessera(TOOLS, 2).ask(case, "threads", 1)
     report.check(fact, unless(answer.get("wrong") == 0 and set(answer["seconds"]) == {"forward", "backward"}, answer))
 
 

@@ -194,7 +194,8 @@ def check_simulation(cases, folder):
 def check_refusals(cases, folder):
     files = {"text": "hello\n", "nothing": "", "another": '{"bench": "redistribute"}\n', "list": "[1]\n", "absent": None,
              "half a figure": json.dumps(canned.MACHINE) + '\n{"kind": "move"}\n',
-             "a figure without a median": json.dumps(canned.MACHINE) + '\n{"kind": "move", "implementation": "mpi", "way": "", "ranks": 2, "seconds": 1}\n'}
+             "a figure without a median": json.dumps(canned.MACHINE)
+             + '\n{"kind": "move", "implementation": "mpi", "way": "", "ranks": 2, "seconds": 1}\n'}
     for name, text in files.items():
         file = folder / name
         if text is not None:
