@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include <tessera/saved.h>
 
-enum { LENGTH_AT = 12, RANKS_PER_NODE_AT = 44, FRAME_BYTES = 28, CHECKSUM_BYTES = 8 };
+enum { LENGTH_AT = 12, NODES_AT = 44, FRAME_BYTES = 28, CHECKSUM_BYTES = 8 };
 
 static void put_number(uint8_t *at, uint64_t value)
 {
@@ -11,14 +11,21 @@ static void put_number(uint8_t *at, uint64_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, so that no input takes long. */
+/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so many are listed, so that no input takes
+ * long. */
+static uint64_t limit_nodes(const uint8_t *number)
+{
+    const uint64_t ranks = number[0] > 0 ? number[0] : 4;
+    return number[7] > 127 ? -ranks : ranks;
+}
+
 static void seal(uint8_t *bytes, size_t size)
 {
-    static const uint8_t head[LENGTH_AT] = {'t', 's', 'r', '-', 'p', 'l', 'a', 'n', 1};
+    static const uint8_t head[LENGTH_AT] = {'t', 's', 'r', '-', 'p', 'l', 'a', 'n', 2};
     uint64_t checksum = UINT64_C(0xcbf29ce484222325);
     memcpy(bytes, head, sizeof head);
-    if (size >= RANKS_PER_NODE_AT + 8 + CHECKSUM_BYTES)
-        put_number(bytes + RANKS_PER_NODE_AT, bytes[RANKS_PER_NODE_AT] > 0 ? bytes[RANKS_PER_NODE_AT] : 4);
+    if (size >= NODES_AT + 8 + CHECKSUM_BYTES)
+        put_number(bytes + NODES_AT, limit_nodes(bytes + NODES_AT));
     put_number(bytes + LENGTH_AT, size);
     for (size_t i = 0; i < size - CHECKSUM_BYTES; i++)
         checksum = (checksum ^ bytes[i]) * UINT64_C(0x100000001b3);
