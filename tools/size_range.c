@@ -104,7 +104,7 @@ static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
         elements /= s->size[d];
     }
     s->size[0] = elements >= unit ? unit : 1;
-    while (4 * s->size[0] * s->size[0] <= elements)
+    while (s->size[0] <= elements / 4 / s->size[0])
         s->size[0] *= 2;
     s->size[1] = round_down(elements / s->size[0], unit);
     s->size[1] = s->size[1] > 0 ? s->size[1] : 1;
@@ -122,8 +122,12 @@ int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dty
     if (last_dim >= TSR_MAX_DIMS)
         return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", last_dim, TSR_MAX_DIMS);
     /* The layout with fewer parts has the larger shard. */
-    const int64_t elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    const int64_t parts = before < after ? before : after, elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    int64_t all;
+    if (__builtin_mul_overflow(elements > 0 ? elements : 1, parts, &all))
+        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together", (long long)parts,
+                        (long long)bytes);
     *out = (tensor_shape){.ndim = last_dim + 1};
-    fill_shape((elements > 0 ? elements : 1) * (before < after ? before : after), tsr_mesh_count(mesh), out);
+    fill_shape(all, tsr_mesh_count(mesh), out);
     return EXIT_DONE;
 }

@@ -26,7 +26,7 @@ _tessera_options() {
     "bench linear")
         echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
         ;;
-    "bench suite") echo --ranks --quick --engine --device --json ;;
+    "bench suite") echo --ranks --quick --iterations --warm-up --check --engine --device --json --csv ;;
     "bench plan")
         echo --mesh --shape --begin --end --factor --from --to --dtype --mode --objective --max-workspace --ranks-per-node --nodes --rank --sweep \
             --iterations --warm-up --json --csv

@@ -2,7 +2,9 @@
 """`tessera bench suite`, and sweeps and CSV of the benchmarks that it runs: dispatch, linear, plan, simulate."""
 import csv
 import io
+import itertools
 import json
+import math
 import sys
 
 import harness
@@ -37,6 +39,57 @@ def the_suite_runs_on_other_ranks():
     return harness.different("ranks", {l["ranks"] for l in found if l["bench"] != "plan"}, {3})
 
 
+def the_suite_passes_options_on():
+    """How often to measure, and whether to check; and CSV with the names of each kind of line once."""
+    found = lines("suite", "--quick", "-n", 2, "-w", 1, "-c", 0)
+    wrong = harness.different("iterations, warm_ups", {(l["iterations"], l["warm_ups"]) for l in found}, {(2, 1)})
+    wrong += harness.different("what is wrong", {l["wrong"] for l in found if l["bench"] != "plan"}, {None})
+    done = tool.run("bench", "suite", "--quick", "-n", 2, "-w", 1, "-c", 0, "--csv")
+    kinds = [row[0] for row in csv.reader(io.StringIO(done.stdout))]
+    wanted = [kind for _, group in itertools.groupby(l["bench"] for l in found) for kind in ("bench", *group)]
+    return wrong + harness.different("exit", (done.returncode, done.stderr), (0, "")) + harness.different("lines of CSV", kinds, wanted)
+
+
+def tables(*arguments):
+    """[(head, [cells by column])] of what is printed for people: a head begins with "# " and a word, names of columns with "#  "."""
+    found, names = [], []
+    for line in tool.run("bench", *arguments).stdout.splitlines():
+        if not line.startswith("#"):
+            found[-1][1].append(dict(zip(names, line.split())))
+        elif line[1:3] != "  ":
+            found.append((line, []))
+        elif "(" not in line:
+            names = line[1:].split()
+    return found
+
+
+def dispatch_has_tables():
+    """What rows of a table differ in stands in the rows, all else above them."""
+    found = tables("dispatch", "--mesh", 2, "--from", "S(0)", "--to", "R", "--from", "P", "--to", "S(1)", "--mode", "direct,message", "--dtype", "f32,u8",
+                   "-b", 64, "-e", 128, "-n", 1, "-w", 0, "--calls", 2)
+    heads = [f"# dispatch {move} on mesh 2, engine threads, device host, {mode}" for mode in ("direct", "message") for move in ("S(0) -> R", "P -> S(1)")]
+    wrong = harness.different("heads", [head for head, _ in found], heads)
+    for head, rows in found:
+        wrong += harness.different(head, [(r["size"], r["type"], r["#wrong"], r["ratio"], r["noise"]) for r in rows],
+                                   [(size, dtype, "0", "1.000", "0.00") for dtype in ("f32", "u8") for size in ("64", "128")])
+    return wrong
+
+
+def plan_has_tables():
+    found = tables("plan", "--mesh", 4, "--mesh", 8, "--from", "S(0)", "--to", "S(1)", "--to", "R", "--shape", "8x8,16x4", "--dtype", "f32,u8", "-n", 1)
+    wrong = harness.different("heads", [head for head, _ in found], [f"# one rank's plan from S(0) to {to}, direct" for to in ("S(1)", "R")])
+    for head, rows in found:
+        wrong += harness.different(head, [(r["ranks"], r["mesh"], r["type"], r["shape"]) for r in rows],
+                                   [(m, m, d, s) for m in ("4", "8") for d in ("f32", "u8") for s in ("8x8", "16x4")])
+    return wrong
+
+
+def plan_takes_sizes():
+    """Of the largest shard: on 2^20 ranks too, and what has no number is refused."""
+    shapes = [math.prod(l["shape"]) for l in lines("plan", "--mesh", 1 << 20, "-b", "1K", "-e", "1M", "-f", 1024, "--from", "S(0)", "--to", "S(0;balanced)", "-n", 1)]
+    return harness.different("elements", shapes, [1 << 28, 1 << 38])
+
+
 def every_combination(wanted, names, *arguments):
     return harness.different("rows", [tuple(row[name] for name in names) for row in lines(*arguments)], wanted)
 
@@ -60,6 +113,10 @@ LINEAR = ["linear", "--mesh", 1, "--mesh", 2, "--tokens", "4,8", "--hidden", 4, 
 
 tool.case("the suite holds every kind of line", the_suite_holds_every_kind)
 tool.case("the suite runs on other ranks", the_suite_runs_on_other_ranks)
+tool.case("the suite passes options on", the_suite_passes_options_on)
+tool.case("dispatch has tables of what their rows share", dispatch_has_tables)
+tool.case("plan has tables of what their rows share", plan_has_tables)
+tool.case("plan takes sizes", plan_takes_sizes)
 tool.case("dispatch sweeps", every_combination,
           [(m, to, s) for m in ("2", "a=2@1") for to in ("R", "S(1)") for s in ([4, 4], [16, 2])], ("mesh", "to", "shape"), *DISPATCH)
 tool.case("dispatch as CSV", csv_of, *DISPATCH)
@@ -75,7 +132,9 @@ else:
     tool.report.skip("linear sweeps", "this build has no BLAS")
 for status, arguments, mentions in [
         (2, ["suite", "--mesh", "2"], ["--mesh"]), (1, ["suite", "--quick", "--ranks", "0"], ["--ranks"]), (2, ["suite", "--ranks", "x"], ["--ranks"]),
-        (2, ["suite", "--quick", "--engine", "x"], ["--engine 'x'"]), (1, ["suite", "--ranks", "1000000"], ["rank 999999"]),
+        (2, ["suite", "--quick", "--json", "--csv"], ["--csv"]), (1, ["suite", "-n", "1000001"], ["--iterations is 1000001"]),
+        (2, ["suite", "--quick", "--check", "2"], ["--check"]), (1, ["plan", "--mesh", 1 << 20, "-b", "1048576G", "--from", "S(0)", "--to", "S(0)"], ["1048576 parts"]),
+        (2, ["plan", "--mesh", "4", "--from", "R", "--to", "R"], ["--shape", "--begin"]), (2, ["suite", "--quick", "--engine", "x"], ["--engine 'x'"]), (1, ["suite", "--ranks", "1000000"], ["rank 999999"]),
         (2, [*DISPATCH, "--json", "--csv"], ["--csv"]), (2, [*PLAN, "--json", "--csv"], ["--csv"]),
         (2, [*DISPATCH, "--dtype", "x"], ["x"]), (2, [*PLAN, "--from", "S(0)", "--from", "R", "--from", "R"], ["4 times", "2 times"])]:
     tool.refuses(status, ["bench", *arguments], mentions)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -179,6 +180,24 @@ def a_long_run_says_how_far_it_is():
     return wrong + [f"{line!r}" for line in lines[1:-1] if " of 4004, about " not in line or not line.endswith(" s left")]
 
 
+def first_line(*arguments):
+    """What a long run on a terminal first says of how far it is."""
+    master, slave = pty.openpty()
+    with subprocess.Popen([tool.path, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=slave) as running:
+        os.close(slave)
+        text = b""
+        while b" left" not in text:
+            text += os.read(master, 4096)
+        running.kill()
+    os.close(master)
+    return re.search(r"(\d+) of (\d+), about \d+ s left", text.decode())
+
+
+def says_how_far_it_is(steps, *arguments):
+    found = first_line("bench", *arguments)
+    return harness.different("steps", (int(found[2]), 0 < int(found[1]) < steps), (steps, True))
+
+
 def a_short_run_says_nothing():
     return harness.different("a terminal", on_a_terminal(*BENCH, "--mesh", 2, "--shape", "8x8", "--from", "S(0)", "--to", "R"), (0, ""))
 
@@ -198,6 +217,17 @@ tool.case("a row's figures belong together", the_table_rounds_what_json_says)
 tool.case("CSV has the fields of JSON", csv_has_the_fields_of_json)
 tool.case("-c 0 checks nothing", unchecked)
 tool.case("a long run on a terminal says how far it is", a_long_run_says_how_far_it_is)
+MANY = 30000
+WARMED, PLAIN = MANY + 2 + 2, MANY + 2  # beside the iterations: warm-up, filling, checking
+LAYERS = tool.run("bench", "linear", "--help").returncode == 0
+LONG = {"dispatch": (2 * PLAIN, ["--mesh", 2, "--shape", "8,16", "--from", "S(0)", "--to", "R"]),
+        "plan": (2 * (MANY * 30 + 1), ["--mesh", 16, "--mesh", 32, "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "-n", MANY * 30]),
+        "calibrate": (6 * PLAIN, ["-b", "1K", "-e", "16K", "-f", 4]),
+        "linear": (1 + 2 * (WARMED - 1), ["--mesh", 1, "--tokens", 2, "--hidden", 2, "--intermediate", 2]),
+        "suite": (15 * WARMED + 5 * PLAIN + 2 * (MANY + 1) + (2 * (1 + 2 * (WARMED - 1)) if LAYERS else 0), ["--quick"])}
+for kind, (steps, words) in LONG.items():
+    if kind != "linear" or LAYERS:
+        tool.case(f"bench {kind} says on a terminal how far it is", says_how_far_it_is, steps, kind, *words, *([] if "-n" in words else ["-n", MANY]))
 tool.case("a short one says nothing", a_short_run_says_nothing)
 
 MOVE = ["bench", "redistribute", "--mesh", "2", "--from", "S(0)", "--to", "R"]
