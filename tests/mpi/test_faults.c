@@ -5,6 +5,7 @@
 #include "launched.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 static const tsr_mpi_options defaults = TSR_MPI_OPTIONS_INIT;
 
@@ -307,6 +308,44 @@ static void options_that_ranks_differ_in_are_named(void **state)
     }
 }
 
+/* A process whose files may not grow has messages instead, and no signal. */
+static void a_limit_of_files_takes_shared_memory_away(void **state)
+{
+    (void)state;
+    struct rlimit before, small = {1 << 20, 1 << 20};
+    tsr_comm *comm;
+    launched_ranks();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(tsr_comm_from_mpi(MPI_COMM_WORLD, NULL, &comm), TSR_OK);
+    const tsr_status status = suite_check_usable(comm);
+    tsr_comm_destroy(comm);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, TSR_OK);
+}
+
+/* More than fit side by side at the largest size. */
+static void many_worlds_share_memory_at_the_same_time(void **state)
+{
+    (void)state;
+    enum { WORLDS = 20 };
+    const size_t bytes = (size_t)1 << 31;
+    tsr_comm *comms[WORLDS];
+    void *memory[WORLDS];
+    launched_ranks();
+    for (int i = 0; i < WORLDS; i++) {
+        assert_int_equal(tsr_comm_from_mpi(MPI_COMM_WORLD, NULL, &comms[i]), TSR_OK);
+        assert_int_equal(tsr_comm_alloc(comms[i], bytes, &memory[i]), TSR_OK);
+        memset(memory[i], i, 4096);
+    }
+    for (int i = 0; i < WORLDS; i++) {
+        assert_int_equal(((const char *)memory[i])[4095], i);
+        tsr_comm_free(comms[i], memory[i], bytes);
+        tsr_comm_destroy(comms[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +356,8 @@ int main(void)
         cmocka_unit_test(who_has_no_memory_for_a_communicator_holds_up_nobody),
         cmocka_unit_test(who_has_no_memory_for_a_group_leaves_all_usable),
         cmocka_unit_test(options_that_ranks_differ_in_are_named),
+        cmocka_unit_test(a_limit_of_files_takes_shared_memory_away),
+        cmocka_unit_test(many_worlds_share_memory_at_the_same_time),
     };
     char *const node[] = {"", "node", NULL};
     suite_start(2, (char **)node);

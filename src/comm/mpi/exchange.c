@@ -242,32 +242,13 @@ static void take_back(tsr_mpi_handle *handle)
         bury(handle);
 }
 
-/* MPICH takes what goes wrong with requests to the error handler of MPI_COMM_WORLD, whose default ends the program. */
-static tsr_status silence(MPI_Errhandler *theirs)
-{
-    TSR_TRY(tsr_mpi_check(MPI_Comm_get_errhandler(MPI_COMM_WORLD, theirs), "MPI_Comm_get_errhandler"));
-    return tsr_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-}
-
-static void restore(MPI_Errhandler theirs)
-{
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, theirs);
-    MPI_Errhandler_free(&theirs);
-}
-
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
-    MPI_Errhandler theirs;
     for (size_t i = 0; i < e->count; i++)
         if (e->transits[i].course == TSR_MPI_LAID)
             tsr_mpi_trays_withdraw(&handle->trays, e->transits[i].message->peer);
-    if (silence(&theirs) == TSR_OK) {
-        take_back(handle);
-        restore(theirs);
-    } else {
-        bury(handle);
-    }
+    take_back(handle);
     e->count = e->under_way = 0;
     e->started = false;
 }
@@ -381,7 +362,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     return TSR_OK;
 }
 
-static tsr_status wait_in_peace(tsr_mpi_handle *handle)
+static tsr_status wait_for_all(tsr_mpi_handle *handle)
 {
     patience p = begin_waiting(handle);
     while (handle->exchange.under_way > 0) {
@@ -393,15 +374,6 @@ static tsr_status wait_in_peace(tsr_mpi_handle *handle)
             TSR_TRY(be_patient(handle, &p));
     }
     return TSR_OK;
-}
-
-static tsr_status wait_for_all(tsr_mpi_handle *handle)
-{
-    MPI_Errhandler theirs;
-    TSR_TRY(silence(&theirs));
-    const tsr_status status = wait_in_peace(handle);
-    restore(theirs);
-    return status;
 }
 
 static tsr_status finish(tsr_mpi_handle *handle)

@@ -31,7 +31,8 @@ static tsr_status initialize(bool *ours)
     TSR_TRY(tsr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread"));
     if (level >= MPI_THREAD_FUNNELED) {
         *ours = true;
-        return TSR_OK;
+        /* MPICH takes what goes wrong with requests there, whatever communicator they are of. */
+        return tsr_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
     MPI_Finalize();
     return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "

@@ -10,19 +10,27 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <tessera/sys/memory.h>
 #include <unistd.h>
 
 #define REASON 256
 
-/* All files together, and the most of one. */
-#define SPAN     ((size_t)1 << 44)
-#define MOST     ((size_t)1 << 38)
-#define HEADER   4096
-#define ATTEMPTS 16
+/* All files together, the most of one, and what it takes to begin. */
+#define SPAN   ((size_t)1 << 44)
+#define MOST   ((size_t)1 << 38)
+#define LEAST  ((size_t)1 << 30)
+#define HEADER 4096
 
 /* Far from where kernels put libraries, stacks and heaps, on all processors with 47 or more bits of address. */
 #define FIRST_ADDRESS ((uintptr_t)1 << 45)
+#define LAST_ADDRESS  ((uintptr_t)1 << 47)
+
+/* Worlds that live at the same time lie so far apart, or as far as they need. */
+#define STRIDE ((size_t)1 << 40)
+
+/* Attempts elsewhere. */
+#define ATTEMPTS 8
 
 /* Where processors have fewer bits, so much less is asked for, wherever the kernel has it. */
 #define LESS 256
@@ -91,32 +99,69 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     return false;
 }
 
-/* One attempt at a place that is free in all processes: at a fixed address at first, then where rank 0's kernel has one. */
-static tsr_status try_to_reserve(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, int attempt, bool *done)
+/* Twice what the machine has, as a power of two: nobody's file becomes larger. */
+static size_t count_useful(void)
 {
-    const size_t most = SPAN / (size_t)node->ranks;
-    node->room = (most < MOST ? most : MOST) & ~(size_t)0xffff;
-    const bool fixed = attempt < ATTEMPTS / 2;
-    if (!fixed)
-        node->room = node->room / LESS & ~(size_t)0xffff;
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t useful = LEAST;
+    while (useful < MOST && pages > 0 && useful / 2 < (size_t)pages * (size_t)page)
+        useful *= 2;
+    return useful;
+}
+
+/* To make a file longer than that is a signal, whose default ends the program. */
+static size_t limit_files(size_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes)
+        return (size_t)limit.rlim_cur;
+    return bytes;
+}
+
+/* Bytes of each rank's file, the same for all; 0: not even the least. */
+static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, char *reason)
+{
+    const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(), mine = limit_files(useful < share ? useful : share);
     int64_t least = 0;
-    uintptr_t at = fixed ? FIRST_ADDRESS + (uintptr_t)attempt * SPAN : 0;
-    bool mine = false;
-    if (!fixed && node->rank == 0) {
-        mine = reserve(node, 0);
-        at = (uintptr_t)node->base;
-    }
-    if (!fixed)
-        TSR_TRY(tsr_mpi_least(together, comm, node->rank == 0 ? (int64_t)at : INT64_MAX, &least));
-    if (!fixed)
-        at = (uintptr_t)least;
-    if (fixed || (node->rank > 0 && at))
-        mine = reserve(node, at);
+    TSR_TRY(tsr_mpi_least(together, comm, (int64_t)mine, &least));
+    node->room = (size_t)least >= LEAST ? (size_t)least & ~(size_t)0xffff : 0;
+    if (node->room == 0)
+        snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many", (long long)least);
+    return TSR_OK;
+}
+
+/* `mine`: this rank has the place; `*done`: all have. Who has it without the others gives it back. */
+static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool mine, bool *done)
+{
     *done = mine;
     TSR_TRY(agree(together, comm, done));
     if (mine && !*done) {
         munmap(node->base, span_of(node));
         node->base = NULL;
+    }
+    return TSR_OK;
+}
+
+/* At one address after the other. */
+static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool *done)
+{
+    const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
+    for (uintptr_t at = FIRST_ADDRESS; at + span_of(node) < LAST_ADDRESS && !*done; at += stride)
+        TSR_TRY(settle_place(together, node, comm, reserve(node, at), done));
+    return TSR_OK;
+}
+
+/* Where rank 0's kernel has room, less of it. */
+static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool *done)
+{
+    node->room = node->room / LESS & ~(size_t)0xffff;
+    for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++) {
+        int64_t at = INT64_MAX;
+        bool mine = node->rank == 0 && reserve(node, 0);
+        TSR_TRY(tsr_mpi_least(together, comm, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
+        if (node->rank > 0 && at > 0)
+            mine = reserve(node, (uintptr_t)at);
+        TSR_TRY(settle_place(together, node, comm, mine, done));
     }
     return TSR_OK;
 }
@@ -218,8 +263,12 @@ static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
 static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
 {
     *done = false;
-    for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++)
-        TSR_TRY(try_to_reserve(together, node, comm, attempt, done));
+    TSR_TRY(find_room(together, node, comm, reason));
+    if (node->room == 0)
+        return TSR_OK;
+    TSR_TRY(reserve_far_away(together, node, comm, done));
+    if (!*done)
+        TSR_TRY(reserve_anywhere(together, node, comm, done));
     if (!*done) {
         snprintf(reason, REASON, "there is no room for shared memory at the same address in all processes");
         return TSR_OK;
