@@ -270,7 +270,7 @@ const tool_command bench_calibrate_command = {
         "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated for about four seconds in all, and "
         "checked; each time is the median of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
         "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
-        "bytes are those into a rank; where processes are on several nodes, the ranks of the first tell what is inside, and all of them "
+        "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
         "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
         "those between begin no earlier than those inside.\n\n"
         "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
