@@ -66,7 +66,7 @@ REFUSED = [
     (layout(mesh="2x2", placements="S(0)[0],S(0)[0]"), []), (layout(mesh="2x2", placements="P(max),P(min)"), []),
     (bench("redistribute", engine="mpi"), ["1 ranks were launched" if WITH_MPI else "libtessera-mpi"]),
     (bench("redistribute", iterations="0"), ["0"]), (bench("redistribute", iterations="9000000000"), ["9000000000"]),
-    (bench("dispatch", calls="1000001"), ["--calls is 1000001", "1000000"]), 
+    (bench("dispatch", calls="1000001"), ["--calls is 1000001", "1000000"]),
     (bench("dispatch", iterations="1000001"), ["--iterations is 1000001", "1000000"]),
     (bench("redistribute", mesh="2@100000"), ["100001"]), (bench("dispatch", mesh="65536"), ["65535"]),
     (["bench", "linear", "--mesh", "2", "--tokens", "1", "--hidden", "2", "--intermediate", "2", "--dtype", "bf16"], ["bf16"]),
