@@ -320,6 +320,25 @@ static void results_cross_once_into_unequal_nodes(void **state)
     }
 }
 
+/** Ranks 1, 2, 3 and 5 of 64 share a node, and the others have one each; of ranks 1 to 6 the middle ones share nodes of two: whoever looks
+ * at the ends alone, or here and there, finds nobody to share with. */
+static void ranks_that_share_a_node_are_found_among_many_that_do_not(void **state)
+{
+    (void)state;
+    int64_t node[64];
+    for (int64_t r = 0; r < 64; r++)
+        node[r] = r == 1 || r == 2 || r == 3 || r == 5 ? 100 : r;
+    tsr_layout *src = layout_of("64", "64x64", "S(0)"), *dst = layout_of("64", "64x64", "R");
+    assert_int_equal(received(src, dst, node, 64, 5, &round_is_free).between, 60 / 4 * 64 * 4);
+    tsr_layout_destroy(src);
+    tsr_layout_destroy(dst);
+    src = layout_of("6@1", "840x64", "S(0)");
+    dst = layout_of("6@1", "840x64", "R");
+    assert_int_equal(received(src, dst, (const int64_t[]){0, 0, 1, 1, 2, 2, 3}, 7, 2, &round_is_free).between, 4 * 140 / 2 * 64 * 4);
+    tsr_layout_destroy(src);
+    tsr_layout_destroy(dst);
+}
+
 static void a_list_in_the_form_of_equal_nodes_plans_as_these_do(void **state)
 {
     (void)state;
@@ -379,6 +398,7 @@ int main(void)
         cmocka_unit_test(results_cross_once),
         cmocka_unit_test(unequal_nodes_share_what_they_lack_equally),
         cmocka_unit_test(results_cross_once_into_unequal_nodes),
+        cmocka_unit_test(ranks_that_share_a_node_are_found_among_many_that_do_not),
         cmocka_unit_test(a_list_in_the_form_of_equal_nodes_plans_as_these_do),
         cmocka_unit_test(nodes_that_cannot_be_are_refused),
     };
