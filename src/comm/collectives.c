@@ -1,5 +1,5 @@
 #include "base/checked.h"
-#include "comm/collective.h"
+#include "comm/hierarchy.h"
 
 static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
@@ -24,9 +24,18 @@ static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_s
     return tsr_call_end(comm, local);
 }
 
-/* A part from every rank, for operations that reduce. */
-static tsr_status get_scratch(const tsr_comm *comm, tsr_collective *call, size_t *bytes)
+static tsr_status get_scratch_by_nodes(tsr_comm *comm, tsr_collective *call, size_t *bytes)
 {
+    (call->operation->parts ? tsr_hierarchy_divide : tsr_hierarchy_divide_by_shares)(comm, call);
+    *bytes = tsr_hierarchy_scratch_bytes(comm, call);
+    return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch) : TSR_OK;
+}
+
+/* A part from every rank, for operations that reduce. */
+static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *bytes)
+{
+    if (call->operation->reduces && tsr_hierarchy_serves(comm, call))
+        return get_scratch_by_nodes(comm, call, bytes);
     const tsr_share share = tsr_share_of(comm, call, comm->rank);
     int64_t wanted = call->operation->parts ? call->receive_total : share.end - share.begin;
     if (!call->operation->reduces || wanted == 0)

@@ -1,7 +1,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "comm/object.h"
+#include "comm/hierarchy.h"
 #include <string.h>
 
 typedef struct required_entry {
@@ -110,7 +110,10 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
                                 comm->rank, comm->size);
     else
         status = make_arrays(comm);
+    if (status == TSR_OK)
+        status = tsr_hierarchy_create(comm, &comm->hierarchy);
     if (status != TSR_OK) {
+        tsr_release(context, comm->arrays);
         tsr_release(context, comm);
         return status;
     }
@@ -142,6 +145,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     tsr_orders_destroy(comm);
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
+    tsr_release(context, comm->hierarchy);
     tsr_release(context, comm->arrays);
     tsr_release(context, comm);
     tsr_context_destroy(context);

@@ -3,7 +3,7 @@
  * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
  */
 #include "base/hash.h"
-#include "comm/collective.h"
+#include "comm/hierarchy.h"
 #include "comm/native.h"
 
 /* What a call sends and receives; the lists have room for one message a rank each. */
@@ -52,6 +52,10 @@ tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->table.all_gather && !call->counts)
         return comm->table.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device, call->stream);
+    if (tsr_hierarchy_serves(comm, call)) {
+        tsr_hierarchy_divide(comm, call);
+        return tsr_hierarchy_all_gather(comm, call, call->send);
+    }
     traffic moves = {comm, call, 0, 0};
     int64_t offset = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -74,11 +78,20 @@ static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, con
     return tsr_collective_reduce(comm, call, count, 1);
 }
 
+static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *call)
+{
+    tsr_status local = TSR_OK;
+    TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, call->receive, &local));
+    return conclude(comm, call, local);
+}
+
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
         return comm->table.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                           call->stream);
+    if (tsr_hierarchy_serves(comm, call))
+        return reduce_scatter_by_nodes(comm, call);
     traffic moves = {comm, call, 0, 0};
     int64_t offset = 0, own = 0;
     for (int r = 0; r < comm->size; r++) {
@@ -117,11 +130,22 @@ static tsr_status collect_shares(tsr_comm *comm, const tsr_collective *call, tsr
     return deliver(&moves);
 }
 
+static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call)
+{
+    void *const part = tsr_element(call, call->receive, tsr_share_of(comm, call, comm->rank).begin);
+    tsr_status local = TSR_OK;
+    TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, part, &local));
+    TSR_TRY(tsr_hierarchy_all_gather(comm, call, part));
+    return conclude(comm, call, local);
+}
+
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
         return comm->table.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
                                       call->stream);
+    if (tsr_hierarchy_serves(comm, call))
+        return all_reduce_by_nodes(comm, call);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);
     TSR_TRY(spread_shares(comm, call, mine));
     const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, mine.begin),
@@ -155,6 +179,8 @@ tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->table.broadcast)
         return comm->table.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device, call->stream);
+    if (tsr_hierarchy_serves(comm, call))
+        return tsr_hierarchy_broadcast(comm, call);
     traffic moves = {comm, call, 0, 0};
     if (comm->rank != call->root)
         receive_from(&moves, call->root, call->receive, 0, call->count);

@@ -61,6 +61,9 @@ typedef struct tsr_group_record {
     int32_t odd;              /**< the lowest rank of this rank's set that brought another one; -1: none */
 } tsr_group_record;
 
+/** See hierarchy.h. */
+typedef struct tsr_hierarchy tsr_hierarchy;
+
 typedef struct tsr_group_entry {
     tsr_group group;
     const int *names; /**< of its communicator */
@@ -86,7 +89,8 @@ struct tsr_comm {
     tsr_exchange exchange;
     tsr_kept_sentence fault; /**< with which this rank has started a call */
 
-    tsr_slot **slots; /**< one a rank; NULL for message engines */
+    tsr_slot **slots;         /**< one a rank; NULL for message engines */
+    tsr_hierarchy *hierarchy; /**< NULL where nodes make no difference, or are not known */
 
     /* For one call in flight, one a rank, so that collectives allocate nothing. */
     const void **sources;

@@ -200,6 +200,44 @@ static void moves_along_lines_within_nodes_are_direct(void **state)
     run_nodes(move_along_lines, NULL, PATIENT_MS);
 }
 
+/* Of an all-gather every part crosses once into the other node, of an all-reduce half of what would if ranks did not know of nodes. What
+ * else MPI carries is a header a message, and what ranks agree on before. */
+static tsr_status gather_and_reduce(tsr_comm *comm, void *arg)
+{
+    enum { PART = 20000, MORE = 4000 };
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
+    size_t inside, between;
+    int32_t *const values = calloc((size_t)size * PART, sizeof *values), *const sums = calloc((size_t)size * PART, sizeof *sums);
+    CHECK(values && sums);
+    for (int i = 0; i < PART; i++)
+        values[rank * PART + i] = rank + i;
+    nodes_count(&inside, &between);
+    tsr_status status = tsr_comm_all_gather(comm, values + rank * PART, values, PART, NULL, TSR_I32, tsr_device_host(), NULL);
+    nodes_count(&inside, &between);
+    if (status == TSR_OK && between > PART * sizeof *values + MORE)
+        status =
+            tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-gather of %zu", rank, between, PART * sizeof *values);
+    if (status == TSR_OK)
+        status = tsr_comm_all_reduce(comm, values, sums, size * PART, TSR_I32, TSR_SUM, tsr_device_host(), NULL);
+    nodes_count(&inside, &between);
+    if (status == TSR_OK && between > 2 * PART * sizeof *values + 2 * MORE)
+        status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: %zu bytes crossed in an all-reduce with shares of %zu", rank, between,
+                                PART * sizeof *values);
+    for (int i = 0; i < size * PART && status == TSR_OK; i++)
+        if (values[i] != i / PART + i % PART || sums[i] != size * values[i])
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d: element %d is %d, and %d in all", rank, i, values[i], sums[i]);
+    free(values);
+    free(sums);
+    return status;
+}
+
+static void collectives_cross_once_into_each_node(void **state)
+{
+    (void)state;
+    run_nodes(gather_and_reduce, NULL, PATIENT_MS);
+}
+
 /* Groups of groups, too, and a group over nodes in between, whose own groups share nodes again. */
 static tsr_status split_again(tsr_comm *comm, void *arg)
 {
@@ -308,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
         cmocka_unit_test(moves_along_lines_within_nodes_are_direct),
+        cmocka_unit_test(collectives_cross_once_into_each_node),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
         cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
         cmocka_unit_test(who_leaves_is_named_on_all_nodes),

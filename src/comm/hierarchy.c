@@ -1,0 +1,378 @@
+#include "comm/hierarchy.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "comm/native.h"
+#include <string.h>
+
+/* Reductions go in rounds that need no more scratch than so, or what this many elements a part need. */
+#define SCRATCH_BYTES ((int64_t)4 << 20)
+#define LEAST_WIDTH   64
+
+static int node_size(const tsr_hierarchy *h, int node)
+{
+    return h->starts[node + 1] - h->starts[node];
+}
+
+/* Numbers nodes in the order of their lowest ranks, and returns how many there are; `names` has room for a node a rank. */
+static int number_nodes(const tsr_comm *comm, int *node, int *names)
+{
+    int count = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int name = tsr_comm_node_of(comm, r);
+        node[r] = 0;
+        while (node[r] < count && names[node[r]] != name)
+            node[r]++;
+        if (node[r] == count)
+            names[count++] = name;
+    }
+    return count;
+}
+
+static void list_members(tsr_hierarchy *h, const tsr_comm *comm)
+{
+    int at = 0;
+    for (int k = 0; k < h->count; k++) {
+        h->starts[k] = at;
+        for (int r = 0; r < comm->size; r++) {
+            if (h->node[r] != k)
+                continue;
+            if (r == comm->rank)
+                h->place = at - h->starts[k];
+            h->members[at++] = r;
+        }
+        h->most = at - h->starts[k] > h->most ? at - h->starts[k] : h->most;
+    }
+    h->starts[h->count] = at;
+    h->own = h->node[comm->rank];
+}
+
+tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out)
+{
+    const size_t n = (size_t)comm->size;
+    void *memory;
+    *out = NULL;
+    if (!comm->table.node_of || comm->slots || comm->size < 3)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate_zeroed(comm->context,
+                                sizeof(tsr_hierarchy) + 2 * TSR_HIERARCHY_LIST * n * sizeof(tsr_message) + (n + 1) * sizeof(int64_t) +
+                                    (3 * n + 1) * sizeof(int),
+                                &memory));
+    tsr_hierarchy *h = memory;
+    h->messages = (tsr_message *)(h + 1);
+    h->bounds = (int64_t *)(h->messages + 2 * TSR_HIERARCHY_LIST * n);
+    h->node = (int *)(h->bounds + n + 1);
+    h->members = h->node + n;
+    h->starts = h->members + n;
+    h->count = number_nodes(comm, h->node, h->starts);
+    list_members(h, comm);
+    if (h->count == 1 || h->most == 1)
+        tsr_release(comm->context, h);
+    else
+        *out = h;
+    return TSR_OK;
+}
+
+/* Which rank of another node takes care of rank `rank`'s part there: those of ranks elsewhere go round. */
+static int deputy_of(const tsr_hierarchy *h, int node, int rank)
+{
+    const int *members = h->members + h->starts[node];
+    int before = 0;
+    while (before < node_size(h, node) && members[before] < rank)
+        before++;
+    return members[(rank - before) % node_size(h, node)];
+}
+
+/* In this rank's node everybody takes care of its own. */
+static int keeper_of(const tsr_hierarchy *h, int rank)
+{
+    return h->node[rank] == h->own ? rank : deputy_of(h, h->own, rank);
+}
+
+/* The lists of an exchange, in bytes of the call's elements. */
+typedef struct traffic {
+    tsr_comm *comm;
+    const tsr_collective *call;
+    tsr_message *sends, *receives;
+    size_t send_count, receive_count;
+} traffic;
+
+static traffic begin(tsr_comm *comm, const tsr_collective *call)
+{
+    tsr_message *messages = comm->hierarchy->messages;
+    return (traffic){comm, call, messages, messages + TSR_HIERARCHY_LIST * (size_t)comm->size, 0, 0};
+}
+
+static void send(traffic *t, int rank, const void *data, int64_t count)
+{
+    if (rank != t->comm->rank && count > 0)
+        t->sends[t->send_count++] = (tsr_message){rank, (void *)data, (size_t)count * t->call->bytes};
+}
+
+static void receive(traffic *t, int rank, void *data, int64_t count)
+{
+    if (rank != t->comm->rank && count > 0)
+        t->receives[t->receive_count++] = (tsr_message){rank, data, (size_t)count * t->call->bytes};
+}
+
+static tsr_status deliver(const traffic *t)
+{
+    const tsr_comm *comm = t->comm;
+    return comm->table.exchange(comm->self, t->sends, t->send_count, t->receives, t->receive_count, t->call->device, t->call->stream);
+}
+
+/* To and from all members of this rank's node. */
+static void send_to_mates(traffic *t, const void *data, int64_t count)
+{
+    const tsr_hierarchy *h = t->comm->hierarchy;
+    for (int i = h->starts[h->own]; i < h->starts[h->own + 1]; i++)
+        send(t, h->members[i], data, count);
+}
+
+static int64_t length_of(const tsr_hierarchy *h, int rank)
+{
+    return h->bounds[rank + 1] - h->bounds[rank];
+}
+
+/* Own parts go to all mates, and to one rank of every other node. */
+static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const void *part)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    traffic t = begin(comm, call);
+    send_to_mates(&t, part, length_of(h, comm->rank));
+    for (int k = 0; k < h->count; k++)
+        if (k != h->own)
+            send(&t, deputy_of(h, k, comm->rank), part, length_of(h, comm->rank));
+    for (int r = 0; r < comm->size; r++)
+        if (h->node[r] == h->own || deputy_of(h, h->own, r) == comm->rank)
+            receive(&t, r, tsr_element(call, call->receive, h->bounds[r]), length_of(h, r));
+    return deliver(&t);
+}
+
+/* What has come from other nodes is handed round, in the order of ranks. */
+static tsr_status hand_round(tsr_comm *comm, const tsr_collective *call)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    traffic t = begin(comm, call);
+    for (int r = 0; r < comm->size; r++) {
+        void *part = tsr_element(call, call->receive, h->bounds[r]);
+        if (h->node[r] == h->own)
+            continue;
+        const int deputy = deputy_of(h, h->own, r);
+        if (deputy == comm->rank)
+            send_to_mates(&t, part, length_of(h, r));
+        else
+            receive(&t, deputy, part, length_of(h, r));
+    }
+    return deliver(&t);
+}
+
+tsr_status tsr_hierarchy_all_gather(tsr_comm *comm, const tsr_collective *call, const void *part)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    TSR_TRY(spread_own(comm, call, part));
+    TSR_TRY(hand_round(comm, call));
+    return tsr_collective_copy(call, tsr_element(call, call->receive, h->bounds[comm->rank]), part, length_of(h, comm->rank));
+}
+
+/* The root's mates, and one rank of every other node, which has mates of its own. */
+tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    const bool apart = h->node[call->root] != h->own;
+    const int deputy = keeper_of(h, call->root), from = apart && comm->rank != deputy ? deputy : call->root;
+    traffic t = begin(comm, call);
+    if (comm->rank == call->root)
+        send_to_mates(&t, call->send, call->count);
+    for (int k = 0; k < h->count && comm->rank == call->root; k++)
+        if (k != h->own)
+            send(&t, deputy_of(h, k, call->root), call->send, call->count);
+    if (from == call->root)
+        receive(&t, from, call->receive, call->count);
+    TSR_TRY(deliver(&t));
+    t = begin(comm, call);
+    if (apart && comm->rank == deputy)
+        send_to_mates(&t, call->receive, call->count);
+    if (from != call->root)
+        receive(&t, from, call->receive, call->count);
+    return deliver(&t);
+}
+
+void tsr_hierarchy_divide(tsr_comm *comm, const tsr_collective *call)
+{
+    int64_t *bounds = comm->hierarchy->bounds;
+    bounds[0] = 0;
+    for (int r = 0; r < comm->size; r++)
+        bounds[r + 1] = bounds[r] + tsr_part_count(call, r);
+}
+
+void tsr_hierarchy_divide_by_shares(tsr_comm *comm, const tsr_collective *call)
+{
+    int64_t *bounds = comm->hierarchy->bounds;
+    bounds[0] = 0;
+    for (int r = 0; r < comm->size; r++)
+        bounds[r + 1] = tsr_share_of(comm, call, r).end;
+}
+
+/* Slots that any rank fills: a node's m ranks take care of a part for each of them and of one in m of the others', which is m slots each,
+ * one of them for the result; and every other node sends one. */
+static int64_t count_slots(const tsr_comm *comm)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    return (int64_t)comm->size + h->most + h->count;
+}
+
+static int64_t longest_part(const tsr_comm *comm)
+{
+    int64_t longest = 0;
+    for (int r = 0; r < comm->size; r++)
+        longest = tsr_max_i64(longest, length_of(comm->hierarchy, r));
+    return longest;
+}
+
+/* Elements of each part in one round. */
+static int64_t width_of(const tsr_comm *comm, const tsr_collective *call)
+{
+    const int64_t width = SCRATCH_BYTES / (count_slots(comm) * (int64_t)call->bytes);
+    return tsr_min_i64(tsr_max_i64(width, LEAST_WIDTH), longest_part(comm));
+}
+
+size_t tsr_hierarchy_most_scratch_bytes(int ranks, int64_t longest, size_t element_bytes)
+{
+    const int64_t slots = 3 * (int64_t)ranks, narrow = slots * LEAST_WIDTH * (int64_t)element_bytes;
+    const int64_t most = tsr_max_i64(SCRATCH_BYTES, narrow);
+    int64_t all;
+    if (!tsr_multiply(longest, slots * (int64_t)element_bytes, &all))
+        return (size_t)most;
+    return (size_t)tsr_min_i64(all, most);
+}
+
+bool tsr_hierarchy_serves(const tsr_comm *comm, const tsr_collective *call)
+{
+    return comm->hierarchy && !call->device.driver && (!call->operation->reduces || tsr_native_is_exact(call->dtype));
+}
+
+size_t tsr_hierarchy_scratch_bytes(const tsr_comm *comm, const tsr_collective *call)
+{
+    return (size_t)(count_slots(comm) * width_of(comm, call)) * call->bytes;
+}
+
+/* Of each part the elements from `begin` on, `width` at most. */
+typedef struct window {
+    int64_t begin, width;
+} window;
+
+static int64_t seen(const tsr_hierarchy *h, const window *w, int rank)
+{
+    return tsr_min_i64(w->width, tsr_max_i64(length_of(h, rank) - w->begin, 0));
+}
+
+static void *slot_of(const tsr_collective *call, const window *w, int64_t slot)
+{
+    return tsr_element(call, call->scratch, slot * w->width);
+}
+
+static void *given(const tsr_hierarchy *h, const tsr_collective *call, const window *w, int rank)
+{
+    return tsr_element(call, call->send, h->bounds[rank] + w->begin);
+}
+
+/* Everybody's terms go to the mate that takes care of them: slots 1 to m - 1 of the part's m, without that of this rank. */
+static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    traffic t = begin(comm, call);
+    int64_t slot = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int keeper = keeper_of(h, r);
+        send(&t, keeper, given(h, call, w, r), seen(h, w, r));
+        for (int i = h->starts[h->own]; i < h->starts[h->own + 1] && keeper == comm->rank; i++)
+            if (h->members[i] != comm->rank)
+                receive(&t, h->members[i], slot_of(call, w, ++slot), seen(h, w, r));
+        slot += keeper == comm->rank;
+    }
+    return deliver(&t);
+}
+
+static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
+{
+    if (count == 0)
+        return TSR_OK;
+    const tsr_box_reduce request = {
+        .dtype = call->dtype,
+        .op = call->op,
+        .divisor = divisor,
+        .ndim = 1,
+        .shape = {count},
+        .src_count = terms,
+        .dst_count = 1,
+        .src = comm->sources,
+        .src_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+        .dst = &to,
+        .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+    };
+    return call->ops.table->reduce(call->ops.self, call->ops.index, &request, call->stream);
+}
+
+/* Into slot 0 of each part that this rank takes care of. */
+static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    const int mates = node_size(h, h->own);
+    int64_t slot = 0;
+    for (int r = 0; r < comm->size; r++) {
+        if (keeper_of(h, r) != comm->rank)
+            continue;
+        int64_t term = slot;
+        for (int place = 0; place < mates; place++)
+            comm->sources[place] = place == h->place ? given(h, call, w, r) : slot_of(call, w, ++term);
+        TSR_TRY(reduce(comm, call, mates, 1, slot_of(call, w, slot), seen(h, w, r)));
+        slot += mates;
+    }
+    return TSR_OK;
+}
+
+/* Every node's sum of a part goes to the rank whose part it is, behind what that takes care of itself, by nodes. `*own`: the slot of this
+ * node's. */
+static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t *own, int64_t *sums)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    traffic t = begin(comm, call);
+    int64_t slot = 0;
+    for (int r = 0; r < comm->size; r++) {
+        if (keeper_of(h, r) != comm->rank)
+            continue;
+        if (r == comm->rank)
+            *own = slot;
+        send(&t, r, slot_of(call, w, slot), seen(h, w, r));
+        slot += node_size(h, h->own);
+    }
+    *sums = slot;
+    for (int k = 0; k < h->count; k++)
+        if (k != h->own)
+            receive(&t, deputy_of(h, k, comm->rank), slot_of(call, w, slot++), seen(h, w, comm->rank));
+    return deliver(&t);
+}
+
+static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums, void *part)
+{
+    const tsr_hierarchy *h = comm->hierarchy;
+    for (int k = 0; k < h->count; k++)
+        comm->sources[k] = slot_of(call, w, k == h->own ? own : sums++);
+    return reduce(comm, call, h->count, call->op == TSR_AVG ? comm->size : 1, tsr_element(call, part, w->begin), seen(h, w, comm->rank));
+}
+
+tsr_status tsr_hierarchy_reduce_scatter(tsr_comm *comm, const tsr_collective *call, void *part, tsr_status *local)
+{
+    const int64_t longest = longest_part(comm);
+    for (window w = {0, width_of(comm, call)}; w.begin < longest; w.begin += w.width) {
+        int64_t own = 0, sums = 0;
+        TSR_TRY(collect_terms(comm, call, &w));
+        if (*local == TSR_OK)
+            *local = reduce_terms(comm, call, &w);
+        TSR_TRY(collect_sums(comm, call, &w, &own, &sums));
+        if (*local == TSR_OK)
+            *local = reduce_sums(comm, call, &w, own, sums, part);
+    }
+    return TSR_OK;
+}
