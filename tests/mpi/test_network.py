@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hosts made of network namespaces, so that messages cross a TCP link, which can be cut. Open MPI, root and ip(8) are needed.
+"""Hosts made of network namespaces, so that messages cross a TCP link, which can be cut. Root and ip(8) are needed.
 usage: test_network.py LAUNCHER TALKER MOVES"""
 import os
 import pathlib
@@ -16,7 +16,8 @@ import tap  # noqa: E402
 launcher, talker, moves = sys.argv[1:]
 report = tap.Report()
 FACTS = ["moves over two hosts, 2 + 1 ranks, give the bytes that the oracle says", "ranks know how they lie on hosts, and where they lie unevenly",
-         "a cut link ends in an error that names who did not come"]
+         "a cut link ends in an error that names who did not come", "a rank that is killed on another host holds up nobody"]
+LINK = "link0"
 NAMES = [f"tsr{os.getpid()}{side}" for side in "ab"]
 NET = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
 ADDRESSES = [f"{NET}.1", f"{NET}.2"]
@@ -29,11 +30,21 @@ def ip(*words):
 def make_hosts():
     for name in NAMES:
         ip("netns", "add", name)
-    ip("link", "add", NAMES[0], "netns", NAMES[0], "type", "veth", "peer", "name", NAMES[1], "netns", NAMES[1])
+    ip("link", "add", LINK, "netns", NAMES[0], "type", "veth", "peer", "name", LINK, "netns", NAMES[1])
     for name, address in zip(NAMES, ADDRESSES):
-        ip("-n", name, "addr", "add", f"{address}/24", "dev", name)
-        ip("-n", name, "link", "set", name, "up")
+        ip("-n", name, "addr", "add", f"{address}/24", "dev", LINK)
+        ip("-n", name, "link", "set", LINK, "up")
         ip("-n", name, "link", "set", "lo", "up")
+    for name in NAMES:
+        await_link(name)
+
+
+def await_link(name):
+    """A link that was just set up carries nothing yet."""
+    for _ in range(500):
+        if "state UP" in subprocess.run(["ip", "-n", name, "link", "show", LINK], capture_output=True, text=True, check=True).stdout:
+            return
+        time.sleep(0.02)
 
 
 def drop_hosts():
@@ -49,21 +60,34 @@ def inside(name):
 def write_agent(folder):
     agent = pathlib.Path(folder) / "agent"
     cases = "".join(f"{address}) name={name} ;;\n" for name, address in zip(NAMES, ADDRESSES))
-    agent.write_text(f"#!/bin/sh\nhost=$1\nshift\ncase $host in\n{cases}esac\n"
+    agent.write_text(f"#!/bin/sh\nwhile case $1 in -*) ;; *) false ;; esac; do shift; done\nhost=$1\nshift\ncase $host in\n{cases}esac\n"
                      "exec ip netns exec $name unshare --uts sh -c \"hostname $name; exec sh -c \\\"\\$*\\\"\" sh \"$@\"\n")
     agent.chmod(0o755)
     return agent
 
 
-def mpirun(agent, slots, *command):
-    """mpirun on the first host, ranks on both."""
+def open_mpi(agent, slots):
     hosts = ",".join(f"{address}:{count}" for address, count in zip(ADDRESSES, slots))
     net = f"{NET}.0/24"
-    words = [launcher, "-H", hosts, "-n", sum(slots), "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca", "pml", "ob1", "--mca", "btl",
-             "self,vader,tcp", "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net, "--mca", "mpi_yield_when_idle", 1, *command]
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return environment, ["-H", hosts, "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp",
+                         "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net, "--mca", "mpi_yield_when_idle", 1]
+
+
+def mpich(agent, slots):
+    hosts = ",".join(f"{address}:{count}" for address, count in zip(ADDRESSES, slots))
+    # What carries messages is UCX or libfabric, as it was built. Hosts that share a kernel would be taken for one, so that nothing but TCP is let in.
+    environment = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": LINK, "FI_PROVIDER": "tcp;ofi_rxm", "FI_TCP_IFACE": LINK, "UCX_LOG_LEVEL": "fatal"}
+    return environment, ["-launcher", "ssh", "-launcher-exec", agent, "-iface", LINK, "-hosts", hosts, "-bind-to", "none"]
+
+
+def mpirun(agent, slots, *command):
+    """mpirun on the first host, ranks on both."""
+    version = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    environment, options = (open_mpi if "Open MPI" in version or "OpenRTE" in version else mpich)(agent, slots)
+    words = [launcher, *options, "-n", sum(slots), *command]
     return subprocess.Popen([*inside(NAMES[0]), " ".join(map(str, words))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            env=environment, start_new_session=True)
+                            env={**os.environ, **environment}, start_new_session=True)
 
 
 def finish(job, timeout):
@@ -97,7 +121,7 @@ def cut(agent):
         said.append(line)
         if "talking" in line:
             break
-    ip("-n", NAMES[1], "link", "set", NAMES[1], "down")
+    ip("-n", NAMES[1], "link", "set", LINK, "down")
     # Who is told is on the launcher's host; the launcher itself may wait for the other one for longer than anybody wants to.
     begun, lost = time.monotonic(), ""
     os.set_blocking(job.stdout.fileno(), False)
@@ -115,6 +139,15 @@ def cut(agent):
     return [] if lost.startswith(wanted) else [f"not \"{wanted}\": {''.join(said)[-1500:]}"]
 
 
+def kill(agent):
+    """Rank 0 is told, or MPI ends the job."""
+    begun = time.monotonic()
+    status, said = finish(mpirun(agent, (1, 1), talker, "die", 1), 60)
+    wrong = [] if "talking" in said else ["nobody talked"]
+    wrong += [] if status > 0 or status < -1 or "lost: peer" in said else [f"exit status {status} after {time.monotonic() - begun:.0f} s"]
+    return [*wrong, said[-1500:]] if wrong else []
+
+
 def lacking():
     if os.geteuid() != 0:
         return "only root makes network namespaces"
@@ -130,11 +163,12 @@ def lacking():
 reason = lacking()
 try:
     with tempfile.TemporaryDirectory() as place:
-        for fact, attempt in zip(FACTS, (move, look, cut)):
+        for fact, attempt in zip(FACTS, (move, look, cut, kill)):
             if reason:
                 report.skip(fact, reason)
                 continue
             report.check(fact, attempt(write_agent(place)))
+            ip("-n", NAMES[1], "link", "set", LINK, "up")
 finally:
     drop_hosts()
 report.finish()
