@@ -45,8 +45,6 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
     const int status = run->kind->measure(run, now, begins_table);
     fflush(stdout);
-    if (run->format == ROWS_TEXT)
-        run->rows++;
     run->settings.warm_seconds = 0;
     return status;
 }

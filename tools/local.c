@@ -61,13 +61,13 @@ tsr_status local_pull(const local *l, void *staged)
     return place_enqueues(l->place) ? place_download(l->place, tsr_comm_rank(l->comm), staged, l->tensor.data, l->bytes) : TSR_OK;
 }
 
-tsr_status local_clear(const local *l)
+tsr_status local_set(const local *l, unsigned char byte)
 {
     void *staged;
     if (l->bytes == 0)
         return TSR_OK;
     TSR_TRY(local_stage(l, &staged));
-    memset(staged, 0, l->bytes);
+    memset(staged, byte, l->bytes);
     const tsr_status status = local_push(l, staged);
     local_unstage(l, staged);
     return status;

@@ -23,8 +23,8 @@ void local_unstage(const local *l, void *staged);
 tsr_status local_push(const local *l, const void *staged);
 tsr_status local_pull(const local *l, void *staged);
 
-/** Every byte 0. */
-tsr_status local_clear(const local *l);
+/** Every byte. */
+tsr_status local_set(const local *l, unsigned char byte);
 
 /** Writes a host tensor of the same shape, whatever its strides. */
 tsr_status local_write(const local *l, const tsr_tensor *host);
