@@ -42,7 +42,7 @@ static tsr_span span_of(const expectation *x, const tsr_tensor *t, int64_t eleme
  * can be counted. */
 static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
 {
-    if (!t || !x->inside || !t->data || t->dtype != x->layout->dtype || t->ndim != x->ndim)
+    if (!t || !t->data || t->dtype != x->layout->dtype || t->ndim != x->ndim)
         return false;
     for (int dim = 0; dim < x->ndim; dim++)
         if (t->shape[dim] != x->shape[dim] || t->strides[dim] != x->strides[dim])
@@ -76,11 +76,9 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
     return TSR_OK;
 }
 
-/* A rank outside the mesh may bring nothing, and one with an empty shard no data. */
+/* That of a rank in the mesh. One with an empty shard may bring no data. */
 static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bool written, tsr_span *span)
 {
-    if (is_plain(x, given, span) || !x->inside)
-        return TSR_OK;
     if (!given)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL, but this rank has a shard of it", x->name);
     if (given->dtype != x->layout->dtype)
@@ -138,18 +136,20 @@ static tsr_status refuse_device(const tsr_execution *e, const tsr_tensor *t, con
 /* The first tensor that this rank has says where all must be. */
 static tsr_status agree_on_device(tsr_execution *e, const expectation *x, const tsr_tensor *t)
 {
-    if (!x->inside)
-        return TSR_OK;
     if (e->placeless)
         e->device = t->device;
     e->placeless = false;
     return tsr_device_same(t->device, e->device) ? TSR_OK : refuse_device(e, t, x->name);
 }
 
+/* A rank outside the mesh may bring nothing. */
 static tsr_status take_tensor(tsr_execution *e, const expectation *x, const tsr_tensor *given, bool written, tsr_span *span)
 {
     *span = (tsr_span){0};
-    TSR_TRY(check_tensor(x, given, written, span));
+    if (!x->inside)
+        return TSR_OK;
+    if (!is_plain(x, given, span))
+        TSR_TRY(check_tensor(x, given, written, span));
     return agree_on_device(e, x, given);
 }
 

@@ -50,18 +50,34 @@ static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_s
     return place.base + tsr_execution_offset(item, box, place.strides, at_source);
 }
 
-/* The host has nothing to launch, and chooses by what it is given at once how it stores. */
+static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_place src, bool from_source, tsr_box_copy *copy)
+{
+    const int ndim = item->src->ndim;
+    const int64_t *const shape = tsr_item_box(item, box), *const to = shape + 2 * ndim, *const from = from_source ? shape + ndim : to;
+    int64_t read = 0, written = 0;
+    for (int dim = 0; dim < ndim; dim++) {
+        copy->shape[dim] = shape[dim];
+        copy->src_strides[dim] = src.strides[dim];
+        copy->dst_strides[dim] = dst.strides[dim];
+        read += from[dim] * src.strides[dim];
+        written += to[dim] * dst.strides[dim];
+    }
+    copy->ndim = ndim;
+    copy->element_bytes = item->src->element_bytes;
+    copy->src = src.base + read * (int64_t)copy->element_bytes;
+    copy->dst = dst.base + written * (int64_t)copy->element_bytes;
+}
+
+/* The host has nothing to launch, and chooses by what it is given at once how it stores; for small moves that is one way. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                           bool from_source)
 {
     for (size_t box = transfer->first_box; box < transfer->first_box + transfer->box_count; box++) {
-        tsr_box_copy *copy = next_copy(copies, item, tsr_item_box(item, box));
-        copy->src = locate(item, box, src, from_source, copy->src_strides);
-        copy->dst = locate(item, box, dst, false, copy->dst_strides);
+        describe_copy(item, box, dst, src, from_source, &copies->at[copies->count++]);
         if (copies->count == TSR_COPIES)
             TSR_TRY(tsr_copies_end(copies));
     }
-    return copies->e->device.driver ? TSR_OK : tsr_copies_end(copies);
+    return copies->e->device.driver || copies->e->eager ? TSR_OK : tsr_copies_end(copies);
 }
 
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)

@@ -83,7 +83,7 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
     if (local == TSR_OK && tsr_has_shelf(e))
         local = tsr_shelf_begin(e);
     place_results(e);
-    if (local == TSR_OK)
+    if (local == TSR_OK && e->plan->fills)
         local = fill_all(e, true);
     if (!by_messages(e))
         return tsr_direct_start(e, local);
@@ -101,7 +101,8 @@ static tsr_status finish_crossing(tsr_execution *e)
 static tsr_status finish(tsr_execution *e)
 {
     TSR_TRY(finish_crossing(e));
-    TSR_TRY(fill_all(e, false));
+    if (e->plan->fills)
+        TSR_TRY(fill_all(e, false));
     return tsr_has_shelf(e) ? tsr_shelf_end(e) : TSR_OK;
 }
 

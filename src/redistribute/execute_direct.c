@@ -27,23 +27,10 @@ static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int6
     return (tsr_place){view->dst, view->dst_strides};
 }
 
-/* The first of the transfers, which go round from this rank on. On a host replicas start with the same peer instead: they read one piece at
- * one time, and the caches that they share fetch it once. */
-static size_t first_move(const tsr_execution *e, const tsr_item *item)
-{
-    const tsr_transfers *moves = &item->moves;
-    if (e->device.driver || tsr_side_count(&item->problem.dst, TSR_ROLE_FREE) == 1)
-        return 0;
-    for (size_t i = 1; i < moves->count; i++)
-        if (moves->at[i].peer < moves->at[i - 1].peer)
-            return i;
-    return 0;
-}
-
 static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
 {
     const tsr_transfers *moves = &b->item->moves;
-    const size_t first = first_move(e, b->item);
+    const size_t first = e->device.driver ? 0 : b->item->first_on_host;
     for (size_t i = 0; i < moves->count; i++) {
         const tsr_transfer *move = &moves->at[i < moves->count - first ? first + i : first + i - moves->count];
         const tsr_place src = source_of(e, b, move->peer);

@@ -57,6 +57,19 @@ static void rotate(tsr_transfers *transfers, int64_t rank)
     tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
+/* Moves go round from this rank on. On a host replicas start with the same peer instead: they read one piece at one time, and the caches
+ * that they share fetch it once. */
+static size_t first_on_host(const tsr_item *item)
+{
+    const tsr_transfers *moves = &item->moves;
+    if (tsr_side_count(&item->problem.dst, TSR_ROLE_FREE) == 1)
+        return 0;
+    for (size_t i = 1; i < moves->count; i++)
+        if (moves->at[i].peer < moves->at[i - 1].peer)
+            return i;
+    return 0;
+}
+
 /* Where each owner reduces the whole, a reduction has no results to give. */
 static bool has_results(const tsr_problem *problem)
 {
@@ -99,6 +112,7 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     rotate(&item->gives, item->rank);
     rotate(&item->relayed, item->rank);
     rotate(&item->relays, item->rank);
+    item->first_on_host = first_on_host(item);
     return TSR_OK;
 }
 

@@ -129,6 +129,7 @@ static void sum_up(tsr_plan *plan)
         plan->local &= item->problem.local;
         plan->results |= item->results;
         plan->shares |= item->shares;
+        plan->fills |= item->fills;
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
     /* Whether the tensors are on the host is not known to ranks that have none and take part all the same. */

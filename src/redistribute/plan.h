@@ -96,6 +96,7 @@ typedef struct tsr_item {
     /** The first phase: what is copied into this rank's destination; what of its source goes to other ranks, to be moved or reduced there.
      * Peers in rotated order. */
     tsr_transfers moves, sends;
+    size_t first_on_host; /**< of the moves: where these begin if all memory is the host's */
     /** The second: results of reductions that other ranks give to this rank's destination, and that it gives to theirs. */
     tsr_transfers given, gives;
     /** The third: what crossed into this rank's node for all its mates, from them and to them. In the last two all hold the same piece, so
@@ -126,6 +127,7 @@ struct tsr_plan {
     bool results;        /**< some item has a second phase; the same on every rank */
     bool shares;         /**< some item has a third */
     bool local;          /**< nothing crosses ranks, on any of them */
+    bool fills;          /**< this rank fills the destination of some item */
     bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
                    read them, and one meeting is enough */
     uint64_t hash;

@@ -45,11 +45,11 @@ static bool is_reached(const tsr_execution *e, tsr_place place, int ndim, const 
     return tsr_comm_shares(e->group->comm, place.base, ((size_t)last + 1) * element_bytes);
 }
 
-/* A source that peers do not reach. The room of a small move's is that of the call, which copies it in any case. */
+/* A source that peers do not reach. */
 static tsr_status shelve_source(tsr_execution *e, tsr_bound *b, char *at)
 {
     const tsr_item *item = b->item;
-    if (e->eager || is_reached(e, b->src, item->src_ndim, item->src_shape, item->src->element_bytes))
+    if (is_reached(e, b->src, item->src_ndim, item->src_shape, item->src->element_bytes))
         return TSR_OK;
     const tsr_place copy = {at, item->src_strides};
     TSR_TRY(tsr_execution_copy_whole(e, item, true, copy, b->src));
