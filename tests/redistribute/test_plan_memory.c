@@ -23,7 +23,16 @@ static const struct {
     {"2x3", "P,R", "3x2@4", "S(0),R"},
     {"2x3", "R,S(1)", "2x3", "P,R"},
     {"2x3", "S(0;blocks=5,7),S(1)", "2x3", "S(0;blocks=5,7),P"},
+    /* Handed round in nodes, where these are known. */
+    {"6", "S(0)", "6", "R"},
+    {"6", "P", "6", "R"},
 };
+
+static const int64_t unequal[] = {0, 1, 0, 0, 1, 2, 2, 0, 0, 1};
+static const tsr_nodes nodes[] = {{0, 0, NULL}, {2, 0, NULL}, {0, 10, unequal}};
+static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}};
+
+enum { NODES = sizeof(nodes) / sizeof(nodes[0]), RANKS = 10 };
 
 typedef struct planning {
     const tsr_layout *src, *dst;
@@ -47,11 +56,13 @@ static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **stat
         tsr_context *context = counted_context(&memory);
         tsr_layout *src = layout_in(context, cases[i].from_mesh, "12x5", cases[i].from);
         tsr_layout *dst = layout_in(context, cases[i].to_mesh, "12x5", cases[i].to);
-        for (int64_t rank = 0; rank < 10; rank++) {
-            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld", cases[i].from_mesh, cases[i].to_mesh,
-                      cases[i].from, cases[i].to, (long long)rank);
+        for (int64_t k = 0; k < RANKS * NODES; k++) {
+            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld, nodes %lld", cases[i].from_mesh,
+                      cases[i].to_mesh, cases[i].from, cases[i].to, (long long)k / NODES, (long long)k % NODES);
             planning p = {.src = src, .dst = dst, .options = TSR_PLAN_OPTIONS_INIT};
-            p.options.rank = rank;
+            p.options.rank = k / NODES;
+            p.options.nodes = nodes[k % NODES];
+            p.options.profile = &round_is_free;
             const size_t before = memory.live_blocks;
             assert_true(fail_each_allocation(&memory, plan_it, &p) > 0);
             tsr_plan_destroy(p.plan);

@@ -312,14 +312,17 @@ static void mutated_bytes_are_refused_or_are_what_they_say(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* Two items on two meshes, one of them listed: every kind of allocation that loading makes. */
+/* Two items on two meshes, one of them listed, over listed nodes: every kind of allocation that loading makes. */
 static saved_bytes batch_bytes(void)
 {
-    tsr_plan *a = plan_of(&example, NULL), *plan = NULL;
-    tsr_plan *b = plan_of(&(saved_move){"4@[3,0,1,7]", "2x2", "8", "S(0;blocks=2,6)", "S(0;sizes=1,7),R", TSR_I16}, NULL);
+    static const int64_t node[] = {0, 0, 0, 1, 1, 2, 2, 0};
+    const saved_move uneven = {"4@[3,0,1,7]", "2x2", "8", "S(0;blocks=2,6)", "S(0;sizes=1,7),R", TSR_I16, {0, 8, node}};
+    tsr_plan *a = plan_of(&example, NULL), *b = plan_of(&uneven, NULL), *plan = NULL;
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.nodes = uneven.nodes;
     const tsr_layout *const src[] = {tsr_plan_source(a), tsr_plan_source(b)};
     const tsr_layout *const dst[] = {tsr_plan_destination(a), tsr_plan_destination(b)};
-    expect_ok(tsr_plan_create_batch(2, src, dst, NULL, &plan));
+    expect_ok(tsr_plan_create_batch(2, src, dst, &options, &plan));
     const saved_bytes bytes = bytes_of(plan);
     tsr_plan_destroy(plan);
     tsr_plan_destroy(a);
