@@ -76,7 +76,8 @@ static int validate(job *j, const tool_arguments *given, simulation *row)
     if (status != EXIT_DONE)
         return status;
     moved.value[OPT_MODE] = mode_name(mode);
-    status = simulate(&moved, &links->profile, row);
+    const tsr_nodes nodes = {.count = links->node != NULL ? links->ranks : 0, .node = links->node};
+    status = simulate(&moved, &links->profile, &nodes, row);
     row->measured_links = links;
     return measure(j, status, row, ranks);
 }
@@ -88,7 +89,7 @@ static int add_row(job *j, const tool_arguments *given)
         return status;
     simulation *const row = &j->out.rows[j->out.count++];
     *row = (simulation){.ranks = 0};
-    return j->place != NULL ? validate(j, given, row) : simulate(given, &j->links, row);
+    return j->place != NULL ? validate(j, given, row) : simulate(given, &j->links, NULL, row);
 }
 
 /** The mesh at hand and, with --sweep, those that halving leaves, fewest ranks first. */

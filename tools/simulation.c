@@ -42,12 +42,14 @@ static int name(const plan_request *r, simulation *out)
     return EXIT_DONE;
 }
 
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out)
+int simulate(const tool_arguments *given, const tsr_cost_profile *links, const tsr_nodes *nodes, simulation *out)
 {
     plan_request request;
     *out = (simulation){.links = *links};
     int status = plan_request_read(given, NULL, &request);
     request.options.profile = links;
+    if (nodes != NULL)
+        request.options.nodes = *nodes;
     if (status == EXIT_DONE)
         status = name(&request, out);
     if (status == EXIT_DONE)

@@ -22,15 +22,16 @@ typedef struct simulation {
     spread measured;                      /**< with --validate; else all 0 */
 } simulation;
 
-/** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
+/** Reads the options of one move, and plans; `nodes` are those of the ranks, or NULL: what the options say. What it points at is borrowed
+ * for as long as the simulation. Returns the tool's exit status; the caller finishes the simulation in any case. */
+int simulate(const tool_arguments *given, const tsr_cost_profile *links, const tsr_nodes *nodes, simulation *out);
 void simulation_finish(simulation *s);
 
 /** Of a simulation that was measured as well: how far the model is off, relative to the time. */
 double simulation_error(const simulation *s);
 
-/** A picture: time against ranks, a line for each shape and pair of layouts, with a letter that a legend explains. An SVG as text, which
- * the caller frees; NULL if there is no memory. */
+/** A picture: time, bytes and workspace against ranks, a line for each shape, dtype, mode and pair of layouts, that a legend explains, and
+ * what was measured beside it. An SVG as text, which the caller frees; NULL if there is no memory. */
 void simulation_plot(const simulation *all, size_t count, char **text, size_t *bytes);
 
 #endif

@@ -4,6 +4,33 @@
 
 #include <stdlib.h>
 
+/** Whether some rank before `r` is on its node. */
+static bool has_mate_before(const int64_t *node, int r)
+{
+    for (int before = 0; before < r; before++)
+        if (node[before] == node[r])
+            return true;
+    return false;
+}
+
+/** The moves of all ranks know the nodes; there are none where all ranks are on one. */
+static int read_nodes(const calibration *c, measured_links *links)
+{
+    links->node_count = 1;
+    links->has_inside = c->inside > 0;
+    if (c->count == c->inside)
+        return EXIT_DONE;
+    links->node = calloc((size_t)links->ranks, sizeof *links->node);
+    if (links->node == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", links->ranks);
+    for (int r = 0; r < links->ranks; r++)
+        links->node[r] = c->moves[c->inside]->rows[r].node;
+    links->node_count = 0;
+    for (int r = 0; r < links->ranks; r++)
+        links->node_count += !has_mate_before(links->node, r);
+    return EXIT_DONE;
+}
+
 static int measure(place *p, measured_links *links)
 {
     const calibration_request request = calibration_usual(links->ranks, links->mode);
@@ -11,13 +38,23 @@ static int measure(place *p, measured_links *links)
     int status = place_agree(p, c != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for a calibration"));
     if (status == EXIT_DONE)
         status = calibrate(p, &request, c);
+    if (status == EXIT_DONE)
+        status = place_agree(p, read_nodes(c, links));
     if (c != NULL) {
         links->profile = c->profile;
-        links->error = c->error[0];
+        links->inside = c->error[0];
+        links->between = c->error[1];
         calibration_finish(c);
     }
     free(c);
     return status;
+}
+
+static void free_links(measured_links *links)
+{
+    if (links != NULL)
+        free(links->node);
+    free(links);
 }
 
 static int add(links_book *book, place *p, int ranks, tsr_mode mode)
@@ -31,7 +68,7 @@ static int add(links_book *book, place *p, int ranks, tsr_mode mode)
     if (status == EXIT_DONE)
         book->first = links;
     else
-        free(links);
+        free_links(links);
     return status;
 }
 
@@ -51,6 +88,6 @@ void links_book_finish(links_book *book)
     while (book->first != NULL) {
         measured_links *const links = book->first;
         book->first = links->next;
-        free(links);
+        free_links(links);
     }
 }

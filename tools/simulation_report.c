@@ -26,12 +26,18 @@ static json_t *row_to_json(const simulation *s)
                      (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
+static json_t *error_to_json(fit_error error)
+{
+    return json_pack("{sf sf}", "median", error.median, "max", error.max);
+}
+
 static json_t *measured_to_json(const simulation *s, const place *p)
 {
     const measured_links *const links = s->measured_links;
-    return json_pack("{ss ss s{sf sf} so sf}", "engine", place_engine(p), "device", place_device_name(p), "links_error", "median",
-                     links->error.median, "max", links->error.max, "measured_seconds", spread_to_json(s->measured), "error",
-                     simulation_error(s));
+    return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes", links->node_count,
+                     "links_error", "inside", links->has_inside ? error_to_json(links->inside) : json_null(), "between",
+                     links->node != NULL ? error_to_json(links->between) : json_null(), "measured_seconds", spread_to_json(s->measured),
+                     "error", simulation_error(s));
 }
 
 static json_t *whole_row_to_json(const simulation *s, const place *p)
@@ -82,19 +88,34 @@ static bool is_first_of_its_links(const simulation_rows *all, size_t row)
     return true;
 }
 
+static void print_error(const char *where, bool measured, fit_error error)
+{
+    if (measured)
+        printf("%s %.2f in the median, %.2f at worst", where, error.median, error.max);
+    else
+        printf("%s none was measured", where);
+}
+
+static void print_links(const measured_links *links)
+{
+    char text[PROFILE_TEXT_BYTES];
+    tsr_cost_print(&links->profile, text, sizeof text);
+    printf("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
+           mode_name(links->mode), text);
+    fputs("#   relative error of the calibration: ", stdout);
+    print_error("inside a node", links->has_inside, links->inside);
+    fputs("; ", stdout);
+    print_error("between nodes", links->node != NULL, links->between);
+    putchar('\n');
+}
+
 /** The links of each number of ranks and mode, with their own error. */
 static void print_measured_links(const simulation_rows *all)
 {
     printf("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
-    for (size_t i = 0; i < all->count; i++) {
-        const measured_links *const links = all->rows[i].measured_links;
-        char text[PROFILE_TEXT_BYTES];
-        if (!is_first_of_its_links(all, i))
-            continue;
-        tsr_cost_print(&links->profile, text, sizeof text);
-        printf("# links of %d ranks, %s: %s; relative error of the calibration %.2f in the median, %.2f at worst\n", links->ranks,
-               mode_name(links->mode), text, links->error.median, links->error.max);
-    }
+    for (size_t i = 0; i < all->count; i++)
+        if (is_first_of_its_links(all, i))
+            print_links(all->rows[i].measured_links);
 }
 
 static void print_given_links(const simulation *first)

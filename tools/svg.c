@@ -1,5 +1,6 @@
 #include "svg.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -99,6 +100,15 @@ svg_colour svg_colour_of(size_t index)
     return colour;
 }
 
+svg_colour svg_dark_colour_of(size_t index)
+{
+    const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6);
+    svg_colour colour;
+    snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level_of(0.55 * hue_channel(hue, 0)), level_of(0.55 * hue_channel(hue, 4)),
+             level_of(0.55 * hue_channel(hue, 2)));
+    return colour;
+}
+
 svg_colour svg_shade(double share)
 {
     svg_colour colour;
@@ -134,6 +144,48 @@ void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *
     if (s->body != NULL)
         fprintf(s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x, to_y,
                 stroke);
+}
+
+/* Their numbers have no common divisor, so that they go together anew for as many series as their product. */
+static const char *const dashes[] = {"none", "9,4", "2,3", "12,3,2,3", "5,2"};
+static const char *const marks[] = {"M-4.5,0 a4.5,4.5 0 1,0 9,0 a4.5,4.5 0 1,0 -9,0 Z",
+                                    "M-4,-4 H4 V4 H-4 Z",
+                                    "M0,-5 L5,4 H-5 Z",
+                                    "M0,-6 L6,0 L0,6 L-6,0 Z",
+                                    "M0,5 L5,-4 H-5 Z",
+                                    "M-5,-3 L-3,-5 L0,-2 L3,-5 L5,-3 L2,0 L5,3 L3,5 L0,2 L-3,5 L-5,3 L-2,0 Z",
+                                    "M-1.6,-5 H1.6 V-1.6 H5 V1.6 H1.6 V5 H-1.6 V1.6 H-5 V-1.6 H-1.6 Z"};
+enum { DASHES = sizeof dashes / sizeof *dashes, MARKS = sizeof marks / sizeof *marks };
+static_assert(DASHES * MARKS == SVG_SERIES, "every mark goes with every dash");
+
+void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
+{
+    if (s->body == NULL || count < 2)
+        return;
+    fprintf(s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
+            svg_dark_colour_of(index).text, dashes[index % DASHES]);
+    for (size_t i = 0; i < count; i++)
+        fprintf(s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
+    fputs("\"/>\n", s->body);
+}
+
+void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
+{
+    if (s->body == NULL)
+        return;
+    const svg_colour colour = svg_dark_colour_of(index);
+    fprintf(s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x, at.y,
+            marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
+    if (title != NULL)
+        write_title(s, title);
+    fputs("</path>\n", s->body);
+}
+
+void svg_whisker(svg *s, size_t index, double x, double y, double to_y)
+{
+    if (s->body != NULL)
+        fprintf(s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4, y,
+                to_y, svg_dark_colour_of(index).text);
 }
 
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)

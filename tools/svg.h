@@ -43,6 +43,9 @@ typedef struct svg_colour {
 /** The colour of one of many that stand side by side. */
 svg_colour svg_colour_of(size_t index);
 
+/** The same one's, dark enough for lines on white. */
+svg_colour svg_dark_colour_of(size_t index);
+
 /** A grey that is the darker the greater `share` (0 to 1) is, never too dark for black text. */
 svg_colour svg_shade(double share);
 
@@ -55,6 +58,24 @@ void svg_end(svg *s, double width, double height, const char *title, char **text
 void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const char *title);
 
 void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *stroke);
+
+typedef struct svg_point {
+    double x, y;
+} svg_point;
+
+/** What tells series apart that share a plot, whatever colours are seen: shapes of marks and dashes of lines, of which no two of so many
+ * series have both. */
+#define SVG_SERIES 35
+
+/** A line through the points in the manner of series `index`; nothing through fewer than 2. */
+void svg_curve(svg *s, size_t index, const svg_point *points, size_t count);
+
+/** The mark of series `index`, about 10 wide around the point: full, or empty; `title` as of
+ * svg_box(). */
+void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title);
+
+/** From the least to the most of what was measured: a line with ends. */
+void svg_whisker(svg *s, size_t index, double x, double y, double to_y);
 
 /** A band of constant height that flows from the left edge at (x, y) to the right edge at (to_x, to_y). */
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title);

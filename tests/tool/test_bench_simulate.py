@@ -201,25 +201,92 @@ def every_estimate_is_marked_in_the_table():
     return harness.different("figures", [word[0] for word in estimated.split()[8:]], ["~"] * 6) + harness.different("of all ranks", "~" in counted, False)
 
 
-def the_picture_shows_every_line():
+SVG = "{http://www.w3.org/2000/svg}"
+UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 2 ** 10, "MiB": 2 ** 20, "GiB": 2 ** 30}
+PANELS = {"time": lambda row: row["seconds"], "received, most by a rank": lambda row: row["bytes_received"]["max"],
+          "workspace, most of a rank": lambda row: row["workspace_bytes"]}
+
+
+def numbers(text):
+    return list(map(float, re.findall(r"-?\d+(?:\.\d+)?", text)))
+
+
+class Picture:
+    """What a picture shows: panels in PANELS' order, each from the heights that its labels stand at, and the marks with their titles."""
+
+    def __init__(self, path):
+        self.root = ElementTree.fromstring(path.read_bytes())
+        self.frames = [tuple(float(r.get(k)) for k in ("x", "y", "width", "height")) for r in self.root.iter(SVG + "rect")][1:]
+        self.texts = [("".join(t.itertext()), t) for t in self.root.iter(SVG + "text")]
+        self.marks = [(*numbers(p.get("transform")), p) for p in self.root.iter(SVG + "path") if p.get("transform")]
+        self.whiskers = [numbers(p.get("d")) for p in self.root.iter(SVG + "path") if "h8 m-4,0 V" in p.get("d")]
+
+    def height_of(self, panel, value):
+        """Where a value stands by the labels of its panel, which are text on the lines that they name."""
+        _, top, _, high = self.frames[panel]
+        labels = {}
+        for text, element in self.texts:
+            y = float(element.get("y")) - 4
+            if element.get("text-anchor") == "end" and top - 1 <= y <= top + high + 1:
+                number, _, unit = text.partition(" ")
+                labels[float(number) * UNITS.get(unit, 1)] = y
+        if value == 0:
+            return labels[0]
+        low, most = min(filter(None, labels)), max(labels)
+        return labels[low] + (labels[most] - labels[low]) * math.log(value / low) / math.log(most / low)
+
+    def points(self, name, full):
+        return [(x, y, mark) for x, y, mark in self.marks
+                if mark.findtext(SVG + "title", "").partition(", ")[2].startswith(name + ":") and (mark.get("fill") != "#ffffff") == full]
+
+
+def misplaced(what, y, wanted):
+    return [] if abs(y - wanted) < 0.1 else [f"{what} is at {y} instead of {wanted}"]
+
+
+def points_of_the_picture_stand_at_their_heights():
     path = tool.folder / "moves.svg"
-    simulate("--mesh", 64, "--sweep", "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "--from", "S(0)", "--to", "R", "--from", "R", "--to", "R",
-             "--svg", path)
-    root = ElementTree.fromstring(path.read_bytes())
-    texts = ["".join(t.itertext()) for t in root.iter("{http://www.w3.org/2000/svg}text")]
-    titles = [t.text for t in root.iter("{http://www.w3.org/2000/svg}title")]
-    wrong = harness.different("points", len([t for t in titles if re.match(r"\d+ ranks: ", t)]), 6)
-    wrong += harness.different("letters", (texts.count("a"), texts.count("b"), texts.count("c")), (3, 3, 0))
-    legend = ["a: 64x64 f32, S(0) -> S(1), direct", "b: 64x64 f32, S(0) -> R, direct", "c: 64x64 f32, R -> R, direct; nothing crosses ranks"]
-    wrong += harness.different("legend", [t for t in texts if "->" in t], legend)
-    width, height = float(root.get("width")), float(root.get("height"))
-    for r in root.iter("{http://www.w3.org/2000/svg}rect"):
-        x, y = float(r.get("x", 0)), float(r.get("y", 0))
-        wrong += [] if 0 <= x <= width and 0 <= y <= height else [f"a box at {x}, {y}"]
+    rows = simulate("--mesh", 64, "--sweep", "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "--from", "S(0)", "--to", "R", "--from", "R", "--to", "R",
+                    "--mode", "direct,message", "--svg", path)
+    picture = Picture(path)
+    wrong = harness.different("panels", len(picture.frames), len(PANELS))
+    for panel, (name, value) in enumerate(PANELS.items()):
+        points = picture.points(name, full=True)
+        wrong += harness.different(f"points of {name}", len(points), len(rows))
+        for row, (x, y, mark) in zip(rows, points):
+            title = mark.findtext(SVG + "title")
+            wrong += misplaced(title, y, picture.height_of(panel, value(row)))
+            wrong += harness.different(title, title.startswith(f"{row['ranks']} ranks, "), True)
+    columns = [sum(x for x, _, mark in picture.points("time", full=True) if mark.findtext(SVG + "title").startswith(f"{ranks} ranks")) for ranks in (16, 32, 64)]
+    wrong += harness.different("columns go by the logarithm of ranks", math.isclose(columns[1] - columns[0], columns[2] - columns[1], abs_tol=0.1), True)
+    width, height = float(picture.root.get("width")), float(picture.root.get("height"))
+    return wrong + [f"a mark at {x}, {y}" for x, y, _ in picture.marks if not (0 <= x <= width and 0 <= y <= height)]
+
+
+def lines_of_the_picture_differ_without_colours():
+    path = tool.folder / "lines.svg"
+    simulate("--mesh", 4, "--sweep", "--shape", ",".join(f"{n}x8" for n in range(8, 42)), "--from", "S(0)", "--to", "R", "--svg", path)
+    picture = Picture(path)
+    legend = [text for text, _ in picture.texts if "->" in text]
+    wrong = harness.different("legend", (len(legend), legend[0]), (34, "8x8 f32, S(0) -> R, direct"))
+    marks = [mark.get("d") for _, _, mark in picture.marks if mark.find(SVG + "title") is None]
+    dashes = [line.get("stroke-dasharray") for line in picture.root.iter(SVG + "polyline")][-34:]
+    return wrong + harness.different("marks with their dashes", len(set(zip(marks, dashes))), 34)
+
+
+def whiskers_of_the_picture_reach_from_least_to_most():
+    path = tool.folder / "measured.svg"
+    rows = simulate("--mesh", 2, "--shape", "64x64,512x512", "--from", "S(0)", "--to", "R", "--validate", "--svg", path)
+    picture = Picture(path)
+    points = picture.points("time", full=False)
+    wrong = harness.different("measured", (len(points), len(picture.whiskers)), (2, 2))
+    for row, (x, y, _), (_, least, *_, most, _, _, _) in zip(rows, points, picture.whiskers):
+        for name, at in (("median", y), ("min", least), ("max", most)):
+            wrong += misplaced(name, at, picture.height_of(0, row["measured_seconds"][name]))
     return wrong
 
 
-VALIDATED = FIELDS + ["engine", "device", "links_error", "measured_seconds", "error"]
+VALIDATED = FIELDS + ["engine", "device", "nodes", "links_error", "measured_seconds", "error"]
 
 
 def validation_says_how_far_it_is_off():
@@ -229,7 +296,8 @@ def validation_says_how_far_it_is_off():
     wrong += harness.different("links, measured once for 2 ranks and once for 3", len({(r["ranks"], r["links"]) for r in rows}), 2)
     for row in rows:
         measured = row["measured_seconds"]
-        wrong += harness.different("fields", list(row), VALIDATED) + harness.different("place", (row["engine"], row["device"]), ("threads", "host"))
+        wrong += harness.different("fields", list(row), VALIDATED) + harness.different(
+            "place", (row["engine"], row["device"], row["nodes"], row["links_error"]["between"]), ("threads", "host", 1, None))
         wrong += harness.different("order", 0 < measured["min"] <= measured["median"] <= measured["max"], True)
         wrong += [] if math.isclose(row["error"], abs(row["seconds"] - measured["median"]) / measured["median"], rel_tol=1e-9) else [f"{row}"]
         latency, bandwidth = map(float, re.match(r"inside=([^,]+),(\S+)", row["links"]).groups())
@@ -240,8 +308,8 @@ def validation_says_how_far_it_is_off():
 def the_table_names_the_links_of_every_mode():
     lines = tool.run("bench", "simulate", "--mesh", 2, "--shape", "16x16", "--from", "S(0)", "--to", "R", "--mode", "message,direct", "--validate").stdout.splitlines()
     wrong = harness.different("place", lines[0], "# engine threads, device host")
-    wrong += harness.different("links", [re.match(r"# links of 2 ranks, (\w+): inside=", line)[1] for line in lines[1:3]], ["message", "direct"])
-    return wrong + harness.different("error", lines[3].startswith("# relative error of the model: "), True)
+    wrong += harness.different("links", [re.match(r"# links of 2 ranks on 1 node, (\w+): inside=", line)[1] for line in lines[1:5:2]], ["message", "direct"])
+    return wrong + harness.different("error", lines[5].startswith("# relative error of the model: "), True)
 
 
 def the_model_is_of_the_right_size():
@@ -287,7 +355,9 @@ tool.case("links come from a file or the environment", links_come_from_a_file_or
 tool.case("the table says the same", the_table_says_the_same)
 tool.case("every line of the table names its mode", every_line_of_the_table_names_its_mode)
 tool.case("every estimate is marked in the table", every_estimate_is_marked_in_the_table)
-tool.case("the picture shows every line", the_picture_shows_every_line)
+tool.case("points of the picture stand at their heights", points_of_the_picture_stand_at_their_heights)
+tool.case("lines of the picture differ without colours", lines_of_the_picture_differ_without_colours)
+tool.case("whiskers of the picture reach from the least to the most", whiskers_of_the_picture_reach_from_least_to_most)
 tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
 tool.case("the table names the links of every mode", the_table_names_the_links_of_every_mode)
 tool.case("the model is of the right size", the_model_is_of_the_right_size)
