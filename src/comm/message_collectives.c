@@ -45,7 +45,8 @@ static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_statu
 /* The engine's own reduction, where its bits are ours. */
 static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collective *call)
 {
-    return tsr_native_is_exact(call->dtype) && tsr_comm_has_native(comm, kind, call->dtype, call->op);
+    return tsr_native_is_exact(call->dtype) && tsr_comm_has_native(comm, kind, call->dtype, call->op) &&
+           !tsr_native_goes_by_nodes(comm, kind);
 }
 
 tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)

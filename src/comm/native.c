@@ -1,6 +1,6 @@
 #include "comm/native.h"
 
-#include "comm/object.h"
+#include "comm/hierarchy.h"
 
 static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
 {
@@ -15,9 +15,9 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
     case TSR_NATIVE_ALL_GATHER:
         return comm->table.all_gather;
     case TSR_NATIVE_REDUCE_SCATTER:
-        return comm->table.reduce_scatter && reduces(comm, dtype, op);
+        return comm->table.reduce_scatter ? reduces(comm, dtype, op) : comm->hierarchy != NULL;
     case TSR_NATIVE_ALL_REDUCE:
-        return comm->table.all_reduce && reduces(comm, dtype, op);
+        return comm->table.all_reduce ? reduces(comm, dtype, op) : comm->hierarchy != NULL;
     case TSR_NATIVE_BROADCAST:
         return comm->table.broadcast;
     default:
@@ -28,7 +28,50 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
 bool tsr_comm_has_natives(const tsr_comm *comm)
 {
     const tsr_comm_table *table = &comm->table;
-    return !tsr_comm_is_direct(comm) && (table->all_gather || table->reduce_scatter || table->all_reduce || table->broadcast);
+    return !tsr_comm_is_direct(comm) &&
+           (table->all_gather || table->reduce_scatter || table->all_reduce || table->broadcast || comm->hierarchy);
+}
+
+bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind)
+{
+    return comm->hierarchy && ((kind == TSR_NATIVE_REDUCE_SCATTER && !comm->table.reduce_scatter) ||
+                               (kind == TSR_NATIVE_ALL_REDUCE && !comm->table.all_reduce));
+}
+
+size_t tsr_native_scratch_bytes(tsr_native kind, int ranks, int64_t count, tsr_dtype dtype)
+{
+    /* Shares of an all-reduce differ by a line, and lines have 64 elements at most. */
+    const int64_t longest = kind == TSR_NATIVE_ALL_REDUCE ? count / ranks + 128 : count;
+    return count > 0 ? tsr_hierarchy_most_scratch_bytes(ranks, longest, tsr_dtype_bytes(dtype)) : 0;
+}
+
+static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
+{
+    static const tsr_operation scatters = {.name = "reduce_scatter", .reduces = true, .parts = true};
+    static const tsr_operation reduces_all = {.name = "all_reduce", .reduces = true};
+    const bool all = c->kind == TSR_NATIVE_ALL_REDUCE;
+    const tsr_collective call = {.operation = all ? &reduces_all : &scatters,
+                                 .send = c->send,
+                                 .receive = c->receive,
+                                 .count = c->count,
+                                 .dtype = c->dtype,
+                                 .op = c->op,
+                                 .device = c->device,
+                                 .stream = c->stream,
+                                 .ops = tsr_device_resolve(comm->context, c->device),
+                                 .bytes = tsr_dtype_bytes(c->dtype),
+                                 .scratch = c->scratch};
+    tsr_status local = TSR_OK;
+    if (!all) {
+        tsr_hierarchy_divide(comm, &call);
+        TSR_TRY(tsr_hierarchy_reduce_scatter(comm, &call, call.receive, &local));
+        return local;
+    }
+    void *const part = tsr_element(&call, call.receive, tsr_share_of(comm, &call, comm->rank).begin);
+    tsr_hierarchy_divide_by_shares(comm, &call);
+    TSR_TRY(tsr_hierarchy_reduce_scatter(comm, &call, part, &local));
+    TSR_TRY(tsr_hierarchy_all_gather(comm, &call, part));
+    return local;
 }
 
 tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
@@ -41,6 +84,8 @@ tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
 {
     const tsr_comm_table *table = &comm->table;
     TSR_TRY(tsr_comm_check_idle(comm));
+    if (tsr_native_goes_by_nodes(comm, c->kind))
+        return reduce_by_nodes(comm, c);
     switch (c->kind) {
     case TSR_NATIVE_ALL_GATHER:
         return table->all_gather(comm->self, c->send, c->receive, c->count, c->dtype, c->device, c->stream);

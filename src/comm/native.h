@@ -1,4 +1,5 @@
-/** An engine's own collectives, for callers that have agreed on the call already: nothing is compared, checked or allocated here. */
+/** An engine's own collectives, or ours by nodes, for callers that have agreed on the call already: nothing is compared, checked or
+ * allocated here. */
 #ifndef TSR_COMM_NATIVE_H
 #define TSR_COMM_NATIVE_H
 
@@ -23,14 +24,21 @@ typedef struct tsr_native_call {
     int root;
     tsr_device device;
     tsr_stream stream;
+    void *scratch; /**< where it goes by nodes: tsr_native_scratch_bytes() */
 } tsr_native_call;
 
-/** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces. The same on all ranks, and
- * in all groups of the communicator. */
+/** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces, or where reductions go by
+ * nodes (hierarchy.h), in whatever order. The same on all ranks; in the first case in all groups of the communicator too. */
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
 
-/** True if it has any of them, for any values. The same likewise. */
+/** True if it has any of them, for any values. The same on all ranks. */
 bool tsr_comm_has_natives(const tsr_comm *comm);
+
+/** True in the second case: its groups may have no nodes, or be direct. */
+bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind);
+
+/** What a call in the second case needs among so many ranks. */
+size_t tsr_native_scratch_bytes(tsr_native kind, int ranks, int64_t count, tsr_dtype dtype);
 
 /** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
  * all are, on success. */

@@ -125,7 +125,8 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
                             .op = item->native.op,
                             .root = root_of(e),
                             .device = e->device,
-                            .stream = e->stream};
+                            .stream = e->stream,
+                            .scratch = e->native->scratch};
     bool able = local != TSR_OK || is_able(e);
     if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);

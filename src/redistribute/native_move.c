@@ -308,26 +308,46 @@ static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int
     return TSR_OK;
 }
 
+/* Makes this rank's group; `*able`: it has the collective. */
+static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint64_t *key, bool *able)
+{
+    const tsr_item *item = &plan->items[0];
+    const tsr_native_move *move = &item->native;
+    const bool by_nodes = tsr_native_goes_by_nodes(group->comm, move->kind);
+    const int64_t count = move->pieces.count > 0 ? move->pieces.at[0].elements : 0;
+    int *members = NULL;
+    const tsr_status local = list_members(plan, group, &members);
+    const tsr_rank_set set = {members, local == TSR_OK ? (int)move->ranks : 0};
+    const tsr_group_request request = {.set = set,
+                                       .scratch_bytes =
+                                           by_nodes ? tsr_native_scratch_bytes(move->kind, (int)move->ranks, count, item->src->dtype) : 0,
+                                       .fingerprint = plan->hash,
+                                       .local = local,
+                                       .describe = tsr_plan_describe_call,
+                                       .arg = plan};
+    tsr_group_answer answer;
+    tsr_status status = tsr_group_prepare(group->comm, &request, &answer);
+    if (status == TSR_OK)
+        *key = tsr_rank_set_hash(set);
+    tsr_release(plan->context, members);
+    if (status != TSR_OK || !by_nodes)
+        return status;
+    *able = tsr_comm_has_native(answer.group->comm, move->kind, item->src->dtype, move->op);
+    return tsr_native_agree(group->comm, plan->hash, TSR_OK, able, tsr_plan_describe_call, plan);
+}
+
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
 {
     const tsr_native_move *move = &plan->items[0].native;
     if (!group || move->kind == TSR_NATIVE_NONE || !is_at_hand(plan, group->comm))
         return TSR_OK;
-    int *members = NULL;
     bool able = !move->is_too_large;
+    uint64_t key = 0;
     TSR_TRY(tsr_native_agree(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
-    if (!able)
-        return TSR_OK;
-    const tsr_status local = list_members(plan, group, &members);
-    const tsr_rank_set set = {members, local == TSR_OK ? (int)move->ranks : 0};
-    const tsr_group_request request = {
-        .set = set, .fingerprint = plan->hash, .local = local, .describe = tsr_plan_describe_call, .arg = plan};
-    tsr_group_answer answer;
-    const tsr_status status = tsr_group_prepare(group->comm, &request, &answer);
-    if (status == TSR_OK)
-        __atomic_store_n(&((tsr_plan *)plan)->native_key, tsr_rank_set_hash(set), __ATOMIC_RELAXED);
-    tsr_release(plan->context, members);
-    return status;
+    if (able)
+        TSR_TRY(make_group(plan, group, &key, &able));
+    __atomic_store_n(&((tsr_plan *)plan)->native_key, able ? key : 0, __ATOMIC_RELAXED);
+    return TSR_OK;
 }
 
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group)
