@@ -226,6 +226,39 @@ static void a_plan_describes_itself_in_words(void **state)
     tsr_layout_destroy(dst);
 }
 
+static void a_plan_says_how_ranks_lie_on_nodes(void **state)
+{
+    (void)state;
+    static const int64_t uneven[] = {9, 9, 9, 4, 4, 4, 4, 4}, in_turn[] = {3, 2, 3, 2, 3, 2, 3, 2};
+    static const struct {
+        tsr_nodes nodes;
+        const char *words;
+    } rows[] = {
+        {{0, 0, NULL}, ", for bytes\n"},
+        {{4, 0, NULL}, ", for bytes, 4 ranks a node\n"},
+        {{1, 0, NULL}, ", for bytes, 1 rank a node\n"},
+        {{0, 8, uneven}, ", for bytes, nodes of 3, 5 ranks\n"},
+        {{0, 8, in_turn}, ", for bytes, ranks on nodes 0, 1, 0, 1, 0, 1, 0, 1\n"},
+        /* All on one, which is nothing to tell apart. */
+        {{8, 0, NULL}, ", for bytes\n"},
+    };
+    tsr_layout *src = layout_of("8", "16", "S(0)"), *dst = layout_of("8", "16", "R");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+        tsr_plan *plan = NULL;
+        char text[1024];
+        size_t length;
+        options.nodes = rows[i].nodes;
+        expect_ok(tsr_plan_create(src, dst, &options, &plan));
+        expect_ok(tsr_plan_describe(plan, text, sizeof(text), &length));
+        tsr_plan_destroy(plan);
+        if (strstr(text, rows[i].words) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", rows[i].words, text);
+    }
+    tsr_layout_destroy(src);
+    tsr_layout_destroy(dst);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +266,7 @@ int main(void)
         cmocka_unit_test(ops_have_the_names_that_the_tool_prints),
         cmocka_unit_test(moves_that_are_made_together_share_their_steps),
         cmocka_unit_test(steps_say_in_words_what_they_do),
+        cmocka_unit_test(a_plan_says_how_ranks_lie_on_nodes),
         cmocka_unit_test(a_plan_describes_itself_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
