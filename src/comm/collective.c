@@ -255,3 +255,37 @@ tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int
     };
     return ops->table->reduce(ops->self, ops->index, &reduce, call->stream);
 }
+
+tsr_traffic tsr_traffic_begin(tsr_comm *comm, const tsr_collective *call, tsr_message *messages, size_t room)
+{
+    return (tsr_traffic){comm, call, messages, messages + room, 0, 0};
+}
+
+static bool crosses(const tsr_traffic *traffic, int rank, int64_t count)
+{
+    return rank != traffic->comm->rank && count > 0;
+}
+
+static tsr_message message_of(const tsr_traffic *traffic, int rank, const void *base, int64_t offset, int64_t count)
+{
+    return (tsr_message){rank, tsr_element(traffic->call, base, offset), (size_t)count * traffic->call->bytes};
+}
+
+void tsr_traffic_send(tsr_traffic *traffic, int rank, const void *base, int64_t offset, int64_t count)
+{
+    if (crosses(traffic, rank, count))
+        traffic->sends[traffic->send_count++] = message_of(traffic, rank, base, offset, count);
+}
+
+void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64_t offset, int64_t count)
+{
+    if (crosses(traffic, rank, count))
+        traffic->receives[traffic->receive_count++] = message_of(traffic, rank, base, offset, count);
+}
+
+tsr_status tsr_traffic_deliver(const tsr_traffic *traffic)
+{
+    const tsr_comm *comm = traffic->comm;
+    return comm->table.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
+                                traffic->call->device, traffic->call->stream);
+}

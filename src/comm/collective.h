@@ -92,6 +92,23 @@ tsr_status tsr_collective_copy(const tsr_collective *call, void *dst, const void
 /** Reduces `count` elements of comm->sources, in rank order, into the first `destinations` of comm->destinations. */
 tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int64_t count, int destinations);
 
+/** What a call sends and receives in one exchange. */
+typedef struct tsr_traffic {
+    tsr_comm *comm;
+    const tsr_collective *call;
+    tsr_message *sends, *receives;
+    size_t send_count, receive_count;
+} tsr_traffic;
+
+/** Lists in `messages`, with room for `room` sends and as many receives. */
+tsr_traffic tsr_traffic_begin(tsr_comm *comm, const tsr_collective *call, tsr_message *messages, size_t room);
+
+/** Elements from `offset` on; nothing where there are none, or the rank is this one. */
+void tsr_traffic_send(tsr_traffic *traffic, int rank, const void *base, int64_t offset, int64_t count);
+void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64_t offset, int64_t count);
+
+tsr_status tsr_traffic_deliver(const tsr_traffic *traffic);
+
 /** One function for each collective and kind of engine: carries out a call on which all ranks have agreed. */
 tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call);

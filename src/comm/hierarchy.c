@@ -89,44 +89,17 @@ static int keeper_of(const tsr_hierarchy *h, int rank)
     return h->node[rank] == h->own ? rank : deputy_of(h, h->own, rank);
 }
 
-/* The lists of an exchange, in bytes of the call's elements. */
-typedef struct traffic {
-    tsr_comm *comm;
-    const tsr_collective *call;
-    tsr_message *sends, *receives;
-    size_t send_count, receive_count;
-} traffic;
-
-static traffic begin(tsr_comm *comm, const tsr_collective *call)
+static tsr_traffic begin(tsr_comm *comm, const tsr_collective *call)
 {
-    tsr_message *messages = comm->hierarchy->messages;
-    return (traffic){comm, call, messages, messages + TSR_HIERARCHY_LIST * (size_t)comm->size, 0, 0};
+    return tsr_traffic_begin(comm, call, comm->hierarchy->messages, TSR_HIERARCHY_LIST * (size_t)comm->size);
 }
 
-static void send(traffic *t, int rank, const void *data, int64_t count)
-{
-    if (rank != t->comm->rank && count > 0)
-        t->sends[t->send_count++] = (tsr_message){rank, (void *)data, (size_t)count * t->call->bytes};
-}
-
-static void receive(traffic *t, int rank, void *data, int64_t count)
-{
-    if (rank != t->comm->rank && count > 0)
-        t->receives[t->receive_count++] = (tsr_message){rank, data, (size_t)count * t->call->bytes};
-}
-
-static tsr_status deliver(const traffic *t)
-{
-    const tsr_comm *comm = t->comm;
-    return comm->table.exchange(comm->self, t->sends, t->send_count, t->receives, t->receive_count, t->call->device, t->call->stream);
-}
-
-/* To and from all members of this rank's node. */
-static void send_to_mates(traffic *t, const void *data, int64_t count)
+/* To all members of this rank's node. */
+static void send_to_mates(tsr_traffic *t, const void *data, int64_t count)
 {
     const tsr_hierarchy *h = t->comm->hierarchy;
     for (int i = h->starts[h->own]; i < h->starts[h->own + 1]; i++)
-        send(t, h->members[i], data, count);
+        tsr_traffic_send(t, h->members[i], data, 0, count);
 }
 
 static int64_t length_of(const tsr_hierarchy *h, int rank)
@@ -138,22 +111,22 @@ static int64_t length_of(const tsr_hierarchy *h, int rank)
 static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const void *part)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    traffic t = begin(comm, call);
+    tsr_traffic t = begin(comm, call);
     send_to_mates(&t, part, length_of(h, comm->rank));
     for (int k = 0; k < h->count; k++)
         if (k != h->own)
-            send(&t, deputy_of(h, k, comm->rank), part, length_of(h, comm->rank));
+            tsr_traffic_send(&t, deputy_of(h, k, comm->rank), part, 0, length_of(h, comm->rank));
     for (int r = 0; r < comm->size; r++)
         if (h->node[r] == h->own || deputy_of(h, h->own, r) == comm->rank)
-            receive(&t, r, tsr_element(call, call->receive, h->bounds[r]), length_of(h, r));
-    return deliver(&t);
+            tsr_traffic_receive(&t, r, tsr_element(call, call->receive, h->bounds[r]), 0, length_of(h, r));
+    return tsr_traffic_deliver(&t);
 }
 
 /* What has come from other nodes is handed round, in the order of ranks. */
 static tsr_status hand_round(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    traffic t = begin(comm, call);
+    tsr_traffic t = begin(comm, call);
     for (int r = 0; r < comm->size; r++) {
         void *part = tsr_element(call, call->receive, h->bounds[r]);
         if (h->node[r] == h->own)
@@ -162,9 +135,9 @@ static tsr_status hand_round(tsr_comm *comm, const tsr_collective *call)
         if (deputy == comm->rank)
             send_to_mates(&t, part, length_of(h, r));
         else
-            receive(&t, deputy, part, length_of(h, r));
+            tsr_traffic_receive(&t, deputy, part, 0, length_of(h, r));
     }
-    return deliver(&t);
+    return tsr_traffic_deliver(&t);
 }
 
 tsr_status tsr_hierarchy_all_gather(tsr_comm *comm, const tsr_collective *call, const void *part)
@@ -181,21 +154,21 @@ tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
     const tsr_hierarchy *h = comm->hierarchy;
     const bool apart = h->node[call->root] != h->own;
     const int deputy = keeper_of(h, call->root), from = apart && comm->rank != deputy ? deputy : call->root;
-    traffic t = begin(comm, call);
+    tsr_traffic t = begin(comm, call);
     if (comm->rank == call->root)
         send_to_mates(&t, call->send, call->count);
     for (int k = 0; k < h->count && comm->rank == call->root; k++)
         if (k != h->own)
-            send(&t, deputy_of(h, k, call->root), call->send, call->count);
+            tsr_traffic_send(&t, deputy_of(h, k, call->root), call->send, 0, call->count);
     if (from == call->root)
-        receive(&t, from, call->receive, call->count);
-    TSR_TRY(deliver(&t));
+        tsr_traffic_receive(&t, from, call->receive, 0, call->count);
+    TSR_TRY(tsr_traffic_deliver(&t));
     t = begin(comm, call);
     if (apart && comm->rank == deputy)
         send_to_mates(&t, call->receive, call->count);
     if (from != call->root)
-        receive(&t, from, call->receive, call->count);
-    return deliver(&t);
+        tsr_traffic_receive(&t, from, call->receive, 0, call->count);
+    return tsr_traffic_deliver(&t);
 }
 
 void tsr_hierarchy_divide(tsr_comm *comm, const tsr_collective *call)
@@ -281,17 +254,17 @@ static void *given(const tsr_hierarchy *h, const tsr_collective *call, const win
 static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    traffic t = begin(comm, call);
+    tsr_traffic t = begin(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         const int keeper = keeper_of(h, r);
-        send(&t, keeper, given(h, call, w, r), seen(h, w, r));
+        tsr_traffic_send(&t, keeper, given(h, call, w, r), 0, seen(h, w, r));
         for (int i = h->starts[h->own]; i < h->starts[h->own + 1] && keeper == comm->rank; i++)
             if (h->members[i] != comm->rank)
-                receive(&t, h->members[i], slot_of(call, w, ++slot), seen(h, w, r));
+                tsr_traffic_receive(&t, h->members[i], slot_of(call, w, ++slot), 0, seen(h, w, r));
         slot += keeper == comm->rank;
     }
-    return deliver(&t);
+    return tsr_traffic_deliver(&t);
 }
 
 static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
@@ -337,21 +310,21 @@ static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const
 static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t *own, int64_t *sums)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    traffic t = begin(comm, call);
+    tsr_traffic t = begin(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         if (keeper_of(h, r) != comm->rank)
             continue;
         if (r == comm->rank)
             *own = slot;
-        send(&t, r, slot_of(call, w, slot), seen(h, w, r));
+        tsr_traffic_send(&t, r, slot_of(call, w, slot), 0, seen(h, w, r));
         slot += node_size(h, h->own);
     }
     *sums = slot;
     for (int k = 0; k < h->count; k++)
         if (k != h->own)
-            receive(&t, deputy_of(h, k, comm->rank), slot_of(call, w, slot++), seen(h, w, comm->rank));
-    return deliver(&t);
+            tsr_traffic_receive(&t, deputy_of(h, k, comm->rank), slot_of(call, w, slot++), 0, seen(h, w, comm->rank));
+    return tsr_traffic_deliver(&t);
 }
 
 static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums, void *part)

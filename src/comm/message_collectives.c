@@ -6,35 +6,6 @@
 #include "comm/hierarchy.h"
 #include "comm/native.h"
 
-/* What a call sends and receives; the lists have room for one message a rank each. */
-typedef struct traffic {
-    tsr_comm *comm;
-    const tsr_collective *call;
-    size_t sends, receives;
-} traffic;
-
-static void send_to(traffic *moves, int rank, const void *base, int64_t offset, int64_t count)
-{
-    tsr_comm *comm = moves->comm;
-    if (rank != comm->rank && count > 0)
-        comm->messages[moves->sends++] = (tsr_message){rank, tsr_element(moves->call, base, offset), (size_t)count * moves->call->bytes};
-}
-
-static void receive_from(traffic *moves, int rank, const void *base, int64_t offset, int64_t count)
-{
-    tsr_comm *comm = moves->comm;
-    if (rank != comm->rank && count > 0)
-        comm->messages[(size_t)comm->size + moves->receives++] =
-            (tsr_message){rank, tsr_element(moves->call, base, offset), (size_t)count * moves->call->bytes};
-}
-
-static tsr_status deliver(const traffic *moves)
-{
-    const tsr_comm *comm = moves->comm;
-    return comm->table.exchange(comm->self, comm->messages, moves->sends, comm->messages + comm->size, moves->receives, moves->call->device,
-                                moves->call->stream);
-}
-
 /* A rank whose own step failed tells the others, who have done theirs. */
 static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
@@ -57,15 +28,15 @@ tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
         tsr_hierarchy_divide(comm, call);
         return tsr_hierarchy_all_gather(comm, call, call->send);
     }
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     int64_t offset = 0;
     for (int r = 0; r < comm->size; r++) {
         const int64_t count = tsr_part_count(call, r);
-        send_to(&moves, r, call->send, 0, call->send_total);
-        receive_from(&moves, r, call->receive, offset, count);
+        tsr_traffic_send(&moves, r, call->send, 0, call->send_total);
+        tsr_traffic_receive(&moves, r, call->receive, offset, count);
         offset += count;
     }
-    TSR_TRY(deliver(&moves));
+    TSR_TRY(tsr_traffic_deliver(&moves));
     void *own = tsr_element(call, call->receive, tsr_part_offset(call, comm->rank));
     return tsr_collective_copy(call, own, call->send, call->send_total);
 }
@@ -93,16 +64,16 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
                                           call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return reduce_scatter_by_nodes(comm, call);
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     int64_t offset = 0, own = 0;
     for (int r = 0; r < comm->size; r++) {
         const int64_t count = tsr_part_count(call, r);
-        send_to(&moves, r, call->send, offset, count);
-        receive_from(&moves, r, call->scratch, call->receive_total * r, call->receive_total);
+        tsr_traffic_send(&moves, r, call->send, offset, count);
+        tsr_traffic_receive(&moves, r, call->scratch, call->receive_total * r, call->receive_total);
         own = r == comm->rank ? offset : own;
         offset += count;
     }
-    TSR_TRY(deliver(&moves));
+    TSR_TRY(tsr_traffic_deliver(&moves));
     const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
     return conclude(comm, call, local);
 }
@@ -110,25 +81,25 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
 /* Every rank's share of `send` to the rank that reduces it. */
 static tsr_status spread_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
 {
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     const int64_t count = mine.end - mine.begin;
     for (int r = 0; r < comm->size; r++) {
         const tsr_share share = tsr_share_of(comm, call, r);
-        send_to(&moves, r, call->send, share.begin, share.end - share.begin);
-        receive_from(&moves, r, call->scratch, count * r, count);
+        tsr_traffic_send(&moves, r, call->send, share.begin, share.end - share.begin);
+        tsr_traffic_receive(&moves, r, call->scratch, count * r, count);
     }
-    return deliver(&moves);
+    return tsr_traffic_deliver(&moves);
 }
 
 static tsr_status collect_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
 {
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     for (int r = 0; r < comm->size; r++) {
         const tsr_share share = tsr_share_of(comm, call, r);
-        send_to(&moves, r, call->receive, mine.begin, mine.end - mine.begin);
-        receive_from(&moves, r, call->receive, share.begin, share.end - share.begin);
+        tsr_traffic_send(&moves, r, call->receive, mine.begin, mine.end - mine.begin);
+        tsr_traffic_receive(&moves, r, call->receive, share.begin, share.end - share.begin);
     }
-    return deliver(&moves);
+    return tsr_traffic_deliver(&moves);
 }
 
 static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call)
@@ -157,13 +128,13 @@ tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 
 tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
 {
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     int64_t sent = 0, received = 0, own_sent = 0, own_received = 0, own = 0;
     for (int r = 0; r < comm->size; r++) {
         const int64_t send_count = tsr_part_count(call, r);
         const int64_t receive_count = call->receive_counts ? call->receive_counts[r] : call->count;
-        send_to(&moves, r, call->send, sent, send_count);
-        receive_from(&moves, r, call->receive, received, receive_count);
+        tsr_traffic_send(&moves, r, call->send, sent, send_count);
+        tsr_traffic_receive(&moves, r, call->receive, received, receive_count);
         if (r == comm->rank) {
             own_sent = sent;
             own_received = received;
@@ -172,7 +143,7 @@ tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
         sent += send_count;
         received += receive_count;
     }
-    TSR_TRY(deliver(&moves));
+    TSR_TRY(tsr_traffic_deliver(&moves));
     return tsr_collective_copy(call, tsr_element(call, call->receive, own_received), tsr_element(call, call->send, own_sent), own);
 }
 
@@ -182,39 +153,39 @@ tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
         return comm->table.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return tsr_hierarchy_broadcast(comm, call);
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     if (comm->rank != call->root)
-        receive_from(&moves, call->root, call->receive, 0, call->count);
+        tsr_traffic_receive(&moves, call->root, call->receive, 0, call->count);
     else
         for (int r = 0; r < comm->size; r++)
-            send_to(&moves, r, call->send, 0, call->count);
-    return deliver(&moves);
+            tsr_traffic_send(&moves, r, call->send, 0, call->count);
+    return tsr_traffic_deliver(&moves);
 }
 
 tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call)
 {
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     if (comm->rank != call->root) {
-        receive_from(&moves, call->root, call->receive, 0, call->receive_total);
-        return deliver(&moves);
+        tsr_traffic_receive(&moves, call->root, call->receive, 0, call->receive_total);
+        return tsr_traffic_deliver(&moves);
     }
     for (int r = 0; r < comm->size; r++)
-        send_to(&moves, r, call->send, tsr_part_offset(call, r), tsr_part_count(call, r));
-    TSR_TRY(deliver(&moves));
+        tsr_traffic_send(&moves, r, call->send, tsr_part_offset(call, r), tsr_part_count(call, r));
+    TSR_TRY(tsr_traffic_deliver(&moves));
     const void *own = tsr_element(call, call->send, tsr_part_offset(call, comm->rank));
     return tsr_collective_copy(call, call->receive, own, call->receive_total);
 }
 
 tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call)
 {
-    traffic moves = {comm, call, 0, 0};
+    tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
     if (comm->rank != call->root) {
-        send_to(&moves, call->root, call->send, 0, call->send_total);
-        return deliver(&moves);
+        tsr_traffic_send(&moves, call->root, call->send, 0, call->send_total);
+        return tsr_traffic_deliver(&moves);
     }
     for (int r = 0; r < comm->size; r++)
-        receive_from(&moves, r, call->receive, tsr_part_offset(call, r), tsr_part_count(call, r));
-    TSR_TRY(deliver(&moves));
+        tsr_traffic_receive(&moves, r, call->receive, tsr_part_offset(call, r), tsr_part_count(call, r));
+    TSR_TRY(tsr_traffic_deliver(&moves));
     void *own = tsr_element(call, call->receive, tsr_part_offset(call, comm->rank));
     return tsr_collective_copy(call, own, call->send, call->send_total);
 }
