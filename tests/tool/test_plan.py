@@ -353,8 +353,8 @@ def bench_of_a_million():
 def bench_table():
     done = tool.run("bench", "plan", "--mesh", "64", "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "--sweep", "--iterations", "1")
     lines = done.stdout.splitlines()
-    return (harness.different("columns", lines[1].split(), ["ranks", "mesh", "rank", "median", "min", "max", "bytes", "messages"]) +
-            harness.different("ranks", [line.split()[0] for line in lines[2:]], ["16", "32", "64"]))
+    return (harness.different("columns", lines[1].split(), ["#", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated", "messages"]) +
+            harness.different("ranks", [line.split()[0] for line in lines[2:]], ["#", "16", "32", "64"]))
 
 
 KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
