@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""scripts/simulation-report: the page that it makes of lines of `bench simulate --validate`. usage: test_simulation_report.py SCRIPT"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "invariants"))
+import tap  # noqa: E402
+
+script = sys.argv[1]
+report = tap.Report()
+place = tempfile.TemporaryDirectory()
+folder = pathlib.Path(place.name)
+
+
+def line(target, size, model, measured, ranks=2):
+    return json.dumps({"bench": "simulate", "ranks": ranks, "shape": [size, size], "dtype": "f32", "from": "S(0)", "to": target, "mode": "direct",
+                       "links": f"inside=1e-6,{ranks}e9 between=1e-6,1e10", "seconds": model, "engine": "threads",
+                       "links_error": {"inside": {"median": 0.125, "max": 0.5}, "between": None},
+                       "measured_seconds": {"median": measured, "min": measured / 2, "max": measured * 2}, "error": abs(model - measured) / measured})
+
+
+def run(name, text):
+    (folder / "lines.json").write_text(text)
+    return subprocess.run([script, "--lines", folder / "lines.json", "--output", folder / name], capture_output=True, text=True, timeout=60, check=False)
+
+
+def check_page():
+    text = "\n".join([line("S(1)", 64, 1e-5, 2e-5), line("S(1)", 128, 3e-5, 2e-5), line("R", 64, 2e-3, 1e-3), line("R", 64, 1.0, 4.0, ranks=4)]) + "\n"
+    done = run("page", text)
+    wrong = [] if (done.returncode, done.stderr) == (0, "") else [f"exit status {done.returncode}: {done.stderr}"]
+    page = (folder / "page" / "simulation.md").read_text().splitlines()
+    for wanted in ("| S(0) to S(1) | direct | 2 | 0.50 | 0.50 | 0.50 to 1.50 |", "| S(0) to R | direct | 2 | 1.00 | 1.00 | 2.00 to 2.00 |",
+                   "| threads | direct | 2 | `inside=1e-6,2e9 between=1e-6,1e10` | 0.12 | 0.50 |",
+                   "| threads | direct | 4 | `inside=1e-6,4e9 between=1e-6,1e10` | 0.12 | 0.50 |",
+                   "| S(0) to S(1) | direct | 2 | 128x128 f32 | 30 us | 20 us (10 us to 40 us) | 0.50 |",
+                   "| S(0) to R | direct | 4 | 64x64 f32 | 1 s | 4 s (2 s to 8 s) | 0.75 |"):
+        wrong += [] if page.count(wanted) == 1 else [f"{page.count(wanted)} times: {wanted}"]
+    return wrong + ([] if (folder / "page" / "simulation.json").read_text() == text else ["the lines are others"])
+
+
+def check_refusal(text):
+    done = run("refused", text)
+    wrong = [] if done.returncode == 1 and done.stderr.count("\n") == 1 else [f"exit status {done.returncode}: {done.stderr}"]
+    return wrong + (["something was written"] if (folder / "refused").exists() else [])
+
+
+report.check("the page has a row for every group, links and move", check_page())
+for words, text in {"no lines": "", "text": "nonsense\n", "lines without an error": json.dumps({"bench": "simulate"}) + "\n",
+                    "lines of another benchmark": json.dumps({"bench": "plan", "error": 1}) + "\n", "a number": "1\n"}.items():
+    report.check(f"{words}: refused in one line, and nothing is written", check_refusal(text))
+report.finish()
