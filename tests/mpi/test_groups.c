@@ -223,6 +223,61 @@ static void exact_reductions_add_up_inside_nodes_first(void **state)
         run_nodes(reduce_over_nodes, NULL, PATIENT_MS);
 }
 
+/* Of floats they do where any order will do; these sums have the same bits in any. */
+static tsr_status sum_floats(tsr_comm *comm, const tsr_mesh *mesh, float *terms, float *sums, size_t *between)
+{
+    const int64_t shape[] = {EDGE, EDGE};
+    const tsr_tensor src = tsr_tensor_contiguous(terms, TSR_F32, 2, shape), dst = tsr_tensor_contiguous(sums, TSR_F32, 2, shape);
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    tsr_layout *from, *to;
+    tsr_plan *plan;
+    void *workspace;
+    size_t inside;
+    options.reduction = TSR_REDUCTION_ANY_ORDER;
+    TSR_TRY(tsr_layout_parse(mesh, "P", 2, shape, TSR_F32, &from));
+    TSR_TRY(tsr_layout_parse(mesh, "R", 2, shape, TSR_F32, &to));
+    TSR_TRY(tsr_plan_create(from, to, &options, &plan));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    const size_t bytes = tsr_plan_workspace_bytes(plan);
+    TSR_TRY(tsr_comm_alloc(comm, bytes, &workspace));
+    nodes_count(&inside, between);
+    const tsr_status status = tsr_plan_execute(plan, comm, &src, &dst, workspace, bytes, NULL);
+    nodes_count(&inside, between);
+    tsr_comm_free(comm, workspace, bytes);
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(to);
+    tsr_layout_destroy(from);
+    return status;
+}
+
+static tsr_status sum_in_any_order(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t ranks[] = {tsr_comm_size(comm)};
+    float *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums = calloc((size_t)EDGE * EDGE, sizeof *sums);
+    size_t between = 0;
+    tsr_mesh *mesh;
+    CHECK(terms && sums);
+    for (int i = 0; i < EDGE * EDGE; i++)
+        terms[i] = (float)(i + tsr_comm_rank(comm));
+    TSR_TRY(tsr_mesh_create(comm, 1, ranks, NULL, NULL, &mesh));
+    TSR_TRY(sum_floats(comm, mesh, terms, sums, &between));
+    CHECK(between <= 2 * EDGE * EDGE + HEADERS);
+    for (int i = 0; i < EDGE * EDGE; i++)
+        CHECK(sums[i] == (float)(ranks[0] * i + ranks[0] * (ranks[0] - 1) / 2));
+    tsr_mesh_destroy(mesh);
+    free(terms);
+    free(sums);
+    return TSR_OK;
+}
+
+static void so_do_reductions_in_any_order(void **state)
+{
+    (void)state;
+    if (launched_ranks() == 4)
+        run_nodes(sum_in_any_order, NULL, PATIENT_MS);
+}
+
 /* Of an all-gather every part crosses once into the other node, of an all-reduce half of what would if ranks did not know of nodes. What
  * else MPI carries is a header a message, and what ranks agree on before. */
 static tsr_status gather_and_reduce(tsr_comm *comm, void *arg)
@@ -370,6 +425,7 @@ int main(void)
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
         cmocka_unit_test(moves_along_lines_within_nodes_are_direct),
         cmocka_unit_test(exact_reductions_add_up_inside_nodes_first),
+        cmocka_unit_test(so_do_reductions_in_any_order),
         cmocka_unit_test(collectives_cross_once_into_each_node),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
         cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),

@@ -48,7 +48,8 @@ struct tsr_comm_table {
     tsr_status (*exchange)(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                            tsr_device device, tsr_stream stream);
 
-    /** Required unless capabilities has TSR_COMM_DIRECT, where a meet stands in. Collective. */
+    /** Required unless capabilities has TSR_COMM_DIRECT, where a meet stands in. Collective. Called with TSR_COMM_UNCHECKED; without it
+     * tsr_comm_barrier() compares what ranks call, by exchanges. */
     tsr_status (*barrier)(void *self);
 
     /** Required. Any thread, at any time, more than once. */
@@ -65,9 +66,9 @@ struct tsr_comm_table {
      * TSR_ERROR_PEER, on every rank that is left, when a rank has returned, was aborted or is late. */
     tsr_status (*meet)(void *self);
 
-    /** Optional; exchange of parts stands in for each, with our own kernels where values are reduced. Arguments are those of
-     * tsr_comm_all_gather() and so on, in place too, and of any dtype with any op that it has. Floating reductions, min and max too, are
-     * used only where any order is allowed (TSR_REDUCTION_ANY_ORDER). A direct engine's are not called. */
+    /** Optional; exchange of parts stands in for each, by nodes where `node_of` tells them, with our own kernels where values are reduced.
+     * Arguments are those of tsr_comm_all_gather() and so on, in place too, and of any dtype with any op that it has. Floating reductions,
+     * min and max too, are used only where any order is allowed (TSR_REDUCTION_ANY_ORDER). A direct engine's are not called. */
     tsr_status (*all_gather)(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
                              tsr_stream stream);
     tsr_status (*reduce_scatter)(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
