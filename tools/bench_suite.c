@@ -1,5 +1,6 @@
 /* The benchmarks by which the library judges itself, in one run: moves, small moves, layers and plans. */
 #include "bench_run.h"
+#include "engines.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #define LEAST_RANKS 2
 #define WORDS       64
 
-/** A benchmark and its options; MESH stands for the ranks that were asked for. */
+/** A benchmark and its options; MESH stands for the ranks that were asked for, MODES for the modes that the engine has. */
 typedef struct item {
     const tool_command *command;
     const bench_kind *kind;
@@ -22,7 +23,7 @@ typedef struct item {
 #define MOVES "--from S(0) --to S(1) --from S(1) --to S(0) --from S(0) --to R --from P --to S(0) --from P --to R --mesh MESH"
 
 static const item items[] = {
-    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --mode direct,message", "--shape 8192x8192", "--shape 256x256", NULL},
+    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --mode MODES", "--shape 8192x8192", "--shape 256x256", NULL},
     {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --dtype bf16", "--shape 8192x16384", "--shape 256x512", NULL},
     {&bench_dispatch_command, &bench_dispatch_kind, MOVES, "--shape 16x1,64x16,64x64,512x512", "--shape 4x4", NULL},
 #ifdef TESSERA_TOOL_BLAS
@@ -46,12 +47,20 @@ typedef struct ready {
     bench_run run;
 } ready;
 
-/** Splits words at spaces, in place; a word MESH becomes `mesh`. */
-static int split(char *text, char *mesh, char **words, int count)
+/** What stands in the place of words. */
+typedef struct stand_ins {
+    char mesh[24];
+    const char *modes;
+} stand_ins;
+
+/** Splits words at spaces, in place. */
+static int split(char *text, const stand_ins *given, char **words, int count)
 {
     char *rest = NULL;
-    for (char *word = strtok_r(text, " ", &rest); word != NULL && count < WORDS; word = strtok_r(NULL, " ", &rest))
-        words[count++] = strcmp(word, "MESH") == 0 ? mesh : word;
+    for (char *word = strtok_r(text, " ", &rest); word != NULL && count < WORDS; word = strtok_r(NULL, " ", &rest)) {
+        const char *const meant = strcmp(word, "MESH") == 0 ? given->mesh : strcmp(word, "MODES") == 0 ? given->modes : word;
+        words[count++] = (char *)meant;
+    }
     return count;
 }
 
@@ -86,7 +95,7 @@ static int add_iterations(const item *which, const tool_arguments *given, char *
     return count;
 }
 
-static int make_ready(const item *which, const tool_arguments *given, char *mesh, ready *out)
+static int make_ready(const item *which, const tool_arguments *given, const stand_ins *instead, ready *out)
 {
     char *words[WORDS + 2 * sizeof passed_on / sizeof *passed_on + 2] = {(char *)"tessera"};
     bool help;
@@ -94,8 +103,8 @@ static int make_ready(const item *which, const tool_arguments *given, char *mesh
     out->sizes = strdup(given->value[OPT_QUICK] != NULL ? which->smaller : which->sizes);
     if (out->words == NULL || out->sizes == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the options of a benchmark");
-    int count = split(out->words, mesh, words, 1);
-    count = split(out->sizes, mesh, words, count);
+    int count = split(out->words, instead, words, 1);
+    count = split(out->sizes, instead, words, count);
     count = add_passed_on(which, given, words, count);
     count = add_iterations(which, given, words, count);
     const int status = options_read(which->command, count, words, &out->arguments, &help);
@@ -143,14 +152,14 @@ static int check_place(const tool_arguments *given, const char *mesh_text)
     return status;
 }
 
-static int run_items(const tool_arguments *given, char *mesh)
+static int run_items(const tool_arguments *given, const stand_ins *instead)
 {
     ready *const all = calloc(ITEMS, sizeof *all);
     int status = all != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for %zu benchmarks", ITEMS);
     if (all == NULL)
         return status;
     for (size_t i = 0; i < ITEMS && status == EXIT_DONE; i++)
-        status = make_ready(&items[i], given, mesh, &all[i]);
+        status = make_ready(&items[i], given, instead, &all[i]);
     if (status == EXIT_DONE)
         status = run_all(all);
     finish_all(all);
@@ -158,16 +167,23 @@ static int run_items(const tool_arguments *given, char *mesh)
     return status;
 }
 
+/** Some engines send messages whatever is asked for. */
+static const char *modes_of(const tool_arguments *given)
+{
+    const engine *const e = given->value[OPT_ENGINE] != NULL ? engine_find(given->value[OPT_ENGINE]) : NULL;
+    return e != NULL && e->sends ? "message" : "direct,message";
+}
+
 static int run_suite(const tool_arguments *given)
 {
     int64_t ranks;
-    char mesh[24];
+    stand_ins instead = {.modes = modes_of(given)};
     int status = parse_count("--ranks", given->value[OPT_RANKS], LEAST_RANKS, &ranks);
     if (status != EXIT_DONE)
         return status;
-    snprintf(mesh, sizeof mesh, "%lld", (long long)ranks);
-    status = check_place(given, mesh);
-    return status == EXIT_DONE ? run_items(given, mesh) : status;
+    snprintf(instead.mesh, sizeof instead.mesh, "%lld", (long long)ranks);
+    status = check_place(given, instead.mesh);
+    return status == EXIT_DONE ? run_items(given, &instead) : status;
 }
 
 const tool_command bench_suite_command = {

@@ -121,6 +121,16 @@ def bench_dispatch(engine):
     return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + harness.different("time", found["seconds"]["min"] > 0, True)
 
 
+def suite(engine):
+    """Moves are run in every mode that the engine has, once. Layers fail where the stand-in has no products, and keep nothing else from running."""
+    done = tool.run("bench", "suite", "--quick", "-n", 1, "-w", 0, "--json", *on(engine), env=HERE)
+    lines = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    modes = ["message"] if engine == "nccl" else ["direct", "message"]
+    found = [(l["dtype"], l["mode"]) for l in lines if l["bench"] == "redistribute"]
+    wrong = harness.different("moves", found, [("f32", mode) for mode in modes for _ in range(5)] + [("bf16", modes[0])] * 5)
+    return wrong + harness.different("plans", sum(l["bench"] == "plan" for l in lines), 2)
+
+
 def moves(engine, most):
     """Between the placements, dtypes and modes that there are, on as many ranks as the engine runs here."""
     where = on(engine)
@@ -145,6 +155,7 @@ def benchmarks(engine):
                                         ("S(0)", "R", "i8", "direct")):
         tool.case(f"{engine}, bench of {source} -> {target}, {mode}, is right", bench_move, engine, "2", "16x12", source, target, dtype, mode)
     tool.case(f"{engine}, bench dispatch", bench_dispatch, engine)
+    tool.case(f"{engine}, bench suite", suite, engine)
 
 
 KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
