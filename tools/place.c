@@ -102,10 +102,14 @@ const char *place_device_name(const place *p)
 
 int place_parse_mode(const place *p, const char *text, tsr_mode *out)
 {
-    const int status = parse_mode(text, out);
-    if (status == EXIT_DONE && p->engine->sends)
-        *out = TSR_MODE_MESSAGE;
-    return status;
+    tsr_mode mode;
+    const int status = parse_mode(text, &mode);
+    if (status != EXIT_DONE)
+        return status;
+    if (p->engine->sends && text != NULL && mode != TSR_MODE_MESSAGE)
+        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text, p->engine->name);
+    *out = p->engine->sends ? TSR_MODE_MESSAGE : mode;
+    return EXIT_DONE;
 }
 
 bool place_speaks(const place *p)

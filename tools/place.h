@@ -12,15 +12,16 @@
 
 typedef struct place place;
 
-/** From --engine (without it: processes, where a launcher started several, else threads) and --device; the caller closes what it got. Returns the tool's exit status: what this machine lacks is refused with the
- * reason. */
+/** From --engine (without it: processes, where a launcher started several, else threads) and --device; the caller closes what it got.
+ * Returns the tool's exit status: what this machine lacks is refused with the reason. */
 int place_open(const tool_arguments *given, place **out);
 void place_close(place *p);
 
 const char *place_engine(const place *p);
 const char *place_device_name(const place *p);
 
-/** --mode, as moves here go: some engines send messages whatever is asked for. Returns the tool's exit status. */
+/** --mode, as moves here go: without it (NULL) in the engine's own mode; one that the engine does not have is refused. Returns the tool's
+ * exit status. */
 int place_parse_mode(const place *p, const char *text, tsr_mode *out);
 
 /** True if this process prints: always, but for a launched process whose rank is not 0. */

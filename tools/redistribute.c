@@ -169,7 +169,7 @@ static int prepare_job(const tool_arguments *given, job *j)
 {
     int status = place_open(given, &j->place);
     if (status == EXIT_DONE)
-        status = parse_mode(given->value[OPT_MODE], &j->request.mode);
+        status = place_parse_mode(j->place, given->value[OPT_MODE], &j->request.mode);
     if (status == EXIT_DONE)
         status = parse_mesh(j->request.mesh, &j->mesh);
     if (status == EXIT_DONE)

@@ -95,8 +95,25 @@ def shards_of_files(where):
     return harness.different("sums", [harness.read_npy(found / f"rank-{r}.npy") for r in range(2)], [wanted, wanted])
 
 
+def asking(engine, mode):
+    """The option, where the engine has the mode: NCCL's ranks send messages without being asked."""
+    return ["--mode", mode] if engine != "nccl" or mode == "message" else []
+
+
+def direct_is_refused():
+    move = ["--mesh", "2", "--from", "S(0)", "--to", "R", "--mode", "direct", *on("nccl")]
+    sentence = "tessera: --mode direct: ranks of --engine nccl send messages and do nothing else\n"
+    array = tool.folder / "refused.npy"
+    harness.write_npy(array, "<f4", (4, 4), range(16))
+    wrong = []
+    for words in (["bench", "redistribute", "--shape", "4x4", *move], ["redistribute", "--input", array, "--output", tool.folder / "refused", *move]):
+        done = tool.run(*words, env=HERE)
+        wrong += harness.different("refusal", (done.returncode, done.stdout, done.stderr), (1, "", sentence))
+    return wrong + harness.different("nothing is written", (tool.folder / "refused").exists(), False)
+
+
 def bench_move(engine, mesh, shape, source, target, dtype, mode):
-    found = tool.json("bench", "redistribute", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--dtype", dtype, "--mode", mode,
+    found = tool.json("bench", "redistribute", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--dtype", dtype, *asking(engine, mode),
                       "--iterations", 2, *on(engine), env=HERE)
     fixed = {"engine": engine, "device": "cuda", "wrong": 0, "peak_copy": "device to device", "mode": "message" if engine == "nccl" else mode}
     wrong = [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v]
@@ -140,7 +157,7 @@ def moves(engine, most):
         op = "P(max)" if dtype == "bool" else "P"
         tool.case(f"{engine}, {dtype} gives the host's bytes", redistribute, "2", (9, 4), op, "S(1)", descr, dtype, where)
     for source, target, mode in GRIDS if most >= 4 else []:
-        tool.case(f"{engine}, 2x2 ranks, {source} -> {target}, {mode}", redistribute, "2x2", (6, 8), source, target, "<i4", "i32", where, "--mode", mode)
+        tool.case(f"{engine}, 2x2 ranks, {source} -> {target}, {mode}", redistribute, "2x2", (6, 8), source, target, "<i4", "i32", where, *asking(engine, mode))
     if most >= 3:
         tool.case(f"{engine}, ranks outside the mesh", redistribute, "2@[2,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
     tool.case(f"{engine}, a mesh of other ranks", redistribute, "2@[1,0]", (4, 4), "S(0)", "S(1)", "<i4", "i32", where)
@@ -154,6 +171,8 @@ def benchmarks(engine):
     for source, target, dtype, mode in (("S(0)", "S(1)", "bf16", "direct"), ("P", "S(0)", "f32", "direct"), ("P", "R", "f32", "message"),
                                         ("S(0)", "R", "i8", "direct")):
         tool.case(f"{engine}, bench of {source} -> {target}, {mode}, is right", bench_move, engine, "2", "16x12", source, target, dtype, mode)
+    if engine == "nccl":
+        tool.case("nccl, a mode that it does not have is refused", direct_is_refused)
     tool.case(f"{engine}, bench dispatch", bench_dispatch, engine)
     tool.case(f"{engine}, bench suite", suite, engine)
 
