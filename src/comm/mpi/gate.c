@@ -15,7 +15,7 @@
 /* Looks before a member sleeps, as for rank threads. */
 #define LOOKS_ALONE          20000
 #define LOOKS_CROWDED        20
-#define LOOKS_BETWEEN_YIELDS 256
+#define LOOKS_BETWEEN_YIELDS 32
 
 /* Members look up from their sleep so often: somebody may have aborted, or died before it could wake them. */
 #define NAP_NS 50000000

@@ -13,7 +13,7 @@
 
 /* So many looks without a system call; after each further such number the processor is offered to others, who may be busy with our own
  * peers. */
-#define LOOKS_BETWEEN_YIELDS 256
+#define LOOKS_BETWEEN_YIELDS 32
 
 /* Names of late ranks that a sentence has room for. */
 #define LATE_NAMED 4
