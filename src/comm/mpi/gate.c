@@ -1,6 +1,7 @@
 #include "comm/mpi/gate.h"
 
 #include "comm/clock.h"
+#include "comm/patience.h"
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,11 +12,6 @@
 #include <tessera/sys/memory.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Looks before a member sleeps, as for rank threads. */
-#define LOOKS_ALONE          20000
-#define LOOKS_CROWDED        20
-#define LOOKS_BETWEEN_YIELDS 32
 
 /* Members look up from their sleep so often: somebody may have aborted, or died before it could wake them. */
 #define NAP_NS 50000000
@@ -43,15 +39,6 @@ struct tsr_mpi_seat {
 };
 
 _Static_assert(offsetof(struct tsr_mpi_seat, slot) % 64 == 0, "slots are aligned as the table promises");
-
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
 
 static tsr_mpi_seat *root_of(const tsr_mpi_gate *gate)
 {
@@ -158,20 +145,22 @@ static bool is_over(const tsr_mpi_gate *gate, uint64_t arrival, int *from)
     return all_came(gate, arrival, from) || atomic_load_explicit(&root_of(gate)->state, memory_order_relaxed) != WHOLE;
 }
 
-/* True once there is no need to sleep. */
+typedef struct watch {
+    const tsr_mpi_gate *gate;
+    uint64_t arrival;
+    int from;
+} watch;
+
+static bool is_seen(void *arg)
+{
+    watch *w = arg;
+    return is_over(w->gate, w->arrival, &w->from);
+}
+
 static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
 {
-    const int64_t between = gate->crowded ? 1 : LOOKS_BETWEEN_YIELDS;
-    int from = 0;
-    for (int64_t looks = 1; looks <= gate->looks; looks++) {
-        if (is_over(gate, arrival, &from))
-            return true;
-        if (looks % between == 0)
-            sched_yield();
-        else
-            relax();
-    }
-    return false;
+    watch w = {gate, arrival, 0};
+    return tsr_look(gate->looks, gate->crowded, is_seen, &w);
 }
 
 static void say_late(const tsr_mpi_gate *gate, uint64_t arrival, char *reason)
@@ -296,7 +285,7 @@ tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_co
 {
     void *seats;
     *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};
-    gate->looks = gate->crowded ? LOOKS_CROWDED : LOOKS_ALONE;
+    gate->looks = gate->crowded ? TSR_LOOKS_CROWDED : TSR_LOOKS_ALONE;
     TSR_TRY(tsr_allocate(context, (size_t)count * sizeof *gate->seats, &seats));
     const tsr_status status = tsr_mpi_node_alloc(node, sizeof *gate->own, (void **)&gate->own);
     if (status != TSR_OK) {

@@ -2,8 +2,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "comm/patience.h"
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,21 +11,8 @@
 #define SECOND      INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
 
-/* So many looks without a system call; after each further such number the processor is offered to others, who may be busy with our own
- * peers. */
-#define LOOKS_BETWEEN_YIELDS 32
-
 /* Names of late ranks that a sentence has room for. */
 #define LATE_NAMED 4
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ __volatile__("yield");
-#endif
-}
 
 static int64_t now(void)
 {
@@ -139,21 +126,22 @@ static tsr_status settle(tsr_rendezvous *rendezvous, uint64_t arrival)
     return completed ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s, so this communicator is broken", reason);
 }
 
-/* True once there is no need to sleep. */
+typedef struct watch {
+    tsr_rendezvous *rendezvous;
+    uint64_t arrival;
+    int from;
+} watch;
+
+static bool is_over(void *arg)
+{
+    watch *w = arg;
+    return all_came(w->rendezvous, w->arrival, &w->from) || atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
+}
+
 static bool look(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
-    const tsr_patience *patience = rendezvous->patience;
-    const int64_t between = patience->crowded ? 1 : LOOKS_BETWEEN_YIELDS;
-    int from = 0;
-    for (int64_t looks = 1; looks <= patience->looks; looks++) {
-        if (all_came(rendezvous, arrival, &from) || atomic_load_explicit(&rendezvous->broken, memory_order_relaxed))
-            return true;
-        if (looks % between == 0)
-            sched_yield();
-        else
-            relax();
-    }
-    return false;
+    watch w = {rendezvous, arrival, 0};
+    return tsr_look(rendezvous->patience->looks, rendezvous->patience->crowded, is_over, &w);
 }
 
 static void name_late(tsr_rendezvous *rendezvous, uint64_t arrival, char *words, size_t capacity)

@@ -2,16 +2,12 @@
 
 #include "base/memory.h"
 #include "base/settings.h"
+#include "comm/patience.h"
 #include "comm/threads/stall.h"
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Looks before sleeping, each of some ten nanoseconds: long enough for the peer's part of a layer, short against a time slice. */
-#define LOOKS_ALONE 20000
-/* With fewer cores than ranks each look gives the core to somebody else. */
-#define LOOKS_CROWDED 20
 
 /* How many cores this process may run on. */
 static int count_cores(void)
@@ -27,7 +23,7 @@ static void set_patience(tsr_world *world, const tsr_threads_options *options, b
 {
     tsr_patience *patience = &world->patience;
     patience->crowded = world->count > count_cores();
-    patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? LOOKS_CROWDED : LOOKS_ALONE;
+    patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? TSR_LOOKS_CROWDED : TSR_LOOKS_ALONE;
     patience->timeout_ms = options->timeout_ms;
     patience->stalled = watched ? tsr_world_check_stall : NULL;
     patience->world = world;
