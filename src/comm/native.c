@@ -7,6 +7,14 @@ static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
     return !comm->table.reduces || comm->table.reduces(comm->self, dtype, op);
 }
 
+/* What a node adds up is kept in the dtype until other nodes' sums come to it: there narrow floats would round, and overflow, which a sum
+ * in one go does in wide accumulators. */
+static bool reduces_by_nodes(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
+{
+    const bool is_narrow = tsr_dtype_get(dtype)->kind == TSR_CLASS_FLOAT && tsr_dtype_bytes(dtype) < sizeof(float);
+    return comm->hierarchy && (!is_narrow || op == TSR_MIN || op == TSR_MAX);
+}
+
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op)
 {
     if (tsr_comm_is_direct(comm))
@@ -15,9 +23,9 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
     case TSR_NATIVE_ALL_GATHER:
         return comm->table.all_gather;
     case TSR_NATIVE_REDUCE_SCATTER:
-        return comm->table.reduce_scatter ? reduces(comm, dtype, op) : comm->hierarchy != NULL;
+        return comm->table.reduce_scatter ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_ALL_REDUCE:
-        return comm->table.all_reduce ? reduces(comm, dtype, op) : comm->hierarchy != NULL;
+        return comm->table.all_reduce ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_BROADCAST:
         return comm->table.broadcast;
     default:

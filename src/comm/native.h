@@ -28,7 +28,8 @@ typedef struct tsr_native_call {
 } tsr_native_call;
 
 /** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces, or where reductions go by
- * nodes (hierarchy.h), in whatever order. The same on all ranks; in the first case in all groups of the communicator too. */
+ * nodes (hierarchy.h), in whatever order; not where a step of that would round more than a reduction in one go. The same on all ranks; in
+ * the first case in all groups of the communicator too. */
 bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
 
 /** True if it has any of them, for any values. The same on all ranks. */

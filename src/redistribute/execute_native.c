@@ -66,10 +66,13 @@ static tsr_status unpack(const tsr_execution *e, char *packed)
     return TSR_OK;
 }
 
-/* Without a workspace for it, nothing may have to be packed but where it is received anyway. */
+/* Reductions by nodes have scratch for the host's kernels alone. Without a workspace for it, nothing may have to be packed but where it is
+ * received anyway. */
 static bool is_able(const tsr_execution *e)
 {
     const tsr_native_move *move = &item_of(e)->native;
+    if (e->device.driver && tsr_native_goes_by_nodes(e->native->comm, move->kind))
+        return false;
     return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
 }
 

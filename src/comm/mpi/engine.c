@@ -45,9 +45,18 @@ static void *slot_of(void *self, int rank)
     return tsr_mpi_gate_slot(&((const tsr_mpi_handle *)self)->gate, rank);
 }
 
+/* Of an abort that could not be told in its own thread the rank's next call tells. */
+static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
+{
+    if (status != TSR_OK)
+        tsr_mpi_notice_abort(handle->world);
+    return status;
+}
+
 static tsr_status meet(void *self)
 {
-    return tsr_mpi_gate_meet(&((tsr_mpi_handle *)self)->gate);
+    tsr_mpi_handle *handle = self;
+    return tell_why(handle, tsr_mpi_gate_meet(&handle->gate));
 }
 
 static tsr_status arrive(void *self)
@@ -58,7 +67,8 @@ static tsr_status arrive(void *self)
 
 static tsr_status await(void *self)
 {
-    return tsr_mpi_gate_await(&((tsr_mpi_handle *)self)->gate);
+    tsr_mpi_handle *handle = self;
+    return tell_why(handle, tsr_mpi_gate_await(&handle->gate));
 }
 
 static tsr_status alloc(void *self, size_t bytes, void **out)
@@ -309,17 +319,18 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     tsr_status status = surveyed;
     if (status == TSR_OK)
         status = agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
+    const bool lost = status != TSR_OK && (surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
     if (status == TSR_OK) {
         world->shares = t.shares;
         *out = world;
     } else if (world) {
         tsr_mpi_world_destroy(world);
     } else {
-        free_comm(&comm, surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
+        free_comm(&comm, lost);
     }
     if (node)
         tsr_mpi_node_release(node);
-    free_topology(together->context, &t, status == TSR_ERROR_PEER);
+    free_topology(together->context, &t, lost);
     return status;
 }
 

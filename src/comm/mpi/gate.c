@@ -196,7 +196,11 @@ static void sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
     atomic_fetch_add(&root->sleepers, 1);
     for (;;) {
         const uint32_t bell = atomic_load(&root->bell);
-        if (is_over(gate, arrival, &from) || heed_abort(gate) || heed_gone(gate))
+        if (is_over(gate, arrival, &from))
+            break;
+        if (gate->listen)
+            gate->listen(gate->listener);
+        if (heed_abort(gate) || heed_gone(gate))
             break;
         if (tsr_deadline_passed(deadline)) {
             char reason[REASON];
@@ -312,6 +316,12 @@ void tsr_mpi_gate_open(tsr_mpi_gate *gate, int count, int member)
 void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat)
 {
     gate->seats[member] = seat;
+}
+
+void tsr_mpi_gate_listen(tsr_mpi_gate *gate, void (*listen)(void *arg), void *arg)
+{
+    gate->listen = listen;
+    gate->listener = arg;
 }
 
 static void depart(tsr_mpi_gate *gate)

@@ -17,6 +17,8 @@ typedef struct tsr_mpi_gate {
     int64_t looks, timeout_ms;
     bool crowded;
     tsr_mpi_seat *own, **seats; /**< one a member, in its own memory */
+    void (*listen)(void *arg);  /**< what a member does now and then while it waits; NULL: nothing */
+    void *listener;             /**< its argument */
 } tsr_mpi_gate;
 
 /** This member's own seat, and room for `count`; `name` is what sentences call it beside its number as a member. `node` and `context` are
@@ -29,6 +31,10 @@ tsr_mpi_seat *tsr_mpi_gate_seat(const tsr_mpi_gate *gate);
 /** The members, `count` of them, this one at `member`: their seats are set one by one. */
 void tsr_mpi_gate_open(tsr_mpi_gate *gate, int count, int member);
 void tsr_mpi_gate_set(tsr_mpi_gate *gate, int member, tsr_mpi_seat *seat);
+
+/** What this member does before each nap while it waits, in whose course somebody on the node may turn out to have aborted. `arg` is
+ * borrowed. */
+void tsr_mpi_gate_listen(tsr_mpi_gate *gate, void (*listen)(void *arg), void *arg);
 
 /** Breaks it on behalf of this member if it is open, and gives the seat back once nobody looks at it. Nothing for a zeroed gate. */
 void tsr_mpi_gate_leave(tsr_mpi_gate *gate);

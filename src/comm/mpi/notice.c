@@ -12,7 +12,10 @@ static const int notices[] = {ABORTED, LEFT};
 
 bool tsr_mpi_may_speak(void)
 {
-    int level = MPI_THREAD_SINGLE, is_main = 0;
+    int level = MPI_THREAD_SINGLE, is_main = 0, finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return false;
     MPI_Query_thread(&level);
     MPI_Is_thread_main(&is_main);
     return level == MPI_THREAD_MULTIPLE || (level <= MPI_THREAD_FUNNELED && is_main);

@@ -1,13 +1,15 @@
 /**
  * What ranks that share no memory tell one another outside of all calls: that one has aborted, or has left. A notice is a message to each
- * of the others. Whoever waits for messages looks for notices too, and its mates hear of an abort through the node's memory.
+ * of the others. Whoever waits for messages, or sleeps at a gate, looks for notices too, and its mates hear of an abort through the node's
+ * memory.
  */
 #ifndef TSR_COMM_MPI_NOTICE_H
 #define TSR_COMM_MPI_NOTICE_H
 
 #include "comm/mpi/handle.h"
 
-/** True if this thread, whichever it is, may call MPI just now: not where threads take turns, for it need not have its turn. */
+/** True if this thread, whichever it is, may call MPI just now: not where threads take turns, for it need not have its turn, nor once MPI
+ * is finalized. */
 bool tsr_mpi_may_speak(void);
 
 /** Tells the others that this rank has aborted, the first time that it is called after that. */

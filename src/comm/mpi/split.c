@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/notice.h"
 
 /* True if `a` has its place in their new group before `b`: of equal color, by key, then by rank. */
 static bool comes_before(const tsr_mpi_post *posts, int a, int b)
@@ -44,16 +45,23 @@ static void introduce(tsr_mpi_handle *handle, int place, const tsr_mpi_post *pos
         tsr_mpi_trays_set(&handle->trays, place, post->desk);
 }
 
+static void hear(void *world)
+{
+    tsr_mpi_notice_hear(world);
+}
+
 /* Once all are named: ranks that share a node keep their seats and meet at the gate. */
 static void open_up(tsr_mpi_handle *handle)
 {
     handle->gated = handle->world->node;
     for (int place = 0; place < handle->ranks; place++)
         handle->gated = handle->gated && tsr_mpi_world_is_mate(handle->world, handle->names[place]);
-    if (handle->gated)
+    if (handle->gated) {
         tsr_mpi_gate_open(&handle->gate, handle->ranks, handle->rank);
-    else
+        tsr_mpi_gate_listen(&handle->gate, hear, handle->world);
+    } else {
         tsr_mpi_gate_leave(&handle->gate);
+    }
     tsr_mpi_trays_open(&handle->trays, handle->ranks, handle->rank);
 }
 
