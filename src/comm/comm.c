@@ -145,7 +145,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     tsr_orders_destroy(comm);
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
-    tsr_release(context, comm->hierarchy);
+    tsr_hierarchy_destroy(context, comm->hierarchy);
     tsr_release(context, comm->arrays);
     tsr_release(context, comm);
     tsr_context_destroy(context);

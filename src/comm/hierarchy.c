@@ -73,6 +73,26 @@ tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out)
     return TSR_OK;
 }
 
+void tsr_hierarchy_destroy(tsr_context *context, tsr_hierarchy *h)
+{
+    if (!h)
+        return;
+    tsr_release(context, h->scratch);
+    tsr_release(context, h);
+}
+
+tsr_status tsr_hierarchy_reserve(tsr_context *context, tsr_hierarchy *h, size_t bytes)
+{
+    void *scratch;
+    if (bytes <= h->scratch_bytes)
+        return TSR_OK;
+    TSR_TRY(tsr_allocate(context, bytes, &scratch));
+    tsr_release(context, h->scratch);
+    h->scratch = scratch;
+    h->scratch_bytes = bytes;
+    return TSR_OK;
+}
+
 /* Which rank of another node takes care of rank `rank`'s part there: those of ranks elsewhere go round. */
 static int deputy_of(const tsr_hierarchy *h, int node, int rank)
 {

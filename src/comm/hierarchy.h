@@ -17,6 +17,8 @@ struct tsr_hierarchy {
     int *members;
     int64_t *bounds;       /**< of the call in flight: part r is elements bounds[r] to bounds[r + 1] - 1 */
     tsr_message *messages; /**< likewise: what is sent, then what is received, room for TSR_HIERARCHY_LIST a rank each */
+    void *scratch;         /**< for reductions of callers that may not allocate: tsr_hierarchy_reserve() */
+    size_t scratch_bytes;
 };
 
 /** Messages that a rank sends, or receives, in one exchange are no more than so many times the ranks. */
@@ -24,6 +26,12 @@ struct tsr_hierarchy {
 
 /** NULL where nodes make no difference: there is one, or all have one rank. The communicator's table, context, rank and size are known. */
 tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out);
+
+/** NULL is fine. */
+void tsr_hierarchy_destroy(tsr_context *context, tsr_hierarchy *h);
+
+/** Makes the scratch at least so large. On this rank alone. */
+tsr_status tsr_hierarchy_reserve(tsr_context *context, tsr_hierarchy *h, size_t bytes);
 
 /** All ranks' parts, as bounded by tsr_hierarchy_divide() or its like; in place where this rank's lies there already. */
 tsr_status tsr_hierarchy_all_gather(tsr_comm *comm, const tsr_collective *call, const void *part);

@@ -46,11 +46,24 @@ bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind)
                                (kind == TSR_NATIVE_ALL_REDUCE && !comm->table.all_reduce));
 }
 
-size_t tsr_native_scratch_bytes(tsr_native kind, int ranks, int64_t count, tsr_dtype dtype)
+/* What a call needs that goes by nodes. */
+static size_t scratch_bytes(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
 {
     /* Shares of an all-reduce differ by a line, and lines have 64 elements at most. */
-    const int64_t longest = kind == TSR_NATIVE_ALL_REDUCE ? count / ranks + 128 : count;
-    return count > 0 ? tsr_hierarchy_most_scratch_bytes(ranks, longest, tsr_dtype_bytes(dtype)) : 0;
+    const int64_t longest = kind == TSR_NATIVE_ALL_REDUCE ? count / comm->size + 128 : count;
+    return count > 0 ? tsr_hierarchy_most_scratch_bytes(comm->size, longest, tsr_dtype_bytes(dtype)) : 0;
+}
+
+tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
+{
+    if (!tsr_native_goes_by_nodes(comm, kind))
+        return TSR_OK;
+    return tsr_hierarchy_reserve(comm->context, comm->hierarchy, scratch_bytes(comm, kind, count, dtype));
+}
+
+bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
+{
+    return !tsr_native_goes_by_nodes(comm, kind) || comm->hierarchy->scratch_bytes >= scratch_bytes(comm, kind, count, dtype);
 }
 
 static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
@@ -68,7 +81,7 @@ static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
                                  .stream = c->stream,
                                  .ops = tsr_device_resolve(comm->context, c->device),
                                  .bytes = tsr_dtype_bytes(c->dtype),
-                                 .scratch = c->scratch};
+                                 .scratch = comm->hierarchy->scratch};
     tsr_status local = TSR_OK;
     if (!all) {
         tsr_hierarchy_divide(comm, &call);

@@ -24,7 +24,6 @@ typedef struct tsr_native_call {
     int root;
     tsr_device device;
     tsr_stream stream;
-    void *scratch; /**< where it goes by nodes: tsr_native_scratch_bytes() */
 } tsr_native_call;
 
 /** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces, or where reductions go by
@@ -38,15 +37,19 @@ bool tsr_comm_has_natives(const tsr_comm *comm);
 /** True in the second case: its groups may have no nodes, or be direct. */
 bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind);
 
-/** What a call in the second case needs among so many ranks. */
-size_t tsr_native_scratch_bytes(tsr_native kind, int ranks, int64_t count, tsr_dtype dtype);
+/** Sees to it that this rank has the memory for such calls, which in the second case is host memory that the communicator keeps. No less
+ * than that of the largest call is kept. */
+tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
+
+/** True if this rank has it. */
+bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
 
 /** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
  * all are, on success. */
 tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
                             const void *arg);
 
-/** Collective. TSR_ERROR_STATE: an exchange is in flight. */
+/** Collective; what it needs is reserved. TSR_ERROR_STATE: an exchange is in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
 
 /** True if a reduction gives the same bits in any order and by anybody's kernel: integers and bool. Floating min and max do not, for

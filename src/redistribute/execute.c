@@ -87,8 +87,8 @@ static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tenso
         local = fill_all(e, true);
     if (!by_messages(e))
         return tsr_direct_start(e, local);
-    e->native = tsr_native_group(e->plan, e->group);
-    return e->native ? tsr_native_start(e, local) : tsr_message_start(e, local);
+    e->native = NULL;
+    return tsr_native_is_found(e->plan, e->group) ? tsr_native_start(e, local) : tsr_message_start(e, local);
 }
 
 static tsr_status finish_crossing(tsr_execution *e)

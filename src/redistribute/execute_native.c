@@ -21,8 +21,7 @@ static tsr_place place_of(const tsr_execution *e, bool given)
 
 static int64_t count_of(const tsr_execution *e)
 {
-    const tsr_transfers *pieces = &item_of(e)->native.pieces;
-    return pieces->count > 0 ? pieces->at[0].elements : 0;
+    return tsr_native_count(&item_of(e)->native);
 }
 
 static size_t piece_bytes(const tsr_execution *e)
@@ -71,7 +70,7 @@ static tsr_status unpack(const tsr_execution *e, char *packed)
 static bool is_able(const tsr_execution *e)
 {
     const tsr_native_move *move = &item_of(e)->native;
-    if (e->device.driver && tsr_native_goes_by_nodes(e->native->comm, move->kind))
+    if (!e->native || (e->device.driver && tsr_native_goes_by_nodes(e->native->comm, move->kind)))
         return false;
     return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
 }
@@ -94,10 +93,11 @@ static int root_of(const tsr_execution *e)
     return tsr_group_position(e->native, tsr_group_position(e->group, item_of(e)->native.root));
 }
 
-/* Fills in the buffers. A broadcast has but one, which its root fills. */
+/* Fills in root and buffers. A broadcast has but one, which its root fills. */
 static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
 {
     char *receive = find(e, false);
+    call->root = root_of(e);
     call->receive = receive = receive ? receive : e->workspace;
     if (call->kind == TSR_NATIVE_BROADCAST)
         return call->root == tsr_comm_rank(e->native->comm) ? pack(e, receive) : TSR_OK;
@@ -126,10 +126,9 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
                             .count = count_of(e),
                             .dtype = item->src->dtype,
                             .op = item->native.op,
-                            .root = root_of(e),
                             .device = e->device,
-                            .stream = e->stream,
-                            .scratch = e->native->scratch};
+                            .stream = e->stream};
+    e->native = tsr_native_group(e->plan, e->group);
     bool able = local != TSR_OK || is_able(e);
     if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);

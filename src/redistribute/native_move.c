@@ -313,27 +313,21 @@ static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint6
 {
     const tsr_item *item = &plan->items[0];
     const tsr_native_move *move = &item->native;
-    const bool by_nodes = tsr_native_goes_by_nodes(group->comm, move->kind);
-    const int64_t count = move->pieces.count > 0 ? move->pieces.at[0].elements : 0;
     int *members = NULL;
     const tsr_status local = list_members(plan, group, &members);
     const tsr_rank_set set = {members, local == TSR_OK ? (int)move->ranks : 0};
-    const tsr_group_request request = {.set = set,
-                                       .scratch_bytes =
-                                           by_nodes ? tsr_native_scratch_bytes(move->kind, (int)move->ranks, count, item->src->dtype) : 0,
-                                       .fingerprint = plan->hash,
-                                       .local = local,
-                                       .describe = tsr_plan_describe_call,
-                                       .arg = plan};
+    const tsr_group_request request = {
+        .set = set, .fingerprint = plan->hash, .local = local, .describe = tsr_plan_describe_call, .arg = plan};
     tsr_group_answer answer;
     tsr_status status = tsr_group_prepare(group->comm, &request, &answer);
     if (status == TSR_OK)
         *key = tsr_rank_set_hash(set);
     tsr_release(plan->context, members);
-    if (status != TSR_OK || !by_nodes)
+    if (status != TSR_OK || !tsr_native_goes_by_nodes(group->comm, move->kind))
         return status;
     *able = tsr_comm_has_native(answer.group->comm, move->kind, item->src->dtype, move->op);
-    return tsr_native_agree(group->comm, plan->hash, TSR_OK, able, tsr_plan_describe_call, plan);
+    status = tsr_native_reserve(answer.group->comm, move->kind, tsr_native_count(move), item->src->dtype);
+    return tsr_native_agree(group->comm, plan->hash, status, able, tsr_plan_describe_call, plan);
 }
 
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
@@ -350,8 +344,17 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
     return TSR_OK;
 }
 
+bool tsr_native_is_found(const tsr_plan *plan, const tsr_group *group)
+{
+    return __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED) && is_at_hand(plan, group->comm);
+}
+
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group)
 {
-    const uint64_t key = __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED);
-    return key && is_at_hand(plan, group->comm) ? tsr_group_find(group->comm, key) : NULL;
+    const tsr_native_move *move = &plan->items[0].native;
+    const tsr_dtype dtype = plan->items[0].src->dtype;
+    const tsr_group *native = tsr_group_find(group->comm, __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED));
+    const bool fits = native && tsr_comm_has_native(native->comm, move->kind, dtype, move->op) &&
+                      tsr_native_is_reserved(native->comm, move->kind, tsr_native_count(move), dtype);
+    return fits ? native : NULL;
 }

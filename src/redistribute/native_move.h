@@ -25,7 +25,17 @@ tsr_pieces tsr_native_pieces(const tsr_item *item, bool given);
  * bytes from position 0. No pieces do. */
 bool tsr_pieces_lie(const tsr_item *item, const tsr_pieces *pieces, const int64_t *strides, int64_t *offset);
 
-/** The group over which the engine's own collective makes the move; NULL: it goes by mail. */
+/** Elements of each piece. */
+static inline int64_t tsr_native_count(const tsr_native_move *move)
+{
+    return move->pieces.count > 0 ? move->pieces.at[0].elements : 0;
+}
+
+/** True if the move is made as a collective if all ranks are able, false if it goes by mail: the same on all ranks of the plan's group. */
+bool tsr_native_is_found(const tsr_plan *plan, const tsr_group *group);
+
+/** The group over which this rank makes it, with what a call needs; NULL: it is not able, for the plan was prepared on another
+ * communicator. */
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group);
 
 #endif

@@ -69,7 +69,17 @@ static tsr_status check_filled(const local *l, int32_t terms)
     return TSR_OK;
 }
 
-/* All of it, twice; what went through MPI the second time is counted. */
+/* At once, or in two halves. */
+static tsr_status run_plan(tsr_comm *comm, const tsr_plan *plan, const local *src, const local *dst, void *workspace, bool in_halves)
+{
+    const size_t bytes = tsr_plan_workspace_bytes(plan);
+    if (!in_halves)
+        return tsr_plan_execute(plan, comm, &src->tensor, &dst->tensor, workspace, bytes, NULL);
+    TSR_TRY(tsr_plan_start(plan, comm, &src->tensor, &dst->tensor, workspace, bytes, NULL));
+    return tsr_plan_finish(plan, comm);
+}
+
+/* All of it, twice; what went through MPI the second time, in two halves, is counted. */
 static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src, local *dst, const move *m, int32_t terms)
 {
     size_t inside, between;
@@ -78,7 +88,7 @@ static tsr_status execute(tsr_comm *comm, const tsr_plan *plan, const local *src
     for (int round = 0; round < 2 && status == TSR_OK; round++) {
         memset(dst->tensor.data, 0xee, (size_t)(dst->tensor.shape[0] * dst->tensor.shape[1]) * sizeof(int32_t));
         nodes_count(&inside, &between);
-        status = tsr_plan_execute(plan, comm, &src->tensor, &dst->tensor, workspace, tsr_plan_workspace_bytes(plan), NULL);
+        status = run_plan(comm, plan, src, dst, workspace, round == 1);
         nodes_count(&inside, &between);
         if (status == TSR_OK)
             status = check_filled(dst, terms);
@@ -198,6 +208,66 @@ static void moves_along_lines_within_nodes_are_direct(void **state)
 {
     (void)state;
     run_nodes(move_along_lines, NULL, PATIENT_MS);
+}
+
+/* A sum of so many rows is planned, and prepared. */
+static tsr_status prepare_sum(tsr_comm *comm, const tsr_mesh *mesh, int64_t rows, tsr_plan **out)
+{
+    const int64_t shape[] = {rows, EDGE};
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    tsr_layout *from, *to;
+    options.mode = TSR_MODE_MESSAGE;
+    TSR_TRY(tsr_layout_parse(mesh, "P", 2, shape, TSR_I32, &from));
+    TSR_TRY(tsr_layout_parse(mesh, "R", 2, shape, TSR_I32, &to));
+    TSR_TRY(tsr_plan_create(from, to, &options, out));
+    tsr_layout_destroy(to);
+    tsr_layout_destroy(from);
+    return tsr_plan_prepare(*out, comm);
+}
+
+/* A large sum is prepared on a communicator, and on another one of the same ranks only a small one, so that there is not the memory to go
+ * by nodes. */
+static tsr_status sum_where_little_is_prepared(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t shape[] = {tsr_comm_size(comm)}, coordinate[] = {tsr_comm_rank(comm)};
+    size_t inside, between;
+    tsr_comm *other;
+    tsr_mesh *mesh, *others;
+    tsr_plan *large, *small;
+    local src, dst;
+    TSR_TRY(tsr_mesh_create(comm, 1, shape, NULL, NULL, &mesh));
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &other));
+    TSR_TRY(tsr_mesh_create(other, 1, shape, NULL, NULL, &others));
+    TSR_TRY(prepare_sum(comm, mesh, EDGE, &large));
+    TSR_TRY(prepare_sum(other, others, shape[0], &small));
+    TSR_TRY(make_local(tsr_plan_source(large), coordinate, &src));
+    TSR_TRY(make_local(tsr_plan_destination(large), coordinate, &dst));
+    fill(&src, 1, (int32_t)coordinate[0]);
+    void *workspace = malloc(tsr_plan_workspace_bytes(large) + 1);
+    CHECK(workspace);
+    nodes_count(&inside, &between);
+    TSR_TRY(run_plan(other, large, &src, &dst, workspace, false));
+    nodes_count(&inside, &between);
+    CHECK(between > 2 * EDGE * EDGE + HEADERS);
+    TSR_TRY(check_filled(&dst, (int32_t)shape[0]));
+    free(workspace);
+    free(src.tensor.data);
+    free(dst.tensor.data);
+    tsr_plan_destroy(small);
+    tsr_plan_destroy(large);
+    tsr_mesh_destroy(others);
+    tsr_mesh_destroy(mesh);
+    tsr_comm_destroy(other);
+    return tsr_comm_barrier(comm);
+}
+
+static void reductions_go_by_mail_where_a_smaller_one_was_prepared(void **state)
+{
+    (void)state;
+    if (launched_ranks() != 4)
+        suite_skip("what crosses is known of four ranks");
+    run_nodes(sum_where_little_is_prepared, NULL, PATIENT_MS);
 }
 
 /* Over four ranks on two nodes: terms are summed up in their node, and one share of the sum crosses from each rank; of an all-reduce
@@ -424,6 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_within_a_node_are_direct_in_a_world_of_several),
         cmocka_unit_test(moves_along_lines_within_nodes_are_direct),
+        cmocka_unit_test(reductions_go_by_mail_where_a_smaller_one_was_prepared),
         cmocka_unit_test(exact_reductions_add_up_inside_nodes_first),
         cmocka_unit_test(so_do_reductions_in_any_order),
         cmocka_unit_test(collectives_cross_once_into_each_node),
