@@ -8,7 +8,7 @@
 #include <tessera/sys/status.h>
 #include <time.h>
 
-enum { SENTENCE = 1024 };
+enum { SENTENCE = 1024, WAKE = 77, AWAIT_MS = 30000 };
 
 /* How a rank's body ended; those that are not in the run come with TSR_OK. */
 typedef struct ending {
@@ -18,9 +18,13 @@ typedef struct ending {
 
 static int rank, ranks;
 
+/* Unless a test did. */
 static void finalize(void)
 {
-    MPI_Finalize();
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized)
+        MPI_Finalize();
 }
 
 /* Only the first process speaks, for all would say the same. */
@@ -123,6 +127,22 @@ tsr_status launched_run(int nranks, tsr_rank_main *body, void *arg, const tsr_th
 tsr_status launched_run_by_messages(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)
 {
     return run(nranks, body, arg, options, 1);
+}
+
+void launched_await(int from)
+{
+    int come = 0;
+    for (int look = 0; look < AWAIT_MS && !come; look++) {
+        suite_sleep(1);
+        MPI_Iprobe(from, WAKE, MPI_COMM_WORLD, &come, MPI_STATUS_IGNORE);
+    }
+    if (come)
+        MPI_Recv(NULL, 0, MPI_BYTE, from, WAKE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void launched_wake(int to)
+{
+    MPI_Send(NULL, 0, MPI_BYTE, to, WAKE, MPI_COMM_WORLD);
 }
 
 void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)

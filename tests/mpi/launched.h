@@ -17,7 +17,11 @@ tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const t
 int launched_ranks(void);
 int launched_rank(void);
 
-/** The same for tests: it fails the running one with the sentence of the rank that failed. */
+/** Ranks that come late, by messages of the test's own: this one waits for that to wake it, half a minute at most, and lets MPI work. */
+void launched_await(int rank);
+void launched_wake(int rank);
+
+/** As launched_run_with() for tests: it fails the running one with the sentence of the rank that failed. */
 void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options);
 
 /** Fails the running test unless `status`, of the last call, is `wanted` with a sentence that holds `part`. */

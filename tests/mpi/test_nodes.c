@@ -208,25 +208,43 @@ static void moves_send_nothing_inside_a_node(void **state)
     run_nodes(move_columns, NULL, 0);
 }
 
-/* The last rank comes when its mate has given up, whose memory is another's by then: it is told so, and gets nothing of it. */
+static tsr_status send_in_vain(tsr_comm *comm, unsigned char *memory)
+{
+    const tsr_message send = {tsr_comm_size(comm) - 1, memory, LONG};
+    memset(memory, 1, LONG);
+    CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL), TSR_ERROR_PEER, "did not come within 1500 ms");
+    memset(memory, 3, LONG);
+    return TSR_OK;
+}
+
+static tsr_status receive_nothing(tsr_comm *comm)
+{
+    unsigned char in[LONG];
+    const tsr_message receive = {tsr_comm_size(comm) - 2, in, LONG};
+    memset(in, 2, LONG);
+    CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "has given up what it sends");
+    CHECK(in[0] == 2 && in[LONG - 1] == 2);
+    return TSR_OK;
+}
+
+/* The last rank comes when its mate has given up, whose memory is another's by then: it is told so, and gets nothing of it. The others
+ * leave after that, for who waits hears of those who leave. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {
     (void)arg;
     const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
-    unsigned char *memory, in[LONG];
-    TSR_TRY(tsr_comm_alloc(comm, LONG, (void **)&memory));
-    memset(memory, 1, LONG);
-    memset(in, 2, LONG);
-    const tsr_message send = {last, memory, LONG}, receive = {last - 1, in, LONG};
-    tsr_status status = TSR_OK;
-    if (rank == last - 1) {
-        CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL), TSR_ERROR_PEER, "did not come within 150 ms");
-        memset(memory, 3, LONG);
-    } else if (rank == last) {
-        suite_sleep(600);
-        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, "has given up what it sends");
-        CHECK(in[0] == 2 && in[LONG - 1] == 2);
-    }
+    unsigned char *memory = NULL;
+    tsr_status status = tsr_comm_alloc(comm, LONG, (void **)&memory);
+    if (status == TSR_OK && rank == last - 1)
+        status = send_in_vain(comm, memory);
+    if (rank == last - 1)
+        launched_wake(last);
+    else
+        launched_await(rank == last ? last - 1 : last);
+    if (status == TSR_OK && rank == last)
+        status = receive_nothing(comm);
+    for (int r = 0; r < last - 1 && rank == last; r++)
+        launched_wake(r);
     tsr_comm_free(comm, memory, LONG);
     return status;
 }
@@ -234,7 +252,7 @@ static tsr_status come_late(tsr_comm *comm, void *arg)
 static void who_comes_late_is_told_that_its_mate_has_given_up(void **state)
 {
     (void)state;
-    run_nodes(come_late, NULL, 150);
+    run_nodes(come_late, NULL, 1500);
 }
 
 static tsr_status split_and_send(tsr_comm *comm, void *arg)
@@ -296,12 +314,15 @@ static tsr_status split_without_the_last(tsr_comm *comm, void *arg)
     nodes_fail_receive(rank == last ? *(const int *)arg : 0);
     const tsr_status made = tsr_comm_split(comm, 0, 0, &group);
     nodes_fail_receive(0);
+    if (rank == last - 1)
+        launched_wake(last);
     CHECK(made == TSR_ERROR_PEER);
     for (int i = 0; i < BLOCKS; i++) {
         TSR_TRY(tsr_comm_alloc(alone, BYTES, (void **)&blocks[i]));
         memset(blocks[i], 0x55, BYTES);
     }
-    suite_sleep(rank == last ? 900 : 0);
+    if (rank == last)
+        launched_await(last - 1);
     for (int i = 0; i < BLOCKS; i++) {
         for (int b = 0; b < BYTES; b++)
             CHECK(blocks[i][b] == 0x55);
@@ -315,7 +336,7 @@ static void who_fails_in_a_split_leaves_what_its_mates_look_at(void **state)
 {
     (void)state;
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-    options.timeout_ms = 300;
+    options.timeout_ms = 1000;
     launched_ranks();
     for (int receive = 1; receive <= 2; receive++) {
         nodes_pretend(1);
