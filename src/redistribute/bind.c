@@ -38,8 +38,8 @@ static tsr_span span_of(const expectation *x, const tsr_tensor *t, int64_t eleme
     return (tsr_span){.begin = begin, .end = begin + (uintptr_t)elements * x->layout->element_bytes};
 }
 
-/* What nearly all bring: the shard that is expected, row by row without gaps. Nothing of it can be wrong, for no layout has more bytes than
- * can be counted. */
+/* What nearly all bring: the shard that is expected, row by row without gaps, and not empty. Nothing of it can be wrong, for no layout has
+ * more bytes than can be counted. */
 static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
 {
     if (!t || !t->data || t->dtype != x->layout->dtype || t->ndim != x->ndim)
@@ -48,8 +48,10 @@ static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
         if (t->shape[dim] != x->shape[dim] || t->strides[dim] != x->strides[dim])
             return false;
     const int64_t elements = x->ndim > 0 ? x->shape[0] * x->strides[0] : 1;
+    if (elements == 0)
+        return false;
     *span = span_of(x, t, elements);
-    return elements > 0;
+    return true;
 }
 
 /* The last element's distance from the first grows by that along `dim`. False if bytes up to its end would overflow. */

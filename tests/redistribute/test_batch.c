@@ -199,6 +199,40 @@ static void what_one_tensor_of_a_batch_writes_no_other_may_touch(void **state)
     run_ranks(RANKS, refuse_shared_memory, NULL);
 }
 
+/** Rank 1 gives a tensor of which it keeps nothing, so that the destination may point anywhere, and has another tensor come to where the
+ * given one lies. */
+static tsr_status write_what_is_given(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_layout *src, *dst;
+    tsr_plan *plan;
+    float given[8] = {0}, taken[2][8];
+    tsr_tensor in[2], out[2];
+    TSR_TRY(layout_over(comm, "2", "1x8", "S(1)", TSR_F32, &src));
+    TSR_TRY(layout_over(comm, "2", "1x8", "S(0)", TSR_F32, &dst));
+    TSR_TRY(tsr_plan_create_batch(2, (const tsr_layout *const[]){src, dst}, (const tsr_layout *const[]){dst, src}, NULL, &plan));
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    const bool odd = tsr_comm_rank(comm) == 1;
+    TSR_TRY(shard_over(src, given, &in[0]));
+    TSR_TRY(shard_over(dst, odd ? given : taken[0], &out[0]));
+    TSR_TRY(shard_over(dst, given, &in[1]));
+    TSR_TRY(shard_over(src, odd ? given : taken[1], &out[1]));
+    const tsr_status status = tsr_plan_execute(plan, comm, in, out, NULL, 0, NULL);
+    CHECK(status == (odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER));
+    CHECK(strstr(tsr_status_message(), "dst of tensor 1 of 2 overlaps memory of tensor 0"));
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return TSR_OK;
+}
+
+static void what_is_given_is_not_written_either(void **state)
+{
+    (void)state;
+    test_case("a source without a destination, in another tensor's memory");
+    run_ranks(2, write_what_is_given, NULL);
+}
+
 /** One rank's fault, in one of its tensors. */
 static tsr_status refuse_one(tsr_comm *comm, void *arg)
 {
@@ -297,6 +331,7 @@ int main(void)
         cmocka_unit_test(plans_of_batches_say_what_they_hold_and_refuse_what_does_not_fit),
         cmocka_unit_test(a_batch_takes_no_more_messages_than_its_busiest_tensor),
         cmocka_unit_test(what_one_tensor_of_a_batch_writes_no_other_may_touch),
+        cmocka_unit_test(what_is_given_is_not_written_either),
         cmocka_unit_test(a_tensor_that_one_rank_brings_wrong_is_named_to_all),
         cmocka_unit_test(ranks_that_order_their_tensors_differently_are_told),
     };

@@ -12,7 +12,7 @@
 
 enum { SIDE = 8, MOST = SIDE * SIDE };
 
-/** A plan between two layouts of an 8x8 f32 tensor on "2", with this rank's buffers. */
+/** A plan between two layouts of an f32 tensor on "2", of 8x8 or less, with this rank's buffers. */
 typedef struct fixture {
     tsr_comm *comm;
     tsr_layout *src_layout, *dst_layout;
@@ -23,13 +23,13 @@ typedef struct fixture {
     size_t bytes;
 } fixture;
 
-static tsr_status fixture_make(fixture *f, tsr_comm *comm, const char *from, const char *to, tsr_mode mode)
+static tsr_status fixture_make_of(fixture *f, tsr_comm *comm, const char *shape, const char *from, const char *to, tsr_mode mode)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = mode;
     *f = (fixture){.comm = comm};
-    TSR_TRY(layout_over(comm, "2", "8x8", from, TSR_F32, &f->src_layout));
-    TSR_TRY(layout_over(comm, "2", "8x8", to, TSR_F32, &f->dst_layout));
+    TSR_TRY(layout_over(comm, "2", shape, from, TSR_F32, &f->src_layout));
+    TSR_TRY(layout_over(comm, "2", shape, to, TSR_F32, &f->dst_layout));
     TSR_TRY(tsr_plan_create(f->src_layout, f->dst_layout, &options, &f->plan));
     TSR_TRY(shard_over(f->src_layout, f->src_values, &f->src));
     TSR_TRY(shard_over(f->dst_layout, f->dst_values, &f->dst));
@@ -37,6 +37,11 @@ static tsr_status fixture_make(fixture *f, tsr_comm *comm, const char *from, con
         f->dst_values[i] = -7.0f;
     f->workspace = workspace_for(f->plan, &f->bytes);
     return TSR_OK;
+}
+
+static tsr_status fixture_make(fixture *f, tsr_comm *comm, const char *from, const char *to, tsr_mode mode)
+{
+    return fixture_make_of(f, comm, "8x8", from, to, mode);
 }
 
 static tsr_status fixture_execute(const fixture *f, const tsr_tensor *src, const tsr_tensor *dst)
@@ -232,6 +237,34 @@ static void tensors_woven_into_each_other_come_out_right_or_are_refused(void **s
     }
 }
 
+/** Rank 1 has no row of the source, or of the destination: wherever that points, it is nowhere in the other one. */
+static tsr_status point_empty_tensors_anywhere(tsr_comm *comm, void *arg)
+{
+    static const char *const moves[][2] = {{"S(0)", "S(1)"}, {"S(1)", "S(0)"}};
+    for (int i = 0; i < 2; i++) {
+        fixture f;
+        TSR_TRY(fixture_make_of(&f, comm, "1x8", moves[i][0], moves[i][1], *(const tsr_mode *)arg));
+        TSR_TRY(tsr_plan_prepare(f.plan, comm));
+        for (int offset = 0; offset < 4; offset++) {
+            tsr_tensor *const empty = i == 0 ? &f.src : &f.dst;
+            if (tsr_comm_rank(comm) == 1)
+                empty->data = (i == 0 ? f.dst_values : f.src_values) + offset;
+            TSR_TRY(fixture_execute(&f, &f.src, &f.dst));
+        }
+        fixture_destroy(&f);
+    }
+    return TSR_OK;
+}
+
+static void empty_tensors_overlap_nothing(void **state)
+{
+    (void)state;
+    for (tsr_mode mode = TSR_MODE_DIRECT; mode <= TSR_MODE_MESSAGE; mode++) {
+        test_case("empty tensors, mode %d", (int)mode);
+        run_ranks(2, point_empty_tensors_anywhere, &mode);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_plan_of_another_rank_is_refused),
         cmocka_unit_test(in_place_means_one_pointer_and_the_same_strides),
         cmocka_unit_test(tensors_woven_into_each_other_come_out_right_or_are_refused),
+        cmocka_unit_test(empty_tensors_overlap_nothing),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);
