@@ -9,6 +9,7 @@
 static int first_node, turns; /* of which one is 0 */
 static int tag_bound, receives_left;
 static size_t sent[2]; /* to others, to mates */
+static MPI_Comm latest = MPI_COMM_NULL;
 
 void nodes_pretend(int first)
 {
@@ -29,6 +30,11 @@ void nodes_count(size_t *inside, size_t *between)
     sent[0] = sent[1] = 0;
 }
 
+int nodes_freed(void)
+{
+    return latest == MPI_COMM_NULL;
+}
+
 void nodes_bound_tags(int bound)
 {
     tag_bound = bound;
@@ -47,10 +53,17 @@ static int node_of(int rank)
 SEEN int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
 {
     int rank;
-    if (first_node == 0 && turns == 0)
-        return PMPI_Comm_split_type(comm, type, key, info, out);
     PMPI_Comm_rank(comm, &rank);
-    return PMPI_Comm_split(comm, node_of(rank), key, out);
+    const int result =
+        first_node == 0 && turns == 0 ? PMPI_Comm_split_type(comm, type, key, info, out) : PMPI_Comm_split(comm, node_of(rank), key, out);
+    latest = *out;
+    return result;
+}
+
+SEEN int MPI_Comm_free(MPI_Comm *comm)
+{
+    latest = *comm == latest ? MPI_COMM_NULL : latest;
+    return PMPI_Comm_free(comm);
 }
 
 SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)

@@ -6,12 +6,13 @@
 
 #include "launched.h"
 #include "nodes.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tessera/dtensor.h>
 #include <tessera/plan.h>
 
-enum { NODES = 2, EDGE = 120, HEADERS = 4000, PATIENT_MS = 60000 };
+enum { NODES = 2, EDGE = 120, HEADERS = 4000, PATIENT_MS = 60000, DEAF_MS = 10000 };
 
 /* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not share. */
 typedef struct move {
@@ -174,6 +175,13 @@ static void run_nodes_by_messages(tsr_rank_main *body, int64_t timeout_ms)
     run_nodes_with(body, NULL, &options);
 }
 
+static void run_four(tsr_rank_main *body, void *arg)
+{
+    if (launched_ranks() != 4)
+        suite_skip("what crosses is known of four ranks");
+    run_nodes(body, arg, PATIENT_MS);
+}
+
 static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
 {
     (void)state;
@@ -289,23 +297,23 @@ static tsr_status reduce_over_nodes(tsr_comm *comm, void *arg)
 static void exact_reductions_add_up_inside_nodes_first(void **state)
 {
     (void)state;
-    if (launched_ranks() == 4)
-        run_nodes(reduce_over_nodes, NULL, PATIENT_MS);
+    run_four(reduce_over_nodes, NULL);
 }
 
 /* Of floats they do where any order will do; these sums have the same bits in any. */
-static tsr_status sum_floats(tsr_comm *comm, const tsr_mesh *mesh, float *terms, float *sums, size_t *between)
+static tsr_status reduce_floats(tsr_comm *comm, const tsr_mesh *mesh, tsr_dtype dtype, const char *placement, void *terms, void *sums,
+                                size_t *between)
 {
     const int64_t shape[] = {EDGE, EDGE};
-    const tsr_tensor src = tsr_tensor_contiguous(terms, TSR_F32, 2, shape), dst = tsr_tensor_contiguous(sums, TSR_F32, 2, shape);
+    const tsr_tensor src = tsr_tensor_contiguous(terms, dtype, 2, shape), dst = tsr_tensor_contiguous(sums, dtype, 2, shape);
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     tsr_layout *from, *to;
     tsr_plan *plan;
     void *workspace;
     size_t inside;
     options.reduction = TSR_REDUCTION_ANY_ORDER;
-    TSR_TRY(tsr_layout_parse(mesh, "P", 2, shape, TSR_F32, &from));
-    TSR_TRY(tsr_layout_parse(mesh, "R", 2, shape, TSR_F32, &to));
+    TSR_TRY(tsr_layout_parse(mesh, placement, 2, shape, dtype, &from));
+    TSR_TRY(tsr_layout_parse(mesh, "R", 2, shape, dtype, &to));
     TSR_TRY(tsr_plan_create(from, to, &options, &plan));
     TSR_TRY(tsr_plan_prepare(plan, comm));
     const size_t bytes = tsr_plan_workspace_bytes(plan);
@@ -331,7 +339,7 @@ static tsr_status sum_in_any_order(tsr_comm *comm, void *arg)
     for (int i = 0; i < EDGE * EDGE; i++)
         terms[i] = (float)(i + tsr_comm_rank(comm));
     TSR_TRY(tsr_mesh_create(comm, 1, ranks, NULL, NULL, &mesh));
-    TSR_TRY(sum_floats(comm, mesh, terms, sums, &between));
+    TSR_TRY(reduce_floats(comm, mesh, TSR_F32, "P", terms, sums, &between));
     CHECK(between <= 2 * EDGE * EDGE + HEADERS);
     for (int i = 0; i < EDGE * EDGE; i++)
         CHECK(sums[i] == (float)(ranks[0] * i + ranks[0] * (ranks[0] - 1) / 2));
@@ -344,8 +352,47 @@ static tsr_status sum_in_any_order(tsr_comm *comm, void *arg)
 static void so_do_reductions_in_any_order(void **state)
 {
     (void)state;
-    if (launched_ranks() == 4)
-        run_nodes(sum_in_any_order, NULL, PATIENT_MS);
+    run_four(sum_in_any_order, NULL);
+}
+
+/* Terms of 2-byte floats by rank, as bits, and what they come to. */
+typedef struct narrow {
+    tsr_dtype dtype;
+    const char *from;
+    uint16_t terms[4], wanted;
+} narrow;
+
+static tsr_status reduce_narrow(tsr_comm *comm, void *arg)
+{
+    const narrow *n = arg;
+    const int64_t ranks[] = {tsr_comm_size(comm)};
+    uint16_t *const terms = calloc((size_t)EDGE * EDGE, sizeof *terms), *const sums = calloc((size_t)EDGE * EDGE, sizeof *sums);
+    size_t between = 0;
+    tsr_mesh *mesh;
+    CHECK(terms && sums);
+    for (int i = 0; i < EDGE * EDGE; i++)
+        terms[i] = n->terms[tsr_comm_rank(comm)];
+    TSR_TRY(tsr_mesh_create(comm, 1, ranks, NULL, NULL, &mesh));
+    TSR_TRY(reduce_floats(comm, mesh, n->dtype, n->from, terms, sums, &between));
+    for (int i = 0; i < EDGE * EDGE; i++)
+        if (sums[i] != n->wanted)
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s, %s: element %d is %#x, not %#x", tsr_dtype_name(n->dtype), n->from, i, sums[i],
+                                  n->wanted);
+    tsr_mesh_destroy(mesh);
+    free(terms);
+    free(sums);
+    return TSR_OK;
+}
+
+/* A node's sum of 40000 and 40000 is more than f16 holds, and the average of four is not. In bf16, which has 8 bits, 256 + 1 is 256 and
+ * 1 + 1 is 2, but all four come to 259, and that rounds to 260. */
+static void narrow_floats_are_rounded_once(void **state)
+{
+    static narrow average = {TSR_F16, "P(avg)", {0x78e2, 0x78e2, 0x78e2, 0x78e2}, 0x78e2};
+    static narrow sum = {TSR_BF16, "P", {0x4380, 0x3f80, 0x3f80, 0x3f80}, 0x4382};
+    (void)state;
+    run_four(reduce_narrow, &average);
+    run_four(reduce_narrow, &sum);
 }
 
 /* Of an all-gather every part crosses once into the other node, of an all-reduce half of what would if ranks did not know of nodes. What
@@ -443,6 +490,79 @@ static void an_abort_releases_ranks_of_all_nodes(void **state)
     run_nodes_by_messages(abort_far_away, PATIENT_MS);
 }
 
+static void *abort_it(void *comm)
+{
+    tsr_comm_abort(comm);
+    return NULL;
+}
+
+/* The last rank aborts, and rank 0 waits at its node's gate for mates that are elsewhere until it has heard. */
+static tsr_status abort_past_a_stuck_mate(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    char aborted[64];
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
+    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
+    if (rank == last) {
+        suite_sleep(100);
+        tsr_comm_abort(comm);
+    } else if (rank == 0) {
+        const tsr_status status = tsr_comm_barrier(group);
+        for (int mate = 1; mate < per_node(comm); mate++)
+            launched_wake(mate);
+        CHECK_ERROR(status, TSR_ERROR_PEER, aborted);
+    } else if (rank < per_node(comm)) {
+        launched_await(0);
+    }
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
+    tsr_comm_destroy(group);
+    return TSR_OK;
+}
+
+static void an_abort_releases_who_waits_for_a_mate_elsewhere(void **state)
+{
+    (void)state;
+    run_nodes(abort_past_a_stuck_mate, NULL, DEAF_MS);
+}
+
+/* The last rank aborts in a thread that may not call MPI; its next call is one at its node's gate, and tells rank 0, for which all wait. */
+static tsr_status abort_in_a_thread(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    char byte, aborted[64];
+    const tsr_message receive = {last, &byte, 1};
+    pthread_t thread;
+    tsr_comm *group;
+    tsr_status status = TSR_OK;
+    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
+    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
+    if (rank == last) {
+        CHECK(pthread_create(&thread, NULL, abort_it, comm) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
+    }
+    if (rank == 0)
+        status = tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL);
+    for (int other = 1; other <= last && rank == 0; other++)
+        launched_wake(other);
+    if (rank > 0)
+        launched_await(0);
+    else
+        CHECK_ERROR(status, TSR_ERROR_PEER, aborted);
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
+    tsr_comm_destroy(group);
+    return TSR_OK;
+}
+
+static void an_abort_in_a_thread_is_told_by_the_next_call(void **state)
+{
+    (void)state;
+    run_nodes(abort_in_a_thread, NULL, DEAF_MS);
+}
+
 /* The last rank sends what it has, and leaves. */
 static tsr_status leave_early(tsr_comm *comm, void *arg)
 {
@@ -497,12 +617,17 @@ int main(void)
         cmocka_unit_test(reductions_go_by_mail_where_a_smaller_one_was_prepared),
         cmocka_unit_test(exact_reductions_add_up_inside_nodes_first),
         cmocka_unit_test(so_do_reductions_in_any_order),
+        cmocka_unit_test(narrow_floats_are_rounded_once),
         cmocka_unit_test(collectives_cross_once_into_each_node),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
         cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
+        cmocka_unit_test(an_abort_releases_who_waits_for_a_mate_elsewhere),
+        cmocka_unit_test(an_abort_in_a_thread_is_told_by_the_next_call),
         cmocka_unit_test(who_leaves_is_named_on_all_nodes),
         cmocka_unit_test(who_makes_a_communicator_alone_is_told_so),
     };
+    char *const node[] = {"", "node", NULL};
+    suite_start(2, (char **)node);
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

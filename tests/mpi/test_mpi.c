@@ -338,6 +338,19 @@ static void a_job_tells_every_rank_why_it_failed(void **state)
     tsr_mpi_job_destroy(job);
 }
 
+/* The last test, for MPI is over then. */
+static void an_abort_after_the_end_of_mpi_says_nothing(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    tsr_comm *comm;
+    options.no_sharing = 1;
+    assert_int_equal(tsr_comm_from_mpi(MPI_COMM_WORLD, &options, &comm), TSR_OK);
+    MPI_Finalize();
+    tsr_comm_abort(comm);
+    tsr_comm_destroy(comm);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +367,7 @@ int main(void)
         cmocka_unit_test(many_messages_between_two_ranks_arrive_in_order),
         cmocka_unit_test(one_node_is_no_topology),
         cmocka_unit_test(a_job_tells_every_rank_why_it_failed),
+        cmocka_unit_test(an_abort_after_the_end_of_mpi_says_nothing),
     };
     char *const node[] = {"", "node", NULL};
     suite_start(2, (char **)node);

@@ -5,7 +5,11 @@
 
 #include "launched.h"
 #include "nodes.h"
+#include <stdio.h>
+#include <stdlib.h>
 #include <tessera/dtensor.h>
+
+enum { PARTITIONS = 7, MOST_NAME = 128 };
 
 typedef struct partition {
     int ranks, first, turns; /* as nodes_pretend() and nodes_pretend_turns() take them */
@@ -107,44 +111,105 @@ static tsr_status look_at_nodes(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Partitions of more ranks than were launched are left out. */
-static void run_partitions(tsr_rank_main *body)
+static void run_partition(tsr_rank_main *body, partition *p)
 {
-    static partition partitions[] = {{5, 2, 0}, {4, 3, 0}, {3, 1, 0}, {3, 0, 2}, {5, 0, 2}, {15, 7, 0}, {8, 0, 2}};
-    for (size_t i = 0; i < sizeof partitions / sizeof *partitions; i++) {
-        partition *p = &partitions[i];
-        tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-        options.unchecked = 1;
-        if (p->turns > 0)
-            nodes_pretend_turns(p->turns);
-        else
-            nodes_pretend(p->first);
-        const tsr_status status = launched_run_with(p->ranks, body, p, &options);
-        nodes_pretend(0);
-        if (status != TSR_OK)
-            fail_msg("%d ranks, %d on the first node, in %d turns: %s: %s", p->ranks, p->first, p->turns, tsr_status_name(status),
-                     tsr_status_message());
-    }
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.unchecked = 1;
+    if (launched_ranks() < p->ranks)
+        suite_skip("fewer ranks were launched");
+    if (p->turns > 0)
+        nodes_pretend_turns(p->turns);
+    else
+        nodes_pretend(p->first);
+    const tsr_status status = launched_run_with(p->ranks, body, p, &options);
+    nodes_pretend(0);
+    if (status != TSR_OK)
+        fail_msg("%d ranks, %d on the first node, in %d turns: %s: %s", p->ranks, p->first, p->turns, tsr_status_name(status),
+                 tsr_status_message());
 }
 
 static void communicators_know_nodes_of_any_size_and_order(void **state)
 {
-    (void)state;
-    run_partitions(look_at_nodes);
+    run_partition(look_at_nodes, *state);
 }
 
 static void unequal_nodes_take_what_they_lack_once(void **state)
 {
+    run_partition(gather_once, *state);
+}
+
+/* Memory of which `*user` allocations are left. */
+static void *take(void *user, size_t bytes, size_t alignment)
+{
+    int *const left = user;
+    void *memory;
+    return (*left)-- > 0 && posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void give_back(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    free(memory);
+}
+
+/* Freeing a communicator is for all its ranks: they all do, or MPI keeps it. */
+static void compare_frees(int allocation)
+{
+    const int freed = nodes_freed();
+    int least, most;
+    MPI_Allreduce(&freed, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&freed, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (least != most)
+        fail_msg("allocation %d: some ranks freed their node's communicator", allocation);
+}
+
+/* The last rank's n-th allocation fails, for all n. */
+static void a_nodes_communicator_is_freed_by_all_or_none(void **state)
+{
+    enum { MOST_ALLOCATIONS = 200, PLENTY = 1 << 30 };
     (void)state;
-    run_partitions(gather_once);
+    int left = PLENTY;
+    const bool poor = launched_rank() == launched_ranks() - 1;
+    tsr_context_options given = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    tsr_status status = TSR_ERROR_MEMORY;
+    given.allocator = (tsr_allocator){take, give_back, &left};
+    assert_int_equal(tsr_context_create(&given, &options.context), TSR_OK);
+    for (int n = 0; status != TSR_OK; n++) {
+        tsr_comm *comm = NULL;
+        assert_true(n < MOST_ALLOCATIONS);
+        left = poor ? n : PLENTY;
+        status = tsr_comm_from_mpi(MPI_COMM_WORLD, &options, &comm);
+        left = PLENTY;
+        compare_frees(n);
+        tsr_comm_destroy(comm);
+    }
+    tsr_context_destroy(options.context);
+}
+
+/* One test a fact and partition, so that what too few ranks leave out is seen to be. */
+static void list_partitions(struct CMUnitTest *tests, const char *fact, CMUnitTestFunction body)
+{
+    static partition partitions[PARTITIONS] = {{5, 2, 0}, {4, 3, 0}, {3, 1, 0}, {3, 0, 2}, {5, 0, 2}, {15, 7, 0}, {8, 0, 2}};
+    for (int i = 0; i < PARTITIONS; i++) {
+        const partition *p = &partitions[i];
+        char *const name = malloc(MOST_NAME);
+        if (name && p->turns > 0)
+            snprintf(name, MOST_NAME, "%s: %d on %d in turn", fact, p->ranks, p->turns);
+        else if (name)
+            snprintf(name, MOST_NAME, "%s: %d and %d", fact, p->first, p->ranks - p->first);
+        tests[i] = (struct CMUnitTest){name ? name : fact, body, NULL, NULL, &partitions[i]};
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(communicators_know_nodes_of_any_size_and_order),
-        cmocka_unit_test(unequal_nodes_take_what_they_lack_once),
-    };
+    char *const node[] = {"", "node", NULL};
+    struct CMUnitTest tests[2 * PARTITIONS + 1] = {[2 * PARTITIONS] = cmocka_unit_test(a_nodes_communicator_is_freed_by_all_or_none)};
+    list_partitions(tests, "communicators_know_nodes_of_any_size_and_order", communicators_know_nodes_of_any_size_and_order);
+    list_partitions(tests + PARTITIONS, "unequal_nodes_take_what_they_lack_once", unequal_nodes_take_what_they_lack_once);
+    suite_start(2, (char **)node);
     launched_ranks();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
