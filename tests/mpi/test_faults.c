@@ -1,9 +1,7 @@
 /* Exchanges that fail, are given up or come to nothing, communicators for which a rank has no memory, and who hears what of it. */
 #include "comm_suite.h"
 
-#include "delivery.h"
 #include "launched.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -47,56 +45,6 @@ static void a_rank_that_stays_away_is_named_after_the_timeout(void **state)
         options.no_sharing = !sharing;
         options.timeout_ms = SHORT_MS;
         launched_run_all(2, stay_away, NULL, &options);
-    }
-}
-
-/* A message that does not fit is told to the rank that gets it, and the others go on; nothing of it passes for what comes next. */
-typedef struct misfit {
-    size_t sent, wanted;
-    int64_t chunk;
-} misfit;
-
-static tsr_status send_wrongly(tsr_comm *comm, void *arg)
-{
-    const misfit *m = arg;
-    const size_t room = (m->sent > m->wanted ? m->sent : m->wanted) + 1;
-    char words[100], *const out = calloc(room, 1), *const in = calloc(room, 1);
-    CHECK(out && in);
-    snprintf(words, sizeof words, "rank 0 sends %zu bytes to rank 1, which expects %zu", m->sent, m->wanted);
-    const tsr_message send = {1, out, m->sent}, receive = {0, in, m->wanted};
-    const int rank = tsr_comm_rank(comm);
-    const tsr_status status = tsr_comm_exchange(comm, &send, rank == 0, &receive, rank == 1, tsr_device_host(), NULL);
-    free(out);
-    free(in);
-    if (rank == 1)
-        CHECK_ERROR(status, TSR_ERROR_ARGUMENT, words);
-    else
-        CHECK(status == TSR_OK);
-    delivery next = {30000, 2};
-    TSR_TRY(deliver(comm, &next));
-    return suite_check_usable(comm);
-}
-
-static void a_message_that_does_not_fit_is_told_to_its_receiver(void **state)
-{
-    (void)state;
-    static misfit misfits[] = {{16, 8, 0},
-                               {0, 8, 0},
-                               {8, 0, 0},
-                               {100, 20000, 0},
-                               {20000, 100, 0},
-                               {20000, 20001, 0},
-                               {20000, 10000, 10000},
-                               {10000, 20000, 10000},
-                               {8192, 16384, 8192},
-                               {16384, 8192, 8192},
-                               {90000, 30000, 10000}};
-    for (size_t i = 0; i < 2 * sizeof misfits / sizeof *misfits; i++) {
-        tsr_mpi_options options = defaults;
-        options.no_sharing = i % 2 == 1;
-        options.chunk_bytes = misfits[i / 2].chunk;
-        options.timeout_ms = 5000;
-        launched_run_all(2, send_wrongly, &misfits[i / 2], &options);
     }
 }
 
@@ -357,7 +305,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
-        cmocka_unit_test(a_message_that_does_not_fit_is_told_to_its_receiver),
         cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
         cmocka_unit_test(ranks_of_groups_have_both_names),
         cmocka_unit_test(who_has_no_memory_for_a_communicator_holds_up_nobody),

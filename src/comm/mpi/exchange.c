@@ -30,7 +30,7 @@ static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks
     used += round_up(capacity * sizeof *e->transits);
     e->rows = block ? (tsr_message *)(block + used) : NULL;
     used += round_up((size_t)ranks * sizeof *e->rows);
-    int **const numbers[] = {&e->turns[0], &e->turns[1], &e->busy};
+    int **const numbers[] = {&e->turns[0], &e->turns[1]};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = block ? (int *)(block + used) : NULL;
         used += round_up((size_t)ranks * sizeof **numbers[i]);
@@ -138,7 +138,7 @@ static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t cou
     tsr_mpi_exchange *e = &handle->exchange;
     int *turns = e->turns[receives];
     for (size_t i = 0; i < count; i++)
-        turns[messages[i].peer] = e->busy[messages[i].peer] = 0;
+        turns[messages[i].peer] = 0;
     for (size_t i = 0; i < count; i++, e->count++) {
         tsr_mpi_transit *transit = &e->transits[e->count];
         *transit = (tsr_mpi_transit){.message = &messages[i], .receives = receives, .turn = turns[messages[i].peer]++};

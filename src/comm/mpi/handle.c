@@ -231,9 +231,11 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->posts, (void **)&handle->posts));
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->names, (void **)&handle->names));
     TSR_TRY(tsr_allocate(world->context, (size_t)ranks * sizeof *handle->steps, (void **)&handle->steps));
-    TSR_TRY(tsr_allocate(world->context, 2 * (size_t)ranks * sizeof *handle->counts[0], (void **)&handle->counts[0]));
+    TSR_TRY(tsr_allocate(world->context, 4 * (size_t)ranks * sizeof *handle->counts[0], (void **)&handle->counts[0]));
+    memset(handle->counts[0], 0, 4 * (size_t)ranks * sizeof *handle->counts[0]);
     handle->counts[1] = handle->counts[0] + ranks;
-    memset(handle->counts[0], 0, 2 * (size_t)ranks * sizeof *handle->counts[0]);
+    handle->over[0] = handle->counts[1] + ranks;
+    handle->over[1] = handle->over[0] + ranks;
     TSR_TRY(tsr_mpi_exchange_reserve(handle, 2 * (size_t)ranks));
     if (!world->node)
         return TSR_OK;

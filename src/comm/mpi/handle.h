@@ -47,10 +47,12 @@ typedef struct tsr_mpi_transit {
     tsr_mpi_letter *letter;
     MPI_Request requests[TSR_MPI_WAYS];
     tsr_mpi_token token;
-    size_t done, piece;   /**< bytes that have arrived or left, and of a piece */
-    int turn;             /**< which of the messages to (from) this peer it is, in this exchange */
-    uint32_t number;      /**< likewise, of those by MPI since the group was made */
-    bool receives, asked; /**< `asked`: a receiver's token is on its way */
+    size_t done, piece; /**< bytes that have arrived or left, and of a piece */
+    int turn;           /**< which of the messages to (from) this peer it is, in this exchange */
+    uint32_t number;    /**< likewise, of those by MPI since the group was made */
+    bool receives;
+    bool needs_token; /**< one of its two lengths, as far as they are known, is a long one's */
+    bool asked;       /**< its token is posted: a receiver's to be sent, a sender's to come */
     tsr_mpi_course course;
 } tsr_mpi_transit;
 
@@ -67,7 +69,6 @@ typedef struct tsr_mpi_exchange {
     tsr_mpi_transit *transits;
     tsr_mpi_letter *letters;
     int *turns[2];     /**< one a rank: messages to [0] or from [1] it that have begun */
-    int *busy;         /**< one a rank: 1 while a long message from it is on its way */
     tsr_message *rows; /**< one a rank, for tsr_mpi_gather_and_spread() */
     tsr_mpi_grave *memory;
     tsr_status mismatch; /**< of a message that did not fit; its words are `words` */
@@ -112,7 +113,8 @@ typedef struct tsr_mpi_handle {
     int group;           /**< its number, the same on all its ranks, and no other group's on any of them */
     int slot;            /**< which tags are its own; below 0: none yet */
     int *names;          /**< its ranks in the world */
-    uint32_t *counts[2]; /**< one a rank: messages to [0] and from [1] it by MPI */
+    uint32_t *counts[2]; /**< one a rank: messages to [0] and from [1] it by MPI that have begun */
+    uint32_t *over[2];   /**< likewise, those that are over; as many unless an exchange is under way, or the handle is broken */
     tsr_mpi_post *posts; /**< one a rank, while it is split; so are `steps` */
     int32_t *steps;
     int rank, ranks;

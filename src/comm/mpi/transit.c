@@ -67,34 +67,40 @@ static tsr_status begin_send(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     letter->bytes = message->bytes;
     if (inside > 0)
         memcpy(letter->text, message->data, inside);
-    TSR_TRY(post(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false));
-    return is_long(message->bytes) ? await_token(handle, transit) : TSR_OK;
-}
-
-/* The memory is posted before the token that tells of it. */
-static tsr_status ask(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
-{
-    int *busy = &handle->exchange.busy[transit->message->peer];
-    if (*busy)
-        return TSR_OK;
-    *busy = 1;
-    transit->asked = true;
-    TSR_TRY(post_piece(handle, transit));
-    return send_token(handle, transit);
+    return post(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false);
 }
 
 static tsr_status begin_receive(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     transit->number = handle->counts[1][transit->message->peer]++;
     transit->piece = (size_t)handle->world->options.chunk_bytes;
-    TSR_TRY(await_letter(handle, transit));
-    return is_long(transit->message->bytes) ? ask(handle, transit) : TSR_OK;
+    return await_letter(handle, transit);
+}
+
+static bool has_turn(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    return handle->over[transit->receives][transit->message->peer] == transit->number;
+}
+
+/* Memory is posted before the token that tells of it; a message that was refused has none. */
+static tsr_status take_turn(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
+{
+    if (!transit->needs_token || transit->asked || !has_turn(handle, transit))
+        return TSR_OK;
+    transit->asked = true;
+    if (!transit->receives)
+        return await_token(handle, transit);
+    if (transit->done < transit->message->bytes)
+        TSR_TRY(post_piece(handle, transit));
+    return send_token(handle, transit);
 }
 
 tsr_status tsr_mpi_transit_begin(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     transit->course = TSR_MPI_TRAVELS;
-    return transit->receives ? begin_receive(handle, transit) : begin_send(handle, transit);
+    transit->needs_token = is_long(transit->message->bytes);
+    TSR_TRY(transit->receives ? begin_receive(handle, transit) : begin_send(handle, transit));
+    return take_turn(handle, transit);
 }
 
 void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *transit, size_t bytes)
@@ -109,26 +115,49 @@ void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *
              transit->message->bytes);
 }
 
-/* The sender lets go of nothing: it knows by the token, or has sent everything in its letter. So the memory that was posted was matched
- * by nobody, and MPI_Wait() is local. */
+/* The sender lets go of nothing: it knows by the token, which goes to it all the same, or has sent everything in its letter. So the memory
+ * that was posted was matched by nobody, and MPI_Wait() is local. */
 static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
 {
     tsr_mpi_transit_note_length(handle, transit, sent);
     transit->done = transit->message->bytes;
-    if (!transit->asked && is_long(sent))
-        return send_token(handle, transit);
+    transit->needs_token = is_long(sent);
     if (transit->requests[TSR_MPI_DATA] == MPI_REQUEST_NULL)
         return TSR_OK;
     TSR_TRY(tsr_mpi_check(MPI_Cancel(&transit->requests[TSR_MPI_DATA]), "MPI_Cancel"));
     return tsr_mpi_check(MPI_Wait(&transit->requests[TSR_MPI_DATA], MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
-static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
+/* For which the letter of that number is, from the same peer; NULL: for none. */
+static tsr_mpi_transit *find_addressee(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
+{
+    const uint32_t number = transit->letter->number;
+    if (number == transit->number)
+        return transit;
+    for (size_t i = 0; i < handle->exchange.count; i++) {
+        tsr_mpi_transit *other = &handle->exchange.transits[i];
+        if (other->receives && other->course == TSR_MPI_TRAVELS && other->number == number &&
+            other->message->peer == transit->message->peer)
+            return other;
+    }
+    return NULL;
+}
+
+/* `a` has what was for `b`, and waits from now on for what `b` has been waiting for. */
+static void swap_letters(tsr_mpi_transit *a, tsr_mpi_transit *b)
+{
+    tsr_mpi_letter *const letter = a->letter;
+    const MPI_Request request = a->requests[TSR_MPI_LETTER];
+    a->letter = b->letter;
+    a->requests[TSR_MPI_LETTER] = b->requests[TSR_MPI_LETTER];
+    b->letter = letter;
+    b->requests[TSR_MPI_LETTER] = request;
+}
+
+static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     const tsr_mpi_letter *letter = transit->letter;
     const tsr_message *message = transit->message;
-    if (letter->group != (uint32_t)handle->group)
-        return await_letter(handle, transit);
     if (letter->bytes != message->bytes)
         return refuse(handle, transit, (size_t)letter->bytes);
     if (is_long(message->bytes))
@@ -139,16 +168,20 @@ static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     return TSR_OK;
 }
 
-/* Numbers go round. */
-static bool is_left_over(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+/* Of one that is left over, or that was meant for another message, the place in MPI's order is free again. */
+static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    const tsr_mpi_token *token = &transit->token;
-    return token->group != (uint32_t)handle->group || (int32_t)(token->number - transit->number) < 0;
+    tsr_mpi_transit *const addressee = transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
+    if (!addressee)
+        return await_letter(handle, transit);
+    if (addressee != transit)
+        swap_letters(transit, addressee);
+    return read_own_letter(handle, addressee);
 }
 
 static tsr_status read_token(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    if (is_left_over(handle, transit))
+    if (transit->token.group != (uint32_t)handle->group || transit->token.number != transit->number)
         return await_token(handle, transit);
     if (transit->token.bytes != transit->message->bytes) {
         transit->done = transit->message->bytes;
@@ -198,12 +231,10 @@ tsr_status tsr_mpi_transit_look(tsr_mpi_handle *handle, tsr_mpi_transit *transit
 {
     for (int way = 0; way < TSR_MPI_WAYS; way++)
         TSR_TRY(test(handle, transit, (tsr_mpi_way)way, some));
-    if (transit->receives && !transit->asked && transit->done < transit->message->bytes && is_long(transit->message->bytes))
-        TSR_TRY(ask(handle, transit));
-    if (!has_ended(transit))
+    TSR_TRY(take_turn(handle, transit));
+    if (!has_turn(handle, transit) || !has_ended(transit))
         return TSR_OK;
-    if (transit->asked)
-        handle->exchange.busy[transit->message->peer] = 0;
+    handle->over[transit->receives][transit->message->peer]++;
     transit->course = TSR_MPI_IS_OVER;
     return TSR_OK;
 }

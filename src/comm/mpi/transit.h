@@ -6,9 +6,11 @@
  * while the receiver's is there for it, and what was never matched can be taken back: a send cannot be cancelled, a receive can. Letters
  * and tokens lie in memory of the engine's own. Both sides learn of lengths that differ, and then no data travels.
  *
- * Letters, tokens and data have a tag each, and meet in the order in which they were posted. Of the long messages from one peer a receiver
- * has one under way, so that pieces of two never meet. What an earlier group with the same tags left behind is told by the group's number,
- * and a token for a message that turned out to be short by the message's.
+ * Letters, tokens and data have a tag each, and MPI brings those of one tag in the order in which they were posted. All letters are posted
+ * at once. For the rest, both sides take the messages from one to the other one by one, in the order of their numbers: a sender awaits the
+ * token of the first that is not over, and a receiver sends tokens for that alone. So tokens come in the order of numbers, pieces of two
+ * messages never meet, and a token with another number was for a message that turned out to be short. What an earlier group with the same
+ * tags left behind is told by the group's number; where such a letter has taken the place of another one, letters change places.
  */
 #ifndef TSR_COMM_MPI_TRANSIT_H
 #define TSR_COMM_MPI_TRANSIT_H
