@@ -9,9 +9,10 @@
  * with GPUs are NCCL's.
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
- * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. Memory of
- * the call is the caller's again on return, but for what a dead rank, or one that is cut off, was sending to or reading from at that
- * moment, which MPI may touch until MPI_Finalize().
+ * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. A call
+ * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most. Then memory of the
+ * call is the caller's again, but for what has not ended by then, because a rank is dead, stopped or cut off or has given up at the same
+ * time: MPI may touch that until MPI_Finalize().
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
  * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its end.

@@ -13,8 +13,8 @@
 /* After this, what a rank that has left had sent would have come. */
 #define LAST_WORDS_MS 500
 
-/* How long transfers that both sides have begun may take to end, once an exchange is given up. A peer that takes longer is dead, or cannot
- * be reached. */
+/* How long transfers that both sides have begun, by MPI or out of trays, may take to end in all, once an exchange is given up. A peer that
+ * takes longer is stopped, dead, or cannot be reached, or has given up before this one's data came. */
 #define SETTLE_MS 2000
 
 static size_t round_up(size_t bytes)
@@ -206,11 +206,11 @@ static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t
     return tsr_mpi_break(handle, status);
 }
 
-static bool is_quiet(tsr_mpi_exchange *e, bool data)
+static bool is_quiet(tsr_mpi_exchange *e)
 {
     bool quiet = true;
     for (size_t i = 0; i < e->count; i++)
-        quiet = tsr_mpi_transit_is_quiet(&e->transits[i], data) && quiet;
+        quiet = tsr_mpi_transit_is_quiet(&e->transits[i], false) && quiet;
     return quiet;
 }
 
@@ -225,10 +225,25 @@ static void bury(tsr_mpi_handle *handle)
     e->capacity = 0;
 }
 
+/* True once no peer copies, or will copy, what this rank has laid, and MPI is done with memory of the caller's. */
+static bool is_settled(tsr_mpi_handle *handle)
+{
+    bool settled = true;
+    for (size_t i = 0; i < handle->exchange.count; i++) {
+        tsr_mpi_transit *transit = &handle->exchange.transits[i];
+        const bool laid = transit->course == TSR_MPI_LAID;
+        settled =
+            (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer) : tsr_mpi_transit_is_quiet(transit, true)) && settled;
+    }
+    return settled;
+}
+
 /*
- * Receives are taken back, which MPI does at once unless they were matched. Memory of the caller's that was matched belongs to a transfer
- * for which both sides are there (transit.h), so that it ends soon, whichever of them gives up: all poll until theirs have. What has not
- * ended by then is between this rank and one that is dead or cut off.
+ * Receives are taken back, which MPI does at once unless they were matched, and so is what lies in trays unless somebody copies it. Memory
+ * of the caller's that was matched belongs to a transfer for which both sides are there (transit.h), so that it ends soon, whichever of
+ * them gives up: all poll until theirs have. But a receiver that gives up between its token and the data takes its memory back, and then
+ * the sender waits in vain: nobody ever matches what it sends, for a broken group keeps its tags. What else has not ended by the deadline
+ * is between this rank and one that is stopped, dead or cut off.
  */
 static void take_back(tsr_mpi_handle *handle)
 {
@@ -236,18 +251,15 @@ static void take_back(tsr_mpi_handle *handle)
     const tsr_deadline deadline = tsr_deadline_in(SETTLE_MS);
     for (size_t i = 0; i < e->count; i++)
         tsr_mpi_transit_cancel(&e->transits[i]);
-    for (int look = 0; !is_quiet(e, true) && !tsr_deadline_passed(deadline); look++)
+    for (int look = 0; !is_settled(handle) && !tsr_deadline_passed(deadline); look++)
         tsr_pause(look);
-    if (!is_quiet(e, false))
+    if (!is_quiet(e))
         bury(handle);
 }
 
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
-    for (size_t i = 0; i < e->count; i++)
-        if (e->transits[i].course == TSR_MPI_LAID)
-            tsr_mpi_trays_withdraw(&handle->trays, e->transits[i].message->peer);
     take_back(handle);
     e->count = e->under_way = 0;
     e->started = false;
@@ -258,7 +270,7 @@ bool tsr_mpi_exchange_dig(tsr_mpi_world *world)
     for (tsr_mpi_grave **link = &world->graves; *link;) {
         tsr_mpi_grave *grave = *link;
         tsr_mpi_exchange e = {.transits = grave->transits, .count = grave->count};
-        if (is_quiet(&e, false)) {
+        if (is_quiet(&e)) {
             *link = grave->next;
             tsr_release(world->context, grave);
         } else {

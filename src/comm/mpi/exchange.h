@@ -19,8 +19,8 @@ tsr_status tsr_mpi_barrier(void *self);
 /** Collective: row r of `rows`, one a rank, becomes what rank r had there, on every rank. */
 tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t row_bytes);
 
-/** Gives up what is under way; the communicator is broken then. Waits for what both sides have begun, for two seconds at most: memory that
- * a dead rank or one that is cut off was sending to or reading from stays MPI's. */
+/** Gives up what is under way; the communicator is broken then. Waits for what both sides have begun, for two seconds at most in all:
+ * memory of what has not ended by then, because a rank is dead, stopped or cut off or has given up at the same time, stays MPI's. */
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle);
 
 /** Frees the memory of exchanges that were given up; false if MPI still has some of it. */

@@ -1,13 +1,9 @@
 #include "comm/mpi/tray.h"
 
-#include "comm/clock.h"
 #include <stdatomic.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
-
-/* How long a mate may take to copy what is withdrawn meanwhile. One that takes longer was stopped, or is dead and copies no more. */
-#define WITHDRAW_MS 2000
 
 typedef enum tray_state { EMPTY, FULL, TAKING, WITHDRAWN } tray_state;
 
@@ -125,15 +121,10 @@ bool tsr_mpi_trays_is_empty(const tsr_mpi_trays *trays, int member)
     return atomic_load_explicit(&trays->own->trays[member].state, memory_order_acquire) == EMPTY;
 }
 
-void tsr_mpi_trays_withdraw(const tsr_mpi_trays *trays, int member)
+bool tsr_mpi_trays_withdraw(const tsr_mpi_trays *trays, int member)
 {
-    tray *t = &trays->own->trays[member];
-    int32_t full = FULL;
-    if (atomic_compare_exchange_strong(&t->state, &full, WITHDRAWN))
-        return;
-    const tsr_deadline deadline = tsr_deadline_in(WITHDRAW_MS);
-    for (int look = 0; atomic_load(&t->state) == TAKING && !tsr_deadline_passed(deadline); look++)
-        tsr_pause(look);
+    int32_t state = FULL;
+    return atomic_compare_exchange_strong(&trays->own->trays[member].state, &state, WITHDRAWN) || state != TAKING;
 }
 
 tsr_mpi_delivery tsr_mpi_trays_take(const tsr_mpi_trays *trays, int member, void *data, size_t bytes, size_t *sent)

@@ -54,8 +54,8 @@ tsr_mpi_delivery tsr_mpi_trays_lay(const tsr_mpi_trays *trays, int member, const
 /** True once `member` has taken what was laid. */
 bool tsr_mpi_trays_is_empty(const tsr_mpi_trays *trays, int member);
 
-/** What LIES is not to be read any more when this returns. */
-void tsr_mpi_trays_withdraw(const tsr_mpi_trays *trays, int member);
+/** What LIES is not read any more once this is true: `member` may be about to copy it, and then it is asked again. */
+bool tsr_mpi_trays_withdraw(const tsr_mpi_trays *trays, int member);
 
 /** Takes what `member` has laid for this one: NOT_YET, THROUGH, BY_MPI or WITHDRAWN. `*sent` is its length unless that is NOT_YET; only a
  * message of `bytes` is copied. */
