@@ -145,7 +145,8 @@ int64_t tsr_grid_rank(const tsr_grid *grid, const int64_t *coordinate)
     return grid->list ? grid->list[position_of(grid, coordinate)] : regular_rank(grid, coordinate);
 }
 
-static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
+/* Where the first one from `rank` up stands in `sorted`, or the count. */
+static int64_t find_listed(const tsr_grid *grid, int64_t rank)
 {
     int64_t low = 0, high = grid->count;
     while (low < high) {
@@ -155,6 +156,12 @@ static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinat
         else
             high = middle;
     }
+    return low;
+}
+
+static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
+{
+    const int64_t low = find_listed(grid, rank);
     if (low == grid->count || grid->list[grid->sorted[low]] != rank)
         return false;
     tsr_grid_coordinate(grid, grid->sorted[low], coordinate);
@@ -186,6 +193,31 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
     if (grid->list)
         return locate_listed(grid, rank, coordinate);
     return rank >= grid->lowest && locate_regular(grid, rank, coordinate);
+}
+
+/* The rank's digits as far as it has them, or else one more in the last place where that is possible. */
+static int64_t from_regular(const tsr_grid *grid, int64_t rank)
+{
+    int64_t rest = rank - grid->lowest, base = grid->lowest, next = INT64_MAX;
+    for (int i = 0; i < grid->varying; i++) {
+        const int d = grid->order[i];
+        const int64_t stride = llabs(grid->strides[d]), digit = rest / stride;
+        if (digit >= grid->shape[d])
+            return next;
+        if (digit + 1 < grid->shape[d])
+            next = base + (digit + 1) * stride;
+        base += digit * stride;
+        rest -= digit * stride;
+    }
+    return rest == 0 ? base : next;
+}
+
+int64_t tsr_grid_from(const tsr_grid *grid, int64_t rank)
+{
+    if (!grid->list)
+        return rank <= grid->lowest ? grid->lowest : from_regular(grid, rank);
+    const int64_t at = find_listed(grid, rank);
+    return at < grid->count ? grid->list[grid->sorted[at]] : INT64_MAX;
 }
 
 /* The sizes, and strides, of the dims that vary, in their order. */

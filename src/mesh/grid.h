@@ -46,6 +46,9 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate);
 /** The coordinate at row-major position `position`, from 0 up. */
 void tsr_grid_coordinate(const tsr_grid *grid, int64_t position, int64_t *coordinate);
 
+/** The lowest rank from `rank` up, or INT64_MAX. */
+int64_t tsr_grid_from(const tsr_grid *grid, int64_t rank);
+
 /** The lowest and the highest rank. */
 void tsr_grid_ends(const tsr_grid *grid, int64_t *lowest, int64_t *highest);
 

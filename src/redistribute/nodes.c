@@ -3,21 +3,19 @@
 #include "base/checked.h"
 #include "mesh/geometry.h"
 #include "mesh/grid.h"
+#include <string.h>
 
 /* From so many source pieces a mate on, the regions need not be cut to give everybody the same. */
 #define WHOLE_REGIONS 4
 
-/* From so many places of the destination's mesh, spread over it, is looked whether ranks of a node own the same piece. */
+/* From so many places of the destination's mesh, spread over it, is looked whether ranks of a node own the same piece; and from as many of
+ * the largest of listed nodes. */
 #define PLACES 16
-
-static tsr_neighbours begin_in(const tsr_item *item, int64_t node, const int64_t *src, const int64_t *dst)
-{
-    return (tsr_neighbours){item, src, dst, tsr_node_map_range(item->nodes, node)};
-}
 
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
 {
-    return begin_in(item, tsr_node_map_find(item->nodes, rank), src, dst);
+    const bool sparse = item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
+    return (tsr_neighbours){item, src, dst, sparse, tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
 }
 
 static bool holds(const tsr_neighbours *n, int64_t rank)
@@ -47,6 +45,9 @@ static bool is_mate(const tsr_neighbours *n, int64_t rank)
 
 bool tsr_neighbours_next(tsr_neighbours *n, int64_t *rank)
 {
+    if (n->sparse)
+        n->left.begin = tsr_min_i64(tsr_grid_from(tsr_mesh_grid(n->item->src->mesh), n->left.begin),
+                                    tsr_grid_from(tsr_mesh_grid(n->item->dst->mesh), n->left.begin));
     if (n->left.begin >= n->left.end)
         return false;
     *rank = tsr_node_map_member(n->item->nodes, n->left.begin++);
@@ -178,22 +179,55 @@ bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
     return nodes->each == 0 && (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
 }
 
-/* True if another rank in the node of the rank at `dst`, which holds the value, owns its destination piece too. */
-static bool has_mates(const tsr_item *item, const int64_t *dst)
+/* Whether two owners of the piece at `dst` are in the node: of those in the node, or of those of the piece. */
+static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner;
-    tsr_neighbours n = tsr_neighbours_begin(item, tsr_mesh_rank(item->dst->mesh, dst), NULL, dst);
+    tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, dst);
     while (owners < 2 && tsr_neighbours_owner(&n, &owner))
         owners++;
     return owners == 2;
 }
 
+static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
+{
+    const tsr_side *side = &item->problem.dst;
+    const int64_t count = tsr_side_count(side, TSR_ROLE_FREE);
+    int64_t owners = 0, own[TSR_MAX_DIMS];
+    memcpy(own, dst, (size_t)side->ndim * sizeof *own);
+    for (int64_t i = 0; i < count && owners < 2; i++) {
+        tsr_side_decode(side, TSR_ROLE_FREE, i, own);
+        owners += tsr_nodes_same(item, tsr_mesh_rank(side->layout->mesh, own), rank);
+    }
+    return owners == 2;
+}
+
+/* True if another rank in the node of the rank at `dst`, which holds the value, owns its destination piece too. Looks at the node, or at
+ * the piece's owners, whichever are fewer. */
+static bool has_mates(const tsr_item *item, const int64_t *dst)
+{
+    const int64_t rank = tsr_mesh_rank(item->dst->mesh, dst);
+    const tsr_node_range node = tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank));
+    const bool few = tsr_side_count(&item->problem.dst, TSR_ROLE_FREE) < node.end - node.begin;
+    return few ? has_two_of(item, rank, dst) : has_two_in(item, rank, dst);
+}
+
+/* Of so many, place number `i` of those that are spread over them. */
+static int64_t spread(int64_t count, int64_t i)
+{
+    return count <= PLACES ? i : i * (count - 1) / (PLACES - 1);
+}
+
 static bool largest_has_mates(const tsr_item *item)
 {
-    int64_t rank, dst[TSR_MAX_DIMS];
-    for (tsr_neighbours n = begin_in(item, item->nodes->largest, NULL, NULL); tsr_neighbours_next(&n, &rank);)
+    const tsr_node_range node = tsr_node_map_range(item->nodes, item->nodes->largest);
+    const int64_t count = node.end - node.begin, places = tsr_min_i64(count, PLACES);
+    for (int64_t i = 0; i < places; i++) {
+        int64_t dst[TSR_MAX_DIMS];
+        const int64_t rank = tsr_node_map_member(item->nodes, node.begin + spread(count, i));
         if (tsr_mesh_locate(item->dst->mesh, rank, dst) && tsr_problem_has_value(&item->problem, dst) && has_mates(item, dst))
             return true;
+    }
     return false;
 }
 
@@ -205,7 +239,7 @@ bool tsr_nodes_have_mates(const tsr_item *item)
         return false;
     for (int64_t i = 0; i < places; i++) {
         int64_t dst[TSR_MAX_DIMS];
-        tsr_grid_coordinate(grid, places == 1 ? 0 : i * (grid->count - 1) / (places - 1), dst);
+        tsr_grid_coordinate(grid, spread(grid->count, i), dst);
         if (tsr_problem_has_value(&item->problem, dst) && has_mates(item, dst))
             return true;
     }

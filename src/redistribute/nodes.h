@@ -16,13 +16,14 @@
 typedef struct tsr_neighbours {
     const tsr_item *item;
     const int64_t *src, *dst; /**< coordinates of the source piece and the destination piece in question */
+    bool sparse;              /**< the node has numbers for more ranks than the meshes have: only theirs are looked at */
     tsr_node_range left;
 } tsr_neighbours;
 
 /** Of the node of `rank`. `src` and `dst` must stay as they are during the walk. */
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
 
-/** The next rank; false when there is none. */
+/** The next rank, which may be in neither mesh; false when there is none. */
 bool tsr_neighbours_next(tsr_neighbours *n, int64_t *rank);
 
 /** The next rank that holds the source piece. */
@@ -60,8 +61,8 @@ static inline bool tsr_nodes_same(const tsr_item *item, int64_t a, int64_t b)
     return tsr_node_map_find(item->nodes, a) == tsr_node_map_find(item->nodes, b);
 }
 
-/** True if two ranks of a node own the same destination piece. Looks at some places of the destination's mesh, all where there are few, and
- * at the largest of listed nodes. */
+/** True if two ranks of a node own the same destination piece. Looks at some places of the destination's mesh and of the largest of listed
+ * nodes, at all where there are few. */
 bool tsr_nodes_have_mates(const tsr_item *item);
 
 #endif

@@ -55,6 +55,26 @@ static void every_random_mesh_is_the_list_that_it_was_made_from(void **state)
     }
 }
 
+static void every_random_mesh_knows_the_next_of_its_ranks(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        random_state random = {seed};
+        bool inside[WORLD] = {false};
+        const mesh_model model = random_model(&random, WORLD);
+        tsr_mesh *mesh = mesh_of(&model, NULL, NULL, false);
+        int64_t next = INT64_MAX;
+        for (int64_t i = 0; i < model.count; i++)
+            inside[model.ranks[i]] = true;
+        for (int64_t rank = WORLD - 1; rank >= 0; rank--) {
+            next = inside[rank] ? rank : next;
+            if (tsr_grid_from(tsr_mesh_grid(mesh), rank) != next)
+                fail_msg("seed %llu: from %lld on it is not %lld", (unsigned long long)seed, (long long)rank, (long long)next);
+        }
+        tsr_mesh_destroy(mesh);
+    }
+}
+
 /* Equality by its definition: the sizes without those of 1, and the lists. */
 static bool models_equal(const mesh_model *a, const mesh_model *b)
 {
@@ -386,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accessors_say_what_create_was_given),
         cmocka_unit_test(every_random_mesh_is_the_list_that_it_was_made_from),
+        cmocka_unit_test(every_random_mesh_knows_the_next_of_its_ranks),
         cmocka_unit_test(meshes_are_equal_exactly_where_their_lists_are_and_then_hash_alike),
         cmocka_unit_test(different_meshes_rarely_hash_alike),
         cmocka_unit_test(dims_of_size_one_do_not_tell_meshes_apart),

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tessera/tessera.h>
 
@@ -339,6 +340,56 @@ static void ranks_that_share_a_node_are_found_among_many_that_do_not(void **stat
     tsr_layout_destroy(dst);
 }
 
+/** The first half of the ranks shares a node, the second but for one another one: a piece has an owner in each. */
+static void that_nobody_has_mates_is_found_without_asking_everybody_for_everybody(void **state)
+{
+    enum { HALF = 1 << 19 };
+    (void)state;
+    int64_t *const node = malloc(2 * HALF * sizeof(*node));
+    assert_non_null(node);
+    for (int64_t r = 0; r < 2 * HALF; r++)
+        node[r] = r < HALF ? 0 : r < 2 * HALF - 1 ? 1 : 2;
+    tsr_layout *src = layout_of("2x524288", "524288x524288", "R,S(0)"), *dst = layout_of("2x524288", "524288x524288", "R,S(1)");
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    tsr_plan *plan;
+    options.rank = TSR_RANK_NONE;
+    options.nodes = (tsr_nodes){0, 2 * HALF, node};
+    options.profile = &round_is_free;
+    expect_ok(tsr_plan_create(src, dst, &options, &plan));
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(src);
+    tsr_layout_destroy(dst);
+    free(node);
+}
+
+static tsr_status add_if_far(const tsr_plan_transfer *transfer, void *user)
+{
+    *(int64_t *)user += transfer->peer >= 1 << 30 ? transfer->bytes : 0;
+    return TSR_OK;
+}
+
+/** Two ranks of the first 2^30, and two of the next, list or no list: each takes one of the two pieces that its node lacks. */
+static void ranks_are_found_in_nodes_that_have_numbers_for_many_more(void **state)
+{
+    static const char *const meshes[] = {"4@[0,1,1073741824,1073741825]", "4@[0,536870912,1073741824,1610612736]"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tsr_layout *src = layout_of(meshes[i], "64x64", "S(0)"), *dst = layout_of(meshes[i], "64x64", "R");
+        tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+        tsr_plan *plan;
+        int64_t far = 0;
+        options.rank = 0;
+        options.nodes.ranks_per_node = 1 << 30;
+        options.profile = &round_is_free;
+        expect_ok(tsr_plan_create(src, dst, &options, &plan));
+        expect_ok(tsr_plan_visit_receives(plan, add_if_far, &far));
+        assert_int_equal(far, 64 * 64 / 4 * 4);
+        tsr_plan_destroy(plan);
+        tsr_layout_destroy(src);
+        tsr_layout_destroy(dst);
+    }
+}
+
 static void a_list_in_the_form_of_equal_nodes_plans_as_these_do(void **state)
 {
     (void)state;
@@ -399,6 +450,8 @@ int main(void)
         cmocka_unit_test(unequal_nodes_share_what_they_lack_equally),
         cmocka_unit_test(results_cross_once_into_unequal_nodes),
         cmocka_unit_test(ranks_that_share_a_node_are_found_among_many_that_do_not),
+        cmocka_unit_test(that_nobody_has_mates_is_found_without_asking_everybody_for_everybody),
+        cmocka_unit_test(ranks_are_found_in_nodes_that_have_numbers_for_many_more),
         cmocka_unit_test(a_list_in_the_form_of_equal_nodes_plans_as_these_do),
         cmocka_unit_test(nodes_that_cannot_be_are_refused),
     };
