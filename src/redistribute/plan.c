@@ -179,12 +179,11 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
     return TSR_OK;
 }
 
-/* What the options say, with rank, mode, nodes and profile picked. */
+/* What the options say, in which the mode has been picked, with rank, nodes and profile picked. */
 static tsr_status take_options(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
                                tsr_node_map *nodes)
 {
     plan->options = *options;
-    plan->options.mode = pick_mode(plan->count, src, dst, options, nodes);
     plan->options.rank = pick_rank(src[0], dst[0], options);
     plan->streams = leaves_work_to_streams(src[0], dst[0]);
     plan->nodes = tsr_node_map_retain(nodes);
@@ -235,8 +234,10 @@ static tsr_status create(const char *call, size_t count, const tsr_layout *const
     tsr_status status = check_nodes(&said, count, src);
     if (status == TSR_OK)
         status = check_nodes(&said, count, dst);
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
+        options.mode = pick_mode(count, src, dst, &options, nodes);
         status = make(count, src, dst, &options, nodes, out);
+    }
     tsr_node_map_destroy(nodes);
     return status;
 }

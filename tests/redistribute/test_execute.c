@@ -1,5 +1,6 @@
 /** Executing plans: what tsr_plan_prepare() and tsr_plan_execute() refuse, and that a refusal leaves memory and communicator as they were.
  */
+#include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
 #include <setjmp.h>
@@ -7,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <tessera/explain.h>
 
 #include <cmocka.h>
 
@@ -265,6 +267,55 @@ static void empty_tensors_overlap_nothing(void **state)
     }
 }
 
+/** How often this thread's engine was asked for a rank's node. */
+static _Thread_local int asked;
+
+static int one_node(void *self, int rank)
+{
+    (void)self;
+    (void)rank;
+    asked++;
+    return 0;
+}
+
+/** The engine reads memory within a node, which a plan looks for once: other ranks' parts go the way that it found. */
+static tsr_status look_at_all_parts(tsr_comm *carrier, void *arg)
+{
+    void *self = NULL;
+    tsr_comm *copy = NULL, *comm = NULL;
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_plan *plan = NULL;
+    tsr_plan_survey survey;
+    tsr_comm_table table = message_engine_table;
+    (void)arg;
+    table.node_of = one_node;
+    table.capabilities = TSR_COMM_DIRECT_NODES;
+    TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
+    TSR_TRY(message_engine_self(copy, &self));
+    TSR_TRY(tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, &comm));
+    TSR_TRY(layout_over(comm, "2", "8x8", "S(0)", TSR_F32, &src));
+    TSR_TRY(layout_over(comm, "2", "8x8", "S(1)", TSR_F32, &dst));
+    asked = 0;
+    TSR_TRY(tsr_plan_create(src, dst, NULL, &plan));
+    CHECK(asked > 0);
+    asked = 0;
+    TSR_TRY(tsr_plan_survey_of(plan, &survey));
+    CHECK(asked == 0);
+    CHECK(survey.bytes_received.total == 2 * MOST / 4 * (int64_t)sizeof(float));
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    tsr_comm_destroy(comm);
+    return TSR_OK;
+}
+
+static void a_survey_asks_no_engine(void **state)
+{
+    (void)state;
+    test_case("all parts of a plan that is direct within a node");
+    run_ranks(2, look_at_all_parts, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +325,7 @@ int main(void)
         cmocka_unit_test(in_place_means_one_pointer_and_the_same_strides),
         cmocka_unit_test(tensors_woven_into_each_other_come_out_right_or_are_refused),
         cmocka_unit_test(empty_tensors_overlap_nothing),
+        cmocka_unit_test(a_survey_asks_no_engine),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);
