@@ -4,9 +4,10 @@
  * Ranks of one node share memory: what tsr_comm_alloc() gives lies at the same address in all of them, and plans read it in place, as
  * among rank threads. Tensors in other memory are copied there first, which each rank decides by itself at every execution: for that
  * tsr_plan_prepare() allocates room for the local source, and for the destination where peers write it, beside any workspace and beyond
- * max_workspace. The communicator keeps, for each set of ranks, the largest room that a plan has asked for, until it is destroyed. Over
- * several nodes plans send messages, which ranks of one node copy from that memory where they lie there. Device memory is refused: ranks
- * with GPUs are NCCL's.
+ * max_workspace. Over several nodes plans send messages, which ranks of one node copy from that memory where they lie there. Reductions
+ * that add up inside nodes first need host memory, which prepare allocates too, likewise beyond max_workspace: up to 4 MiB, or 192
+ * elements for each rank that reduces where that is more. The communicator keeps, for each set of ranks, the largest room that a plan has
+ * asked for, until it is destroyed. Device memory is refused: ranks with GPUs are NCCL's.
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
  * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. A call
@@ -15,7 +16,8 @@
  * time: MPI may touch that until MPI_Finalize().
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
- * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its end.
+ * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its
+ * end.
  */
 #ifndef TESSERA_MPI_H
 #define TESSERA_MPI_H

@@ -41,7 +41,8 @@ typedef struct tsr_plan_options {
     tsr_objective objective;
     size_t max_workspace; /**< bytes that tsr_plan_execute() may ask for on any rank: moves that need more go in rounds; 0: no cap */
     tsr_nodes nodes;      /**< who shares a node, of all ranks of the meshes; all zero: what the first source's mesh knows, else its
-                               destination's; if neither does, one node holds all */
+                               destination's; if neither does, one node holds all. A list is copied and sorted for each plan: a long one
+                               belongs on the mesh (tsr_mesh_with_nodes()) */
     int no_split;         /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
     tsr_reduction_order reduction;
     const tsr_cost_profile *profile; /**< copied; NULL: the context's */
@@ -82,7 +83,8 @@ TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);      /**< of th
 TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan); /**< likewise */
 
 /** Bytes of workspace that tsr_plan_execute() needs on this rank, aligned to 64 as tsr_comm_alloc() gives them. What tsr_plan_prepare()
- * allocates comes on top, and is the communicator's (tessera/mpi.h: copies of tensors, where ranks are processes). */
+ * allocates comes on top, is the communicator's, and does not count for max_workspace: copies of tensors where ranks are processes, and
+ * host memory for reductions that add up inside nodes first (tessera/mpi.h says how much). */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 
 /** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and staging not counted twice. */
