@@ -2,12 +2,14 @@
 
 #include <mpi.h>
 #include <string.h>
+#include <time.h>
 
 /* For the library to find them here: not every implementation's header says so. */
 #define SEEN __attribute__((visibility("default")))
 
 static int first_node, turns; /* of which one is 0 */
-static int tag_bound, receives_left;
+static int tag_bound, receives_left, barriers_left, delay_ms, freed;
+static bool delay_begun;
 static size_t sent[2]; /* to others, to mates */
 static MPI_Comm latest = MPI_COMM_NULL;
 
@@ -45,6 +47,20 @@ void nodes_fail_receive(int nth)
     receives_left = nth;
 }
 
+void nodes_delay_barrier(int nth, bool begun, int milliseconds)
+{
+    barriers_left = nth;
+    delay_begun = begun;
+    delay_ms = milliseconds;
+}
+
+int nodes_count_freed(void)
+{
+    const int count = freed;
+    freed = 0;
+    return count;
+}
+
 static int node_of(int rank)
 {
     return turns > 0 ? rank % turns : rank >= first_node;
@@ -62,6 +78,7 @@ SEEN int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MP
 
 SEEN int MPI_Comm_free(MPI_Comm *comm)
 {
+    freed++;
     latest = *comm == latest ? MPI_COMM_NULL : latest;
     return PMPI_Comm_free(comm);
 }
@@ -80,6 +97,18 @@ SEEN int MPI_Irecv(void *data, int count, MPI_Datatype type, int peer, int tag, 
     if (receives_left > 0 && --receives_left == 0)
         return MPI_ERR_OTHER;
     return PMPI_Irecv(data, count, type, peer, tag, comm, request);
+}
+
+SEEN int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    const bool late = barriers_left > 0 && --barriers_left == 0;
+    const struct timespec time = {delay_ms / 1000, delay_ms % 1000 * 1000000L};
+    if (late && !delay_begun)
+        nanosleep(&time, NULL);
+    const int result = PMPI_Ibarrier(comm, request);
+    if (late && delay_begun)
+        nanosleep(&time, NULL);
+    return result;
 }
 
 SEEN int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *found)

@@ -2,6 +2,7 @@
 #ifndef TESTS_MPI_NODES_H
 #define TESTS_MPI_NODES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /** From the next communicator on, ranks 0 to `first` - 1 are one node, and the others another. 0: nothing is pretended. */
@@ -18,6 +19,12 @@ int nodes_freed(void);
 
 /** The `nth` receive from now on fails. 0: none. */
 void nodes_fail_receive(int nth);
+
+/** This rank is held up in the `nth` nonblocking barrier from now on, before it begins or once it has. 0: in none. */
+void nodes_delay_barrier(int nth, bool begun, int milliseconds);
+
+/** Communicators that this rank has freed since the last call. */
+int nodes_count_freed(void);
 
 /** From the next communicator on, MPI has tags up to `bound` alone. 0: as many as it has. */
 void nodes_bound_tags(int bound);

@@ -255,6 +255,37 @@ static void who_comes_late_is_told_that_its_mate_has_given_up(void **state)
     run_nodes(come_late, NULL, 1500);
 }
 
+/* All leave at the same time, but the first is held up on its way out. Who frees MPI's communicator takes no message of it any more, so
+ * that there is none: that holds however late anybody is. */
+static void leave_together(bool begun)
+{
+    enum { BARRIERS = 2, LATE_MS = 300 };
+    tsr_comm *comm;
+    size_t inside, between;
+    const int ranks = launched_ranks();
+    nodes_pretend(count_first(ranks));
+    assert_int_equal(tsr_comm_from_mpi(MPI_COMM_WORLD, NULL, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
+    nodes_count(&inside, &between);
+    nodes_count_freed();
+    nodes_delay_barrier(launched_rank() == 0 ? BARRIERS : 0, begun, LATE_MS);
+    tsr_comm_destroy(comm);
+    nodes_delay_barrier(0, false, 0);
+    nodes_count(&inside, &between);
+    nodes_pretend(0);
+    int mine[] = {nodes_count_freed(), (int)(inside + between)}, all[2];
+    MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (all[0] > 0 && all[1] > 0)
+        fail_msg("%d ranks freed what %d notices were sent by", all[0], all[1]);
+}
+
+static void who_leaves_tells_nobody_who_is_gone(void **state)
+{
+    (void)state;
+    leave_together(false);
+    leave_together(true);
+}
+
 static tsr_status split_and_send(tsr_comm *comm, void *arg)
 {
     for (int round = 0; round < 8; round++) {
@@ -409,6 +440,7 @@ int main(void)
         cmocka_unit_test(messages_of_all_kinds_keep_their_order),
         cmocka_unit_test(moves_send_nothing_inside_a_node),
         cmocka_unit_test(who_comes_late_is_told_that_its_mate_has_given_up),
+        cmocka_unit_test(who_leaves_tells_nobody_who_is_gone),
         cmocka_unit_test(groups_send_as_their_world_does),
         cmocka_unit_test(messages_keep_their_order_wherever_a_list_begins),
         cmocka_unit_test(who_fails_in_a_split_leaves_what_its_mates_look_at),

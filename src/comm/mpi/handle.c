@@ -61,38 +61,36 @@ int tsr_mpi_world_aborter(const tsr_mpi_world *world)
     return aborter < 0 && world->node ? tsr_mpi_node_aborter(world->node) : aborter;
 }
 
-static bool all_come(const tsr_mpi_world *world, tsr_deadline deadline)
+/* Looks once more when the time is over, for this rank may have slept meanwhile. A request of those who do not come is left to MPI. */
+static bool all_come(const tsr_mpi_world *world)
 {
     MPI_Request request;
     int done = 0;
     if (MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
         return false;
-    for (int look = 0; !done && !tsr_deadline_passed(deadline); look++) {
+    const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
+    for (int look = 0;; look++) {
+        const bool last = tsr_deadline_passed(deadline);
         if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return false;
-        if (!done)
-            tsr_pause(look);
+        if (done || last)
+            return done;
+        tsr_pause(look);
     }
-    return done;
 }
 
-/* True if all ranks leave in peace: then nothing is under way. Ranks that do not come to know it in time give notice, which nobody may wait
- * for: so the others make sure that there are none. */
-static bool say_farewell(const tsr_mpi_world *world)
-{
-    const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
-    if (world->broken || tsr_mpi_world_aborter(world) >= 0)
-        return false;
-    return all_come(world, deadline) && (!world->apart || all_come(world, deadline));
-}
-
+/*
+ * When all have come, all leave in peace, and nothing is under way but the notices of ranks that did not come to know it in time. Such a
+ * rank does not come again; so where all come twice there are no notices, and none will be sent, even if some of them do not come to know
+ * that.
+ */
 static void leave_mpi(tsr_mpi_world *world)
 {
     tsr_mpi_notice_abort(world);
-    if (say_farewell(world))
-        MPI_Comm_free(&world->comm);
-    else
+    if (world->broken || tsr_mpi_world_aborter(world) >= 0 || !all_come(world))
         tsr_mpi_notice_departure(world);
+    else if (!world->apart || all_come(world))
+        MPI_Comm_free(&world->comm);
 }
 
 /* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. So is memory from
