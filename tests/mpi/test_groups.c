@@ -4,26 +4,21 @@
  */
 #include "comm_suite.h"
 
+#include "halves.h"
 #include "launched.h"
 #include "nodes.h"
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tessera/dtensor.h>
 #include <tessera/plan.h>
 
-enum { NODES = 2, EDGE = 120, HEADERS = 4000, PATIENT_MS = 60000, DEAF_MS = 10000 };
+enum { EDGE = 120, HEADERS = 4000, PATIENT_MS = 60000 };
 
 /* A move of EDGE x EDGE integers, element i being i, between tensors in memory that ranks do not share. */
 typedef struct move {
     const char *src, *dst; /* placements */
     int64_t most;          /* bytes that cross from a rank to another node, without headers; -1: any */
 } move;
-
-static int per_node(const tsr_comm *comm)
-{
-    return tsr_comm_size(comm) / NODES;
-}
 
 /* The value of a global element; a Partial term of coordinate c holds it once more, plus c. */
 static int32_t value_of(int64_t row, int64_t column)
@@ -137,7 +132,7 @@ static const move line_moves[] = {
 static tsr_status move_in_groups(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    const int node = tsr_comm_rank(comm) / per_node(comm);
+    const int node = tsr_comm_rank(comm) / halves_size(comm);
     tsr_comm *group;
     TSR_TRY(tsr_comm_split(comm, node, -tsr_comm_rank(comm), &group));
     const int64_t shape[] = {tsr_comm_size(group)}, coordinate[] = {tsr_comm_rank(group)};
@@ -150,42 +145,17 @@ static tsr_status move_in_groups(tsr_comm *comm, void *arg)
     return tsr_comm_barrier(comm);
 }
 
-static void run_nodes_with(tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
-{
-    const int ranks = launched_ranks() / NODES * NODES;
-    nodes_pretend(ranks / NODES);
-    const tsr_status status = launched_run_with(ranks, body, arg, options);
-    nodes_pretend(0);
-    if (status != TSR_OK)
-        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
-}
-
-static void run_nodes(tsr_rank_main *body, void *arg, int64_t timeout_ms)
-{
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-    options.timeout_ms = timeout_ms;
-    run_nodes_with(body, arg, &options);
-}
-
-static void run_nodes_by_messages(tsr_rank_main *body, int64_t timeout_ms)
-{
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-    options.timeout_ms = timeout_ms;
-    options.no_sharing = 1;
-    run_nodes_with(body, NULL, &options);
-}
-
 static void run_four(tsr_rank_main *body, void *arg)
 {
     if (launched_ranks() != 4)
         suite_skip("what crosses is known of four ranks");
-    run_nodes(body, arg, PATIENT_MS);
+    halves_run(body, arg, PATIENT_MS);
 }
 
 static void groups_within_a_node_are_direct_in_a_world_of_several(void **state)
 {
     (void)state;
-    run_nodes(move_in_groups, NULL, PATIENT_MS);
+    halves_run(move_in_groups, NULL, PATIENT_MS);
 }
 
 /* Moves of the world's own tensors: along the second dim, whose lines lie in nodes, nothing crosses. */
@@ -198,8 +168,8 @@ static const move grid_moves[] = {
 static tsr_status move_along_lines(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    const int64_t shape[] = {NODES, per_node(comm)};
-    const int64_t coordinate[] = {tsr_comm_rank(comm) / per_node(comm), tsr_comm_rank(comm) % per_node(comm)};
+    const int64_t shape[] = {HALVES, halves_size(comm)};
+    const int64_t coordinate[] = {tsr_comm_rank(comm) / halves_size(comm), tsr_comm_rank(comm) % halves_size(comm)};
     tsr_mesh *mesh, *line;
     TSR_TRY(tsr_mesh_create(comm, 2, shape, (const char *const[]){"dp", "tp"}, NULL, &mesh));
     for (size_t i = 0; i < sizeof grid_moves / sizeof *grid_moves; i++)
@@ -215,7 +185,7 @@ static tsr_status move_along_lines(tsr_comm *comm, void *arg)
 static void moves_along_lines_within_nodes_are_direct(void **state)
 {
     (void)state;
-    run_nodes(move_along_lines, NULL, PATIENT_MS);
+    halves_run(move_along_lines, NULL, PATIENT_MS);
 }
 
 /* A sum of so many rows is planned, and prepared. */
@@ -273,9 +243,7 @@ static tsr_status sum_where_little_is_prepared(tsr_comm *comm, void *arg)
 static void reductions_go_by_mail_where_a_smaller_one_was_prepared(void **state)
 {
     (void)state;
-    if (launched_ranks() != 4)
-        suite_skip("what crosses is known of four ranks");
-    run_nodes(sum_where_little_is_prepared, NULL, PATIENT_MS);
+    run_four(sum_where_little_is_prepared, NULL);
 }
 
 /* Over four ranks on two nodes: terms are summed up in their node, and one share of the sum crosses from each rank; of an all-reduce
@@ -430,18 +398,18 @@ static tsr_status gather_and_reduce(tsr_comm *comm, void *arg)
 static void collectives_cross_once_into_each_node(void **state)
 {
     (void)state;
-    run_nodes(gather_and_reduce, NULL, PATIENT_MS);
+    halves_run(gather_and_reduce, NULL, PATIENT_MS);
 }
 
 /* Groups of groups, too, and a group over nodes in between, whose own groups share nodes again. */
 static tsr_status split_again(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    const int rank = tsr_comm_rank(comm), node = rank / per_node(comm);
+    const int rank = tsr_comm_rank(comm), node = rank / halves_size(comm);
     tsr_comm *all, *group;
     TSR_TRY(tsr_comm_split(comm, 0, -rank, &all));
     TSR_TRY(tsr_comm_split(all, node, 0, &group));
-    CHECK(tsr_comm_size(group) == per_node(comm));
+    CHECK(tsr_comm_size(group) == halves_size(comm));
     const int64_t shape[] = {tsr_comm_size(group)}, coordinate[] = {tsr_comm_rank(group)};
     tsr_mesh *mesh;
     TSR_TRY(tsr_mesh_create(group, 1, shape, NULL, NULL, &mesh));
@@ -456,157 +424,7 @@ static tsr_status split_again(tsr_comm *comm, void *arg)
 static void so_are_groups_of_groups_over_nodes(void **state)
 {
     (void)state;
-    run_nodes(split_again, NULL, PATIENT_MS);
-}
-
-/* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone, by no message. */
-static tsr_status abort_far_away(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
-    char byte = 0, aborted[64];
-    tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
-    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
-    const tsr_message receive = {last, &byte, 1};
-    if (rank == last) {
-        suite_sleep(100);
-        tsr_comm_abort(comm);
-    } else if (rank == 0) {
-        CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
-    } else {
-        CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, aborted);
-    }
-    CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
-    tsr_comm_destroy(group);
-    return TSR_OK;
-}
-
-static void an_abort_releases_ranks_of_all_nodes(void **state)
-{
-    (void)state;
-    run_nodes(abort_far_away, NULL, PATIENT_MS);
-    run_nodes_by_messages(abort_far_away, PATIENT_MS);
-}
-
-static void *abort_it(void *comm)
-{
-    tsr_comm_abort(comm);
-    return NULL;
-}
-
-/* The last rank aborts, and rank 0 waits at its node's gate for mates that are elsewhere until it has heard. */
-static tsr_status abort_past_a_stuck_mate(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
-    char aborted[64];
-    tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
-    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
-    if (rank == last) {
-        suite_sleep(100);
-        tsr_comm_abort(comm);
-    } else if (rank == 0) {
-        const tsr_status status = tsr_comm_barrier(group);
-        for (int mate = 1; mate < per_node(comm); mate++)
-            launched_wake(mate);
-        CHECK_ERROR(status, TSR_ERROR_PEER, aborted);
-    } else if (rank < per_node(comm)) {
-        launched_await(0);
-    }
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
-    tsr_comm_destroy(group);
-    return TSR_OK;
-}
-
-static void an_abort_releases_who_waits_for_a_mate_elsewhere(void **state)
-{
-    (void)state;
-    run_nodes(abort_past_a_stuck_mate, NULL, DEAF_MS);
-}
-
-/* The last rank aborts in a thread that may not call MPI; its next call is one at its node's gate, and tells rank 0, for which all wait. */
-static tsr_status abort_in_a_thread(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
-    char byte, aborted[64];
-    const tsr_message receive = {last, &byte, 1};
-    pthread_t thread;
-    tsr_comm *group;
-    tsr_status status = TSR_OK;
-    TSR_TRY(tsr_comm_split(comm, rank / per_node(comm), 0, &group));
-    snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
-    if (rank == last) {
-        CHECK(pthread_create(&thread, NULL, abort_it, comm) == 0);
-        CHECK(pthread_join(thread, NULL) == 0);
-        CHECK_ERROR(tsr_comm_barrier(group), TSR_ERROR_PEER, aborted);
-    }
-    if (rank == 0)
-        status = tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL);
-    for (int other = 1; other <= last && rank == 0; other++)
-        launched_wake(other);
-    if (rank > 0)
-        launched_await(0);
-    else
-        CHECK_ERROR(status, TSR_ERROR_PEER, aborted);
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, aborted);
-    tsr_comm_destroy(group);
-    return TSR_OK;
-}
-
-static void an_abort_in_a_thread_is_told_by_the_next_call(void **state)
-{
-    (void)state;
-    run_nodes(abort_in_a_thread, NULL, DEAF_MS);
-}
-
-/* The last rank sends what it has, and leaves. */
-static tsr_status leave_early(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
-    char byte = 7, returned[64];
-    const tsr_message send = {0, &byte, 1}, receive = {last, &byte, 1};
-    snprintf(returned, sizeof returned, "rank %d has returned", last);
-    if (rank == last)
-        return tsr_comm_exchange(comm, &send, 1, NULL, 0, tsr_device_host(), NULL);
-    if (rank == 0) {
-        byte = 0;
-        suite_sleep(300);
-        TSR_TRY(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL));
-        CHECK(byte == 7);
-    }
-    CHECK_ERROR(tsr_comm_exchange(comm, NULL, 0, &receive, 1, tsr_device_host(), NULL), TSR_ERROR_PEER, returned);
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, returned);
-    return TSR_OK;
-}
-
-static void who_leaves_is_named_on_all_nodes(void **state)
-{
-    (void)state;
-    run_nodes(leave_early, NULL, PATIENT_MS);
-    run_nodes_by_messages(leave_early, PATIENT_MS);
-}
-
-/* The first rank comes when the others have given up, and then does not find them. */
-static void who_makes_a_communicator_alone_is_told_so(void **state)
-{
-    (void)state;
-    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
-    tsr_comm *comm = NULL;
-    MPI_Comm apart;
-    options.timeout_ms = 300;
-    const bool late = launched_rank() == 0;
-    assert_int_equal(MPI_Comm_dup(MPI_COMM_WORLD, &apart), MPI_SUCCESS);
-    if (late)
-        suite_sleep(900);
-    const tsr_status status = tsr_comm_from_mpi(apart, &options, &comm);
-    if (status != TSR_ERROR_PEER || !strstr(tsr_status_message(), "tsr_comm_from_mpi: not all ranks came within 300 ms"))
-        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
-    assert_null(comm);
+    halves_run(split_again, NULL, PATIENT_MS);
 }
 
 int main(void)
@@ -620,11 +438,6 @@ int main(void)
         cmocka_unit_test(narrow_floats_are_rounded_once),
         cmocka_unit_test(collectives_cross_once_into_each_node),
         cmocka_unit_test(so_are_groups_of_groups_over_nodes),
-        cmocka_unit_test(an_abort_releases_ranks_of_all_nodes),
-        cmocka_unit_test(an_abort_releases_who_waits_for_a_mate_elsewhere),
-        cmocka_unit_test(an_abort_in_a_thread_is_told_by_the_next_call),
-        cmocka_unit_test(who_leaves_is_named_on_all_nodes),
-        cmocka_unit_test(who_makes_a_communicator_alone_is_told_so),
     };
     char *const node[] = {"", "node", NULL};
     suite_start(2, (char **)node);
