@@ -106,12 +106,14 @@ def finish(job, timeout):
 
 
 def move(agent):
+    """What rank 0 says counts, which hears of every rank: MPICH 4.0 over UCX does not always come to an end of MPI_Finalize() on a busy machine."""
     status, said = finish(mpirun(agent, (2, 1), moves), 150)
-    return [] if status == 0 else [f"exit status {status}: {said[-1500:]}"]
+    passed = status == 0 or (not is_open_mpi() and "  PASSED  " in said and "FAILED" not in said)
+    return [] if passed else [f"exit status {status}: {said[-1500:]}"]
 
 
 def look(agent):
-    """What rank 0 says counts: MPICH 4.0 over UCX does not always come to an end of MPI_Finalize() on a busy machine."""
+    """Here, too, what rank 0 says counts."""
     wrong = []
     for slots, words in (((2, 2), "4 ranks on nodes 0 0 2 2"), ((2, 1), "3 ranks on nodes 0 0 2"), ((1, 2), "3 ranks on nodes 0 1 1")):
         status, said = finish(mpirun(agent, slots, talker, "look"), 15)
