@@ -1,6 +1,7 @@
 /* tessera: the library's tool. One file a subcommand; this one finds it. */
 #include "command.h"
 #include "engines.h"
+#include "mpi_library.h"
 
 #include <signal.h>
 #include <string.h>
@@ -51,6 +52,39 @@ static bool asks_for(const char *word, const char *option)
     return word != NULL && strcmp(word, option) == 0;
 }
 
+/** Of the engines that are asked for, whether some, and whether others, run on the processes that a launcher started. */
+static void sort_engines(const tool_arguments *given, bool *processes, bool *others)
+{
+    static const char name[] = "mpi";
+    *processes = given->value[OPT_ENGINE] == NULL;
+    *others = false;
+    for (int i = 0; i < given->given_count; i++) {
+        if (given->given[i].option != OPT_ENGINE)
+            continue;
+        for (const char *at = given->given[i].value;; at += strcspn(at, ",") + 1) {
+            const size_t length = strcspn(at, ",");
+            const bool is_mpi = length == strlen(name) && strncmp(at, name, length) == 0;
+            *processes = *processes || is_mpi;
+            *others = *others || !is_mpi;
+            if (at[length] == '\0')
+                break;
+        }
+    }
+}
+
+/** What runs in one process is run by the first of those that were launched, and the others have nothing to do. */
+static int run_launched(const tool_command *command, const tool_arguments *given)
+{
+    bool processes = false, others = false;
+    const bool may_run = (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE] != NULL; /* else it only computes */
+    if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
+        sort_engines(given, &processes, &others);
+    if (processes && others)
+        return complain(EXIT_USAGE,
+                        "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
+    return processes || mpi_launched_rank() == 0 ? command->run(given) : EXIT_DONE;
+}
+
 static int run_command(int argc, char **argv)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
@@ -63,10 +97,13 @@ static int run_command(int argc, char **argv)
         if (status != EXIT_DONE)
             return status;
         if (!help)
-            return commands[i]->run(&given);
-        options_help(commands[i], stdout);
+            return mpi_launched() > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
+        if (mpi_launched_rank() == 0)
+            options_help(commands[i], stdout);
         return EXIT_DONE;
     }
+    if (mpi_launched_rank() > 0)
+        return EXIT_DONE;
     if (asks_for(argv[1], "--help"))
         return print_help("");
     if (asks_for(argv[1], "bench") && asks_for(argv[2], "--help"))

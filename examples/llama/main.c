@@ -156,9 +156,11 @@ static tsr_status run(const llama_options *options)
     llama_processes processes;
     TSR_TRY(llama_processes_join(&processes));
     tsr_status status = TSR_OK;
-    if (options->ranks_given && options->ranks != llama_processes_count(&processes))
-        status = tsr_status_set(TSR_ERROR_ARGUMENT, "--ranks %d: %d ranks were launched; leave the option out", options->ranks,
-                                llama_processes_count(&processes));
+    if (options->ranks_given && options->ranks != llama_processes_count(&processes)) {
+        char advice[MPI_ADVICE_BYTES];
+        mpi_launch_advice(options->ranks, llama_processes_count(&processes), advice);
+        status = tsr_status_set(TSR_ERROR_ARGUMENT, "--ranks %d: %s", options->ranks, advice);
+    }
     if (status == TSR_OK)
         status = run_on(options, &processes);
     llama_processes_leave(&processes);
@@ -197,7 +199,9 @@ int main(int argc, char **argv)
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */
-    const int code = answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
+    /* What one process does alone the first of those that were launched does. */
+    const bool idle = mpi_launched_rank() > 0 && (options.help || options.version || !of_processes(&options));
+    const int code = idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
     llama_options_finish(&options);
     return code;
 }

@@ -67,6 +67,29 @@ def unasked():
 tool.case("launched processes are the ranks, without being asked for", unasked)
 
 
+def once(*command):
+    """What needs no ranks, or threads, is told by one of the processes."""
+    done, alone = mpirun(2, tool.path, *command), tool.run(*command)
+    return harness.different("output", (done.returncode, done.stdout), (0, alone.stdout))
+
+
+for command in (["--help"], ["bench", "plan", "--help"], ["layout", "--mesh", "2", "--shape", "5", "--placements", "S(0)"],
+                ["plan", "--mesh", "2", "--shape", "4", "--from", "S(0)", "--to", "R", "--json"],
+                ["bench", "simulate", "--mesh", "8", "--shape", "64", "--from", "S(0)", "--to", "R", "--csv"]):
+    tool.case(f"launched processes say once: {' '.join(command)}", once, *command)
+
+
+def threads_in_one():
+    move = ["bench", "dispatch", "--mesh", "2", "--shape", "4", "--from", "S(0)", "--to", "R", "-n", "2", "--json", "--engine"]
+    done, mixed = mpirun(2, tool.path, *move, "threads"), mpirun(2, tool.path, *move, "threads,mpi")
+    wrong = harness.different("lines", [json.loads(line)["engine"] for line in done.stdout.splitlines()], ["threads"])
+    said = [line for line in mixed.stderr.splitlines() if line.startswith("tessera: ")]
+    return wrong + harness.different("mixed", (mixed.returncode != 0, mixed.stdout, len(said)), (True, "", 1))
+
+
+tool.case("rank threads under a launcher are those of one process, and not mixed with it", threads_in_one)
+
+
 def setting(value, wanted):
     environment = {**os.environ, "TSR_MPI": value}
     engines = {engine["name"]: engine for engine in json.loads(subprocess.run(
@@ -111,8 +134,8 @@ def refused(ranks, mesh, *words):
     return wrong + [f"{word!r} is not in {said}" for word in words if not any(word in line for line in said)]
 
 
-tool.case("a mesh of more ranks than were launched is refused, once", refused, 2, "3", "2 ranks were launched")
-tool.case("a mesh of fewer ranks than were launched is refused, once", refused, 3, "2", "3 ranks were launched")
+tool.case("a mesh of more ranks than were launched is refused, once", refused, 2, "3", "2 ranks were launched; start it by mpirun -n 3")
+tool.case("a mesh of fewer ranks than were launched is refused, once", refused, 3, "2", "3 ranks were launched; start it by mpirun -n 2")
 
 
 def misread(*options):

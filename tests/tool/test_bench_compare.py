@@ -137,10 +137,12 @@ def seconds_may_be_one_number():
 
 
 def real_output_compares_with_itself():
-    done = tool.run("bench", "plan", "--mesh", "4", "--shape", "64", "--from", "S(0)", "--to", "R", "--iterations", 3, "--sweep", "--json")
-    more = tool.run("bench", "linear", "--mesh", "2", "--tokens", 4, "--hidden", 4, "--intermediate", 4, "--iterations", 1, "--json").stdout
-    lines = done.stdout.splitlines() + more.splitlines()
-    return outcome(lines, lines, 0, compared=len(lines), slower=0, only_old=[], only_new=[], untimed=0)
+    """Two runs of every kind: what differs between them is measured."""
+    move = ["--mesh", "2", "--shape", "8x8", "--from", "S(0)", "--to", "R"]
+    words = [["plan", *move, "--iterations", 3], ["linear", "--mesh", "2", "--tokens", 4, "--hidden", 4, "--intermediate", 4, "-n", 2],
+             ["redistribute", *move, "-n", 2], ["dispatch", *move, "-n", 2], ["simulate", *move]]
+    runs = [[line for kind in words for line in tool.run("bench", *kind, "--json").stdout.splitlines()] for _ in range(2)]
+    return outcome(*runs, 0, "--loss", "1e9", compared=len(words) + 1, slower=0, only_old=[], only_new=[], untimed=0)
 
 
 tool.case("ratios are of medians, noise is of both spreads", figures_are_medians_and_spreads)
