@@ -181,6 +181,8 @@ static int prepare_job(const tool_arguments *given, job *j)
     if (status == EXIT_DONE)
         status = output_check(given->value[OPT_OUTPUT]);
     if (status == EXIT_DONE)
+        status = shards_refuse_others(given->value[OPT_OUTPUT], j->mesh);
+    if (status == EXIT_DONE)
         status = open_input(given, j);
     if (status == EXIT_DONE)
         status = parse_layout("--from", j->request.from, j->mesh, &j->request.shape, j->request.dtype, &j->from);
@@ -295,7 +297,8 @@ const tool_command redistribute_command = {
         "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors are in the memory of "
         "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes its part (a Partial "
         "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after the move is "
-        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. bf16 travels as <u2 and f8e4m3, f8e5m2 "
+        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of ranks that the mesh "
+        "does not have is refused. bf16 travels as <u2 and f8e4m3, f8e5m2 "
         "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
     .examples = "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
                 "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"

@@ -1,5 +1,6 @@
 #include "shards.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/status.h>
@@ -102,4 +103,38 @@ void shards_close(shards *s)
     free(s->files);
     free(s->ranks);
     *s = (shards){0};
+}
+
+/** Whether `name` is the name that rank N's file has, which goes to `*rank`. */
+static bool is_shard(const char *name, int64_t *rank)
+{
+    char own[64];
+    const char *at = name + strlen("rank-");
+    if (strncmp(name, "rank-", strlen("rank-")) != 0 || !parse_number(&at, rank))
+        return false;
+    snprintf(own, sizeof own, "rank-%lld.npy", (long long)*rank);
+    return strcmp(name, own) == 0;
+}
+
+static bool is_inside(const tsr_mesh *mesh, int64_t rank)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside = 0;
+    return tsr_mesh_coordinate_of(mesh, rank, coordinate, &inside) == TSR_OK && inside;
+}
+
+int shards_refuse_others(const char *directory, const tsr_mesh *mesh)
+{
+    DIR *const folder = opendir(directory);
+    int status = EXIT_DONE;
+    if (folder == NULL)
+        return EXIT_DONE;
+    for (const struct dirent *entry = readdir(folder); entry != NULL && status == EXIT_DONE; entry = readdir(folder)) {
+        int64_t rank;
+        if (is_shard(entry->d_name, &rank) && !is_inside(mesh, rank))
+            status = complain(EXIT_REFUSED, "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",
+                              directory, entry->d_name, (long long)rank);
+    }
+    closedir(folder);
+    return status;
 }

@@ -25,4 +25,8 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
 
 void shards_close(shards *s);
 
+/** Refuses an --output where a rank outside `mesh` has a file, of another move: nobody could tell it from the new ones. A folder that is
+ * not there, or cannot be listed, holds none. Returns the tool's exit status. */
+int shards_refuse_others(const char *directory, const tsr_mesh *mesh);
+
 #endif

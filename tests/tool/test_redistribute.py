@@ -206,6 +206,23 @@ def unheard():
     return wrong + harness.different("folders", [path.name for path in tool.folder.iterdir() if path.name.startswith("unheard")], [])
 
 
+def stale_shards():
+    """What is no rank's file by its name may stay."""
+    out, file = fresh("stale"), tool.folder / "stale.npy"
+    harness.write_npy(file, "<i4", (8,), list(range(8)))
+    give = ["--input", file, "--output", out]
+    wrong = harness.different("4 ranks", tool.run(*move((4,), ["R"], ["S(0)"], *give)).returncode, 0)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for mesh, named in (("2", ("rank-2.npy", "rank-3.npy")), ("3@1", ("rank-0.npy",)), ("3@[3,0,2]", ("rank-1.npy",))):
+        done = tool.run("redistribute", "--mesh", mesh, "--from", "R", "--to", "R", *give)
+        wrong += harness.different(f"{mesh}: exit status", done.returncode, 1)
+        wrong += [] if any(name in done.stderr for name in named) else [f"{mesh}: none of {named} is in: {done.stderr}"]
+    wrong += harness.different("files", {path.name: path.read_bytes() for path in out.iterdir()}, before)
+    for name in ("rank-9.npz", "rank-09.npy", "rank-.npy", "rank-99999999999999999999.npy", "xrank-9.npy"):
+        (out / name).write_bytes(b"")
+    return wrong + harness.different("the same ranks again", tool.run(*move((2, 2), ["R", "R"], ["S(0)", "R"], *give)).returncode, 0)
+
+
 random.seed(int(os.environ.get("TSR_TEST_SEED", "20261121")))
 KINDS = ["R", "P", "S(0)", "S(1)", "S(0;balanced)", "S(1;interleave=2)"]
 PAIRS = list(itertools.product(KINDS, repeat=2))
@@ -232,6 +249,7 @@ tool.case("an all-to-all's bytes", all_to_all_bytes)
 tool.case("a mesh of other ranks", other_ranks)
 tool.case("the folder is made with its parents; a scalar", deep_folder)
 tool.case("other files in the folder stay", kept_folder)
+tool.case("a folder with another mesh's files is refused", stale_shards)
 tool.case("the answer for people", text_answer)
 
 good = tool.folder / "good.npy"
@@ -257,7 +275,7 @@ leaves_nothing("input is a folder", move((2,), ["R"], ["S(0)"], "--input", tool.
 leaves_nothing("another dtype", MOVE + ["--dtype", "f64", "--output", tool.folder / "out"], ["f64", "<f4"])
 leaves_nothing("another shape", MOVE + ["--shape", "6x4", "--output", tool.folder / "out"], ["6x4", "4x6"])
 leaves_nothing("a layout that is refused", move((2,), ["R"], ["S(2)"], "--input", good, "--output", tool.folder / "out"), ["--to"])
-leaves_nothing("another engine", MOVE + ["--engine", "mpi", "--output", tool.folder / "out"], ["1 ranks" if tool.has_engine("mpi") else "mpi"])
+leaves_nothing("another engine", MOVE + ["--engine", "mpi", "--output", tool.folder / "out"], ["1 rank" if tool.has_engine("mpi") else "mpi"])
 leaves_nothing("the output is a file", MOVE + ["--output", good], ["good.npy"])
 leaves_nothing("the output is below a file", MOVE + ["--output", good / "out"])
 leaves_nothing("the output has no name", MOVE + ["--output", ""])
