@@ -144,7 +144,7 @@ static int check_place(const tool_arguments *given, const char *mesh_text)
     tsr_mesh *mesh = NULL;
     int ranks, status = place_open(given, &p);
     if (status == EXIT_DONE)
-        status = parse_mesh(mesh_text, &mesh);
+        status = parse_mesh_in(NULL, "--ranks", mesh_text, &mesh);
     if (status == EXIT_DONE)
         status = place_count_ranks(p, mesh, &ranks);
     tsr_mesh_destroy(mesh);

@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tessera/context.h>
 #include <tessera/status.h>
 
 /** The form of a mesh, whose sense (sizes, ranks, names that repeat) the library judges. */
@@ -31,17 +32,28 @@ static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
     return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
 }
 
+/** The default context reads the environment, in which a wrong value is no fault of the text. */
+static int check_environment(void)
+{
+    tsr_context *context;
+    if (tsr_context_create(NULL, &context) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    tsr_context_destroy(context);
+    return EXIT_DONE;
+}
+
 int parse_mesh_in(tsr_context *context, const char *option, const char *text, tsr_mesh **out)
 {
-    const int status = try_mesh(context, text, out);
+    int status = context == NULL ? check_environment() : EXIT_DONE;
+    if (status != EXIT_DONE)
+        return status;
+    status = try_mesh(context, text, out);
     return status == EXIT_DONE ? status : complain(status, "%s: %s", option, tsr_status_message());
 }
 
 int parse_mesh(const char *text, tsr_mesh **out)
 {
-    /* What is wrong may be the environment, read for the default context. */
-    const int status = try_mesh(NULL, text, out);
-    return status == EXIT_DONE ? status : complain_status(status);
+    return parse_mesh_in(NULL, "--mesh", text, out);
 }
 
 bool parse_number(const char **at, int64_t *out)

@@ -21,7 +21,7 @@ typedef struct tensor_shape {
 /** Rank threads that this tool starts at most. */
 #define MAX_RANK_THREADS 4096
 
-/** An abstract mesh, in the default context or another; the caller destroys it. `option` is whose text it is, where there may be two. */
+/** An abstract mesh, in the default context or another; the caller destroys it. `option` is whose text it is, else --mesh. */
 int parse_mesh(const char *text, tsr_mesh **out);
 int parse_mesh_in(tsr_context *context, const char *option, const char *text, tsr_mesh **out);
 

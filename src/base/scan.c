@@ -30,6 +30,13 @@ bool tsr_scan_comma(tsr_scan *scan)
     return true;
 }
 
+static tsr_status refuse_large(tsr_scan *scan, size_t at, int64_t most, const char *expected)
+{
+    char reason[256];
+    snprintf(reason, sizeof reason, "expected %s, found a number beyond %lld", expected, (long long)most);
+    return tsr_scan_refuse(scan, at, reason);
+}
+
 tsr_status tsr_scan_number(tsr_scan *scan, int64_t least, int64_t most, const char *expected, int64_t *out)
 {
     const size_t start = scan->at;
@@ -38,7 +45,7 @@ tsr_status tsr_scan_number(tsr_scan *scan, int64_t least, int64_t most, const ch
     for (; scan->text[at] >= '0' && scan->text[at] <= '9'; at++) {
         const int64_t digit = scan->text[at] - '0';
         if (digit > most || value > (most - digit) / 10)
-            return tsr_scan_expected(scan, start, expected);
+            return refuse_large(scan, start, most, expected);
         value = value * 10 + digit;
     }
     if (at == start || value < least)

@@ -108,8 +108,8 @@ static void errors_point_at_the_character_that_is_wrong(void **state)
         {"2,4", 2, "expected \"x\", \"@\" or the end, found \",\""},
         {"2X4", 2, "expected \"x\", \"@\" or the end, found \"X\""},
         {"2x4 ", 4, "expected \"x\", \"@\" or the end, found \" \""},
-        {"99999999999999999999x2", 1, "expected a number of ranks (1 to 2147483647), found \"9\""},
-        {"2147483648", 1, "expected a number of ranks (1 to 2147483647), found \"2\""},
+        {"99999999999999999999x2", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
+        {"2147483648", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
         {"65536x65536", 7, "up to here there are ranks up to 4294967295, but only 0 to 2147483646 can be had"},
         {"1x1x1x1x1x1x1x1x1", 17, "this dim is one too many for a mesh"},
         {"dp", 3, "expected \"=\", found the end"},
@@ -150,7 +150,7 @@ static void a_communicator_bounds_the_ranks(void **state)
     tsr_comm comm = {1, 6, context};
     check_refusal(&comm, "2x4", 3, "up to here there are ranks up to 7, but only 0 to 5 can be had");
     check_refusal(&comm, "4@3", 3, "up to here there are ranks up to 6, but only 0 to 5 can be had");
-    check_refusal(&comm, "2@[1,6]", 6, "expected a rank (0 to 5), found \"6\"");
+    check_refusal(&comm, "2@[1,6]", 6, "expected a rank (0 to 5), found a number beyond 5");
     tsr_mesh *mesh = NULL;
     assert_int_equal(tsr_mesh_parse(&comm, NULL, "2x2@2", &mesh), TSR_OK);
     assert_ptr_equal(tsr_mesh_comm(mesh), &comm);

@@ -401,6 +401,9 @@ for arguments, mentions in USAGE:
     tool.refuses(2, arguments, mentions)
 for arguments, mentions in REFUSED:
     tool.refuses(1, arguments, mentions)
+for text, says in (("2x", "found the end"), ("99999999999", "found a number beyond 2147483647")):
+    tool.refuses(2 if text == "2x" else 1, plain(mesh=text), [f'tessera: --mesh: mesh "{text}", character ', says])
+tool.refuses(1, plain(), ["tessera: TSR_COST: cost profile"], env={"TSR_COST": "foo"})
 tool.refuses(2, ["bench", *plain(), "--rank", "1", "--sweep"], ["--sweep"])
 tool.refuses(1, ["bench", *plain(rank="5")], ["--rank 5"])
 tool.case("bench plan says what it measured", bench_one)
