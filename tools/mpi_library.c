@@ -81,6 +81,18 @@ int mpi_launched_rank(void)
     return it != NULL ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
 }
 
+/* A process of another MPI than its launcher's is a job of one rank. */
+void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES])
+{
+    const char *const word = getenv("TSR_MPI");
+    const char *const were = joined == 1 ? "rank was" : "ranks were";
+    if (word != NULL && word[0] != '\0' && mpi_launched() > joined)
+        snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched by the MPI that TSR_MPI names, %.20s; the launcher of another started %d",
+                 joined, were, word, mpi_launched());
+    else
+        snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined, were, wanted);
+}
+
 /* The setting, else whose launcher it is. False where the setting is not understood. */
 static bool choose(const implementation **out, char *reason)
 {

@@ -27,4 +27,9 @@ bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 int mpi_launched(void);
 int mpi_launched_rank(void);
 
+enum { MPI_ADVICE_BYTES = 256 };
+
+/** Where `wanted` ranks were asked for and MPI has `joined`: a sentence of what was launched, and what to do. */
+void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES]);
+
 #endif

@@ -128,9 +128,11 @@ int place_count_ranks(const place *p, const tsr_mesh *mesh, int *out)
     const int status = count_rank_threads(mesh, &ranks);
     if (status != EXIT_DONE)
         return status;
-    if (p->launched > 0 && ranks != p->launched)
-        return complain(EXIT_REFUSED, "the mesh goes up to rank %d, but %d ranks were launched (0 to %d); a mesh holds as many", ranks - 1,
-                        p->launched, p->launched - 1);
+    if (p->launched > 0 && ranks != p->launched) {
+        char advice[MPI_ADVICE_BYTES];
+        mpi_launch_advice(ranks, p->launched, advice);
+        return complain(EXIT_REFUSED, "the mesh goes up to rank %d, but %s", ranks - 1, advice);
+    }
     *out = ranks;
     return EXIT_DONE;
 }
