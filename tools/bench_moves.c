@@ -33,6 +33,15 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
     return row;
 }
 
+/** Whether rows differ in shapes of which each is named: two of a size look the same. */
+static bool steps_through_shapes(const bench_run *run)
+{
+    for (int a = 0; a < run->sweep.axis_count; a++)
+        if (run->sweep.axes[a].lists[0].option == OPT_SHAPE)
+            return run->sweep.axes[a].count > 1;
+    return false;
+}
+
 /** The columns' names come again where a row differs from the one before in more than its dtype and size. */
 static int print_figures(bench_run *run, const move_bench *b, const move_figures *f, bool begins_table)
 {
@@ -40,6 +49,8 @@ static int print_figures(bench_run *run, const move_bench *b, const move_figures
         return bench_run_print(run, row_to_json(run->format, b, f));
     if (begins_table)
         columns_begin(b, f, run->single);
+    if (steps_through_shapes(run))
+        columns_name_shape(b);
     columns_print(b, f);
     return EXIT_DONE;
 }

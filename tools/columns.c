@@ -1,5 +1,7 @@
 #include "columns.h"
 
+#include "report.h"
+
 static void explain_row(const move_bench *b, const move_figures *f)
 {
     printf("# payload %zu bytes at %.2f GB/s; %.2f of the best plain copy (%s, %.2f GB/s), %.2f of the limit\n", b->peak.payload,
@@ -18,6 +20,13 @@ void columns_begin(const move_bench *b, const move_figures *f, bool explain)
     printf("#%13s %13s %8s %6s %11s %8s %8s %8s %8s %8s %8s %8s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong",
            "ratio", "of_peak", "of_limit", "noise");
     printf("#%13s %13s %8s %6s %11s %8s %8s\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)", "(GB/s)");
+}
+
+void columns_name_shape(const move_bench *b)
+{
+    char text[SHAPE_TEXT_BYTES];
+    print_shape(b->setup.request.shape.ndim, b->setup.request.shape.size, text);
+    printf("# shape %s\n", text);
 }
 
 void columns_print(const move_bench *b, const move_figures *f)

@@ -7,6 +7,9 @@
 /** What all rows of a table share, in a line of comment; `explain` adds what holds for this row alone. Then the names of the columns. */
 void columns_begin(const move_bench *b, const move_figures *f, bool explain);
 
+/** A line of comment that says whose row comes next, where rows of a table have several shapes. */
+void columns_name_shape(const move_bench *b);
+
 void columns_print(const move_bench *b, const move_figures *f);
 
 #endif

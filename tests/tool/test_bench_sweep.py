@@ -124,6 +124,13 @@ def the_table_rounds_what_json_says():
     return wrong
 
 
+def shapes_are_named_where_there_are_several():
+    words = ["--mesh", 2, "--from", "S(0)", "--to", "R", "-n", 1]
+    named = [[line for line in run(*words, *more).splitlines() if line.startswith("# shape")]
+             for more in (["--shape", "4x16,16x4"], ["--shape", "4x16"], ["-b", 64, "-e", 128])]
+    return harness.different("lines", named, [["# shape 4x16", "# shape 16x4"], [], []])
+
+
 def flattened(row):
     flat = {}
     for name, value in row.items():
@@ -213,6 +220,7 @@ for mesh, source, target, dtype, shape in [
         ("2x2", "P,P", "P,R", "bf16", "8x8"), ("4", "R", "P", "f32", "6x6"), ("4", "R", "S(1)", "u8", "7x9"), ("1", "R", "R", "f32", "5x5")]:
     tool.case(f"figures of {source} -> {target} on {mesh}, {shape} {dtype}", figures_belong_together, mesh, source, target, dtype, shape)
 tool.case("every combination has its row, in tables of what they share", every_combination_has_its_row)
+tool.case("shapes are named where there are several", shapes_are_named_where_there_are_several)
 tool.case("a row's figures belong together", the_table_rounds_what_json_says)
 tool.case("CSV has the fields of JSON", csv_has_the_fields_of_json)
 tool.case("-c 0 checks nothing", unchecked)
