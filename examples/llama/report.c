@@ -7,6 +7,9 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
+/** More are summed up. */
+enum { RANKS_SHOWN = 8 };
+
 void llama_print_token(const void *user, int64_t token)
 {
     if (llama_is_text(user))
@@ -27,21 +30,44 @@ static int64_t decoded(const llama_generation *generation)
     return generation->count > 0 ? generation->count - 1 : 0;
 }
 
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* A line a rank, while they are few. */
+static void report_reading(const int64_t *bytes, int ranks)
+{
+    int64_t sum = 0, least = bytes[0], most = bytes[0];
+    for (int rank = 0; rank < ranks; rank++) {
+        if (ranks <= RANKS_SHOWN)
+            fprintf(stderr, "rank %d read %lld bytes of the checkpoint\n", rank, (long long)bytes[rank]);
+        sum += bytes[rank];
+        least = bytes[rank] < least ? bytes[rank] : least;
+        most = bytes[rank] > most ? bytes[rank] : most;
+    }
+    if (ranks > RANKS_SHOWN)
+        fprintf(stderr, "the ranks read %lld bytes of the checkpoint, from %lld to %lld each\n", (long long)sum, (long long)least,
+                (long long)most);
+}
+
 void llama_report(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
-    /* Text that goes elsewhere is the tokens alone; the line feed is then for a log that takes both streams. */
+    /* Text that goes elsewhere is the tokens alone; the line feed is then for a log that takes both streams. A launcher gives every rank a
+     * terminal, forwards the two streams apart, and might bring the report first. */
+    const bool seen = job->processes == NULL && isatty(STDOUT_FILENO);
     if (generation->count > 0)
-        fputc('\n', isatty(STDOUT_FILENO) || !llama_is_text(job->config) ? stdout : stderr);
+        fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
-    fprintf(stderr, "%d rank%s, loaded in %.3f s\n", job->ranks, job->ranks == 1 ? "" : "s", outcome->load_seconds);
-    for (int rank = 0; job->source.checkpoint != NULL && rank < job->ranks; rank++)
-        fprintf(stderr, "rank %d read %lld bytes of the checkpoint\n", rank, (long long)outcome->bytes_read[rank]);
-    fprintf(stderr, "prompt: %lld tokens in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count, generation->prompt_seconds,
-            rate(job->request.prompt_count, generation->prompt_seconds));
-    fprintf(stderr, "decode: %lld tokens in %.4f s, %.0f tokens/s, %lld bytes received per token by all ranks\n",
-            (long long)decoded(generation), generation->decode_seconds, rate(decoded(generation), generation->decode_seconds),
-            (long long)outcome->bytes_received_per_token);
+    fprintf(stderr, "%d rank%s, loaded in %.3f s\n", job->ranks, plural(job->ranks), outcome->load_seconds);
+    if (job->source.checkpoint != NULL)
+        report_reading(outcome->bytes_read, job->ranks);
+    fprintf(stderr, "prompt: %lld token%s in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count,
+            plural(job->request.prompt_count), generation->prompt_seconds, rate(job->request.prompt_count, generation->prompt_seconds));
+    fprintf(stderr, "decode: %lld token%s in %.4f s, %.0f tokens/s, %lld bytes received per token by all ranks\n",
+            (long long)decoded(generation), plural(decoded(generation)), generation->decode_seconds,
+            rate(decoded(generation), generation->decode_seconds), (long long)outcome->bytes_received_per_token);
 }
 
 static json_t *json_ids(const int64_t *ids, int64_t count)

@@ -5,7 +5,8 @@ usage: examples.py SOURCE_ROOT BUILD_ROOT CC
 
 In a Markdown file, a block fenced as
 
-    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run
+    c              is a whole program: it is compiled with warnings as errors, linked with libtessera, and run; one that includes <mpi.h>
+                   as two processes of Open MPI, where there is that
     output         directly after it is what the program must print
     console        has commands after "$ ", each followed by exactly what it prints; the tool and the examples are on the path
 
@@ -14,6 +15,7 @@ and any other block is text. Programs and commands run in an empty directory, on
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,10 +41,14 @@ class Place:
     def program(self, text, expected):
         path = pathlib.Path(self.directory) / "example.c"
         path.write_text(text)
-        libraries = ["-L", self.build / "src", "-ltessera", "-ltessera-core"]
+        libraries, start = ["-L", self.build / "src", "-ltessera", "-ltessera-core"], []
+        if of_mpi(text):
+            found = self.run(["pkg-config", "--cflags", "--libs", "ompi-c"]).stdout.split()
+            libraries += ["-ltessera-mpi-ompi", *found]
+            start = [self.source / "tests/mpi/launch", shutil.which("mpirun.openmpi") or "mpirun", "2"]
         done = self.run([*self.cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "-I", self.source / "include", path, "-o", "example", *libraries])
         if done.returncode == 0:
-            done = self.run(["./example"])
+            done = self.run([*start, "./example"])
         if done.returncode or (expected is not None and done.stdout != expected):
             yield f"exit {done.returncode}\n{done.stdout}"
 
@@ -52,6 +58,10 @@ class Place:
             done = self.run(command, shell=True)
             if done.stdout.rstrip() != expected.rstrip():
                 yield f"$ {command}\n{done.stdout}"
+
+
+def of_mpi(text):
+    return "#include <mpi.h>" in text
 
 
 def examples(path):
@@ -70,6 +80,9 @@ def main(source, build, cc):
         with tempfile.TemporaryDirectory() as directory:
             place = Place(source, build, cc, directory)
             for line, kind, body, output in examples(path):
+                if kind == "c" and of_mpi(body) and not (build / "src/libtessera-mpi-ompi.so").exists():
+                    report.skip(f"{path.relative_to(source)}:{line}", "this build has no Open MPI")
+                    continue
                 problems = place.program(body, output) if kind == "c" else place.console(body)
                 report.check(f"{path.relative_to(source)}:{line}: the {kind} block does what it says", problems)
     report.check("every page that a page links to exists", broken_links(source))

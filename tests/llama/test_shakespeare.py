@@ -65,6 +65,14 @@ def plain(directory):
     expect(b"tokens/s" in done.stderr and done.stderr.count(b"bytes of the checkpoint") == 2, done.stderr)
 
 
+@case("what many ranks read is summed up in one line, and one token is one")
+def summed(directory):
+    done = run(SHAKESPEARE, "--ranks", 9, "--prompt", "a", "--tokens", 2)
+    read = json.loads(run(SHAKESPEARE, "--ranks", 9, "--prompt", "a", "--tokens", 2, "--json").stdout)["bytes_read"]
+    line = f"\nthe ranks read {sum(read)} bytes of the checkpoint, from {min(read)} to {max(read)} each\n"
+    expect(line in done.stderr.decode() and b"prompt: 1 token in" in done.stderr and b"decode: 1 token in" in done.stderr, done.stderr)
+
+
 @case("one rank receives nothing, and n ranks the 2(n-1) copies a sum needs and n-1 of the logits")
 def received(directory):
     for ranks in RANKS:
