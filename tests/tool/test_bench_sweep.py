@@ -125,7 +125,7 @@ def the_table_rounds_what_json_says():
 
 
 def shapes_are_named_where_there_are_several():
-    words = ["--mesh", 2, "--from", "S(0)", "--to", "R", "-n", 1]
+    words = ["--mesh", 2, "--from", "S(0)", "--to", "R"]
     named = [[line for line in run(*words, *more).splitlines() if line.startswith("# shape")]
              for more in (["--shape", "4x16,16x4"], ["--shape", "4x16"], ["-b", 64, "-e", 128])]
     return harness.different("lines", named, [["# shape 4x16", "# shape 16x4"], [], []])
