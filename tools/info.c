@@ -96,11 +96,19 @@ static json_t *devices_to_json(const facts *f)
     return array;
 }
 
+/** Those of the library, then the tool's own. */
+static const tsr_environment_variable *variable_get(size_t index)
+{
+    static const tsr_environment_variable own = {"TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};
+    const tsr_environment_variable *const variable = tsr_environment_get(index);
+    return variable == NULL && (index == 0 || tsr_environment_get(index - 1) != NULL) ? &own : variable;
+}
+
 static json_t *environment_to_json(void)
 {
     json_t *const object = json_object();
-    for (size_t i = 0; tsr_environment_get(i) != NULL; i++) {
-        const char *const name = tsr_environment_get(i)->name, *const value = getenv(name);
+    for (size_t i = 0; variable_get(i) != NULL; i++) {
+        const char *const name = variable_get(i)->name, *const value = getenv(name);
         json_object_set_new(object, name, value != NULL ? json_string(value) : json_null());
     }
     return object;
@@ -120,8 +128,8 @@ static void print_cuda(const cuda_facts *cuda)
         printf("\n");
     }
     if (cuda->runtime[0] != '\0')
-        printf("  %-8s CUDA runtime %s, cuBLASLt %s, driver for %s\n", "", cuda->runtime,
-               cuda->cublaslt[0] != '\0' ? cuda->cublaslt : "none", cuda->driver_version[0] != '\0' ? cuda->driver_version : "none");
+        printf("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime, cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt",
+               cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
 }
 
 static void print_engine(const engine *row, const cuda_facts *cuda)
@@ -142,8 +150,8 @@ static void print_facts(const facts *f)
         printf("  %-8s %s\n", "host", f->host_reason);
     print_cuda(&f->cuda);
     printf("\nblas\n  %s\n\nenvironment\n", f->blas);
-    for (size_t i = 0; tsr_environment_get(i) != NULL; i++) {
-        const tsr_environment_variable *const variable = tsr_environment_get(i);
+    for (size_t i = 0; variable_get(i) != NULL; i++) {
+        const tsr_environment_variable *const variable = variable_get(i);
         const char *const value = getenv(variable->name);
         printf("  %s%s%s\n      %s\n", variable->name, value != NULL ? "=" : " is not set", value != NULL ? value : "", variable->help);
     }
@@ -170,7 +178,7 @@ const tool_command info_command = {
     .summary = "what this build and this machine have",
     .details =
         "Prints the version, the engines and devices and why others cannot be used, the BLAS, and the environment variables that the "
-        "library reads.",
+        "library and the tool read.",
     .examples = "  tessera info\n  tessera info --json | jq .engines\n",
     .takes = TAKES(JSON),
     .run = run_info,

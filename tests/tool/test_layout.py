@@ -27,7 +27,7 @@ def info():
     wrong += harness.different("threads", engines["threads"]["available"], True)
     wrong += harness.different("host devices", (devices["host"]["count"], devices["host"]["reason"]), (1, None))
     wrong += harness.different("kernels known", devices["host"]["kernels"] in ("portable", "avx2", "avx512"), True)
-    wrong += harness.different("TSR_LOG", "TSR_LOG" in found["environment"], True)
+    wrong += harness.different("variables", {"TSR_LOG", "TSR_COST", "TSR_MPI"} - set(found["environment"]), set())
     return wrong + harness.different("BLAS said", bool(found["blas"]), True)
 
 
