@@ -20,7 +20,9 @@ typedef struct job {
     double loss;
     bench_lines old, new;
     comparison *rows;
-    size_t count, slower, wrong; /**< wrong: of the new lines, whether they were compared or not */
+    size_t count, slower;
+    size_t certain; /**< of the slower ones: beyond their noise */
+    size_t wrong;   /**< of the new lines, whether they were compared or not */
 } job;
 
 /** What sets some lines of a file apart. */
@@ -52,7 +54,9 @@ static int match_lines(job *j)
             continue;
         j->old.at[i].taken = true;
         j->rows[j->count] = compare_lines(&j->old.at[i], new, j->loss);
-        j->slower += j->rows[j->count++].slower;
+        const comparison *const c = &j->rows[j->count++];
+        j->slower += c->slower;
+        j->certain += c->slower && c->ratio > 1 + c->noise;
     }
     for (size_t i = 0; i < j->new.count; i++)
         j->wrong += j->new.at[i].wrong;
@@ -127,10 +131,10 @@ static void print_keys(const char *what, const bench_lines *lines, is_meant *mea
 static int report_text(const job *j)
 {
     const size_t untimed = j->old.untimed + j->new.untimed;
-    printf("# %zu lines compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count, j->slower,
-           j->loss, j->old.count - j->count, j->new.count - j->count);
+    printf("# %zu line%s compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count,
+           j->count == 1 ? "" : "s", j->slower, j->loss, j->old.count - j->count, j->new.count - j->count);
     if (untimed > 0)
-        printf("# %zu lines have no seconds, and are left out\n", untimed);
+        printf("# %zu %s no seconds, and %s left out\n", untimed, untimed == 1 ? "line has" : "lines have", untimed == 1 ? "is" : "are");
     print_keys("only in the old file", &j->old, is_alone);
     print_keys("only in the new file", &j->new, is_alone);
     print_keys("wrong", &j->new, is_wrong);
@@ -143,16 +147,29 @@ static int report_text(const job *j)
     return EXIT_DONE;
 }
 
+/** Lines of calibrate have no seconds: two files of them look as if they had nothing in common. */
+static int refuse_strangers(const tool_arguments *given, const job *j)
+{
+    return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare%s", given->operand[1],
+                    given->operand[0], j->old.untimed + j->new.untimed > 0 ? "; lines without seconds, as calibrate's, are left out" : "");
+}
+
+static int refuse_slower(const job *j)
+{
+    const bool one = j->slower == 1;
+    return complain(EXIT_REFUSED, "%zu of %zu lines %s slower by more than %g, %zu of them beyond %s noise", j->slower, j->count,
+                    one ? "is" : "are", j->loss, j->certain, one ? "its" : "their");
+}
+
 static int judge(const tool_arguments *given, const job *j)
 {
     if (j->count == 0)
-        return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare", given->operand[1],
-                        given->operand[0]);
+        return refuse_strangers(given, j);
     const int status = given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
     if (status == EXIT_DONE && j->wrong > 0)
-        return complain(EXIT_REFUSED, "%zu of %zu new lines have wrong results", j->wrong, j->new.count);
+        return complain(EXIT_REFUSED, "%zu of %zu new lines %s wrong results", j->wrong, j->new.count, j->wrong == 1 ? "has" : "have");
     if (status == EXIT_DONE && j->slower > 0)
-        return complain(EXIT_REFUSED, "%zu of %zu lines are slower by more than %g", j->slower, j->count, j->loss);
+        return refuse_slower(j);
     return status;
 }
 

@@ -104,13 +104,13 @@ def lines_of_one_kind_may_repeat_and_stand_in_any_order():
 def the_table_names_what_one_file_has_alone():
     done, _ = compare([line(), line(mesh="3")], [line(), line(mesh="4"), '{"bench": "calibrate"}'], json_too=False)
     said = done.stdout.splitlines()[1:4]
-    wrong = harness.different("untimed", said[0], "# 1 lines have no seconds, and are left out")
+    wrong = harness.different("untimed", said[0], "# 1 line has no seconds, and is left out")
     wrong += harness.different("old", (said[1].startswith("# only in the old file: bench=redistribute "), " mesh=3 " in said[1]), (True, True))
     return wrong + harness.different("new", (said[2].startswith("# only in the new file: bench=redistribute "), " mesh=4 " in said[2]), (True, True))
 
 
 def wrong_results_are_refused_wherever_they_stand():
-    sentence = "tessera: 1 of 2 new lines have wrong results\n"
+    sentence = "tessera: 1 of 2 new lines has wrong results\n"
     found = []
     for new in ([line(wrong=3), line(mesh="4")], [line(), line(mesh="4", wrong=1)]):
         done, answer = compare([line()], new)
@@ -125,11 +125,23 @@ def the_table_says_slower_worse_and_better():
     rows = [row.split()[4:] for row in done.stdout.splitlines()[3:]]
     words = [row[0] if not row[0].startswith("bench=") else "" for row in rows]
     wrong = harness.different("words", words, ["slower", "worse", "better", ""]) + harness.different("exit status", done.returncode, 1)
-    return wrong + harness.different("sentence", done.stderr, "tessera: 1 of 4 lines are slower by more than 0.1\n")
+    return wrong + harness.different("sentence", done.stderr, "tessera: 1 of 4 lines is slower by more than 0.1, 1 of them beyond its noise\n")
 
 
 def what_has_no_seconds_is_left_out():
     return outcome(['{"bench": "calibrate"}', "", line(), "  \t"], [line(), '{"bench": "calibrate"}'], 0, compared=1, only_old=[], only_new=[], untimed=2)
+
+
+def nothing_but_lines_without_seconds_is_named():
+    done, _ = compare(['{"bench": "calibrate"}'], ['{"bench": "calibrate"}'])
+    return harness.different("it is said", (done.returncode, "; lines without seconds, as calibrate's, are left out\n" in done.stderr), (1, True))
+
+
+def what_is_slower_within_its_noise_is_told_apart():
+    old = [line(1.0, 0.9, 1.1, mesh="2"), line(1.0, 0.2, 1.8, mesh="3")]
+    done, _ = compare(old, [line(1.5, 1.4, 1.6, mesh="2"), line(1.5, 1.4, 1.6, mesh="3")], json_too=False)
+    wrong = harness.different("two", done.stderr, "tessera: 2 of 2 lines are slower by more than 0.1, 1 of them beyond their noise\n")
+    return wrong + harness.different("one line", compare([line()], [line()], json_too=False)[0].stdout.split(", ")[0], "# 1 line compared")
 
 
 def seconds_may_be_one_number():
@@ -146,6 +158,8 @@ def real_output_compares_with_itself():
 
 
 tool.case("ratios are of medians, noise is of both spreads", figures_are_medians_and_spreads)
+tool.case("files of lines without seconds alone are told why", nothing_but_lines_without_seconds_is_named)
+tool.case("what is slower within its noise is told apart", what_is_slower_within_its_noise_is_told_apart)
 tool.case("a loss is refused beyond a tenth", outcome, [line(10.0)], [line(11.5)], 1, compared=1, slower=1, loss=0.1)
 tool.case("a loss up to a tenth is not", outcome, [line(10.0)], [line(10.9)], 0, compared=1, slower=0)
 tool.case("--loss says how much", outcome, [line(10.0)], [line(11.5)], 0, "--loss", "0.2", slower=0, loss=0.2)
