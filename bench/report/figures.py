@@ -31,8 +31,10 @@ def read(path):
     try:
         with open(path) as text:
             lines = [json.loads(line) for line in text if line.strip()]
-    except (OSError, ValueError) as error:
-        raise Unreadable(f"{path}: {error}") from error
+    except OSError as error:
+        raise Unreadable(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise Unreadable(f"{path}: no lines of JSON, so scripts/bench-peers did not write it") from error
     if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("kind") != "machine":
         raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
     for number, line in enumerate(lines[1:], 1):

@@ -43,7 +43,7 @@ def check_page():
 
 def check_refusal(text):
     done = run("refused", text)
-    wrong = [] if done.returncode == 1 and done.stderr.count("\n") == 1 else [f"exit status {done.returncode}: {done.stderr}"]
+    wrong = [] if done.returncode == 1 and done.stderr.count("\n") == 1 and "lines.json" in done.stderr else [f"exit status {done.returncode}: {done.stderr}"]
     return wrong + (["something was written"] if (folder / "refused").exists() else [])
 
 
@@ -51,4 +51,7 @@ report.check("the page has a row for every group, links and move", check_page())
 for words, text in {"no lines": "", "text": "nonsense\n", "lines without an error": json.dumps({"bench": "simulate"}) + "\n",
                     "lines of another benchmark": json.dumps({"bench": "plan", "error": 1}) + "\n", "a number": "1\n"}.items():
     report.check(f"{words}: refused in one line, and nothing is written", check_refusal(text))
+done = subprocess.run([script, folder / "nobody"], capture_output=True, text=True, timeout=60, check=False)
+report.check("a tool that is not there is named in one line", [] if (done.returncode, done.stderr.count("\n")) == (1, 1) and "nobody" in done.stderr
+             else [f"exit status {done.returncode}: {done.stderr}"])
 report.finish()
