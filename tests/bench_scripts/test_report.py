@@ -154,6 +154,10 @@ def check_noise(cases):
 def check_few(cases, folder):
     done = report(canned.write(folder / "few.json", [canned.MACHINE, canned.move("tessera", "P", "R", 64, 1e-6)]), folder / "few")
     page = folder / "few" / "benchmarks.md"
+    stale = folder / "few" / "benchmarks" / "share.svg"
+    stale.write_text("of another run")
+    report(folder / "few.json", folder / "few")
+    cases.check("a picture that is not made again does not stay", ["share.svg is there"] if stale.exists() else [])
     text = page.read_text() if page.exists() else done.stderr
     too_much = [word for word in ("share.svg", "ratio.svg", "## Decoding") if word in text]
     cases.check("what was not measured is said, and draws nothing", too_much + missing(
