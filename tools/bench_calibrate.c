@@ -101,8 +101,8 @@ static void print_link(const calibration *c, int link)
 
 static void print_points(const calibration *c)
 {
-    printf("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s %8s %8s\n", "link", "received", "to", "time", "model", "#wrong",
-           "noise", "", "(B)", "", "(us)", "(us)", "", "");
+    printf("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
+           "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < c->count; i++) {
         const calibrated_point *const p = &c->points[i];
         printf(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
@@ -282,5 +282,6 @@ const tool_command bench_calibrate_command = {
     .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) |
              TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(RANKS) | TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE),
+    .output = "the file that gets the cost profile",
     .run = run_calibrate,
 };

@@ -86,6 +86,7 @@ typedef struct tool_command {
     uint64_t requires_all;
     const char *operands; /**< words that it needs besides options, "OLD.json NEW.json"; NULL: none */
     int operand_count;
+    const char *output; /**< what its --output is; NULL: the folder of shards */
     int (*run)(const tool_arguments *given);
 } tool_command;
 

@@ -10,23 +10,23 @@
 #define LEAST_FACTOR 1.001
 #define MOST_BYTES   (INT64_C(1) << 50)
 
-/** "64", "4K", "16M", "1G": binary multiples. */
+/** "64", "4K", "16M", "1G", "1T": binary multiples. */
 static int parse_bytes(const char *option, const char *text, int64_t *out)
 {
-    static const char units[] = "KMG";
+    static const char units[] = "KMGT";
     const size_t length = strlen(text);
     const char *const unit = length > 0 ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
     char number[24];
     int64_t value = 0;
     const size_t digits = unit != NULL ? length - 1 : length;
     if (digits == 0 || digits > 18 || strspn(text, "0123456789") < digits)
-        return complain(EXIT_USAGE, "%s '%s' is no number of bytes, as 64, 4K, 16M or 1G", option, text);
+        return complain(EXIT_USAGE, "%s '%s' is no number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
     memcpy(number, text, digits);
     number[digits] = '\0';
     value = strtoll(number, NULL, 10);
     const int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
     if (value == 0 || value > MOST_BYTES >> shift)
-        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldG can be asked for", option, text, (long long)(MOST_BYTES >> 30));
+        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text, (long long)(MOST_BYTES >> 40));
     *out = value << shift;
     return EXIT_DONE;
 }
