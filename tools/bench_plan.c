@@ -106,7 +106,7 @@ static void print_columns(const plan_request *r, const char *from, const char *t
     printf("# one rank's plan from %s to %s, %s\n", from, to, mode_name(r->options.mode));
     printf("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated",
            "messages");
-    printf("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)", "");
+    printf("#%9s %20s %20s %5s %10s %12s %12s %12s %12s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)");
 }
 
 static void print_result(const plan_request *r, const char *mesh, const result *one)

@@ -148,7 +148,7 @@ static int64_t count_parts(walk *w, int dim)
 
 static int64_t next_wanted(const walk *w)
 {
-    return w->wanted > 1 ? w->taken * (w->all - 1) / (w->wanted - 1) : w->all / 2;
+    return (2 * w->taken + 1) * w->all / (2 * w->wanted);
 }
 
 static int64_t rank_here(const walk *w)

@@ -19,7 +19,7 @@ bool holders_include(const holders *h, int64_t rank);
  * or one of which has given sizes, and of too many rows. One layout is counted whatever its cuts are. */
 int64_t holders_count(const holders *h);
 
-/** `wanted` of the `count` that do, evenly from the first to the last, in no order; no more than `count`. */
+/** `wanted` of the `count` that do, the middle one of each of as many equal stretches, in no order; no more than `count`. */
 void holders_spread(const holders *h, int64_t count, int64_t wanted, int64_t *ranks);
 
 /** Most ranks that holders_edges() finds. */

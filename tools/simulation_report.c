@@ -131,11 +131,11 @@ static void print_given_links(const simulation *first)
 
 static void print_columns(bool measured)
 {
-    printf("#%9s %12s %16s %7s %20s %8s %12s %14s %14s %7s %9s %10s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time",
+    printf("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time",
            "received", "received", "ratio", "messages", "workspace", measured ? "" : "\n");
     if (measured)
         printf(" %12s %6s\n", "measured", "error");
-    printf("#%9s %12s %16s %7s %20s %8s %12s %14s %14s %7s %9s %10s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "",
+    printf("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "",
            "(most)", "(B)", measured ? "" : "\n");
     if (measured)
         printf(" %12s\n", "(us)");
@@ -174,12 +174,12 @@ static void print_figures(const simulation *s, bool measured)
     snprintf(words, sizeof words, "%s -> %s", s->from, s->to);
     printf("%10lld %12s %16s %7s %20s %8s", (long long)s->ranks, s->mesh, shape, tsr_dtype_name(s->dtype), words,
            mode_name(s->options.mode));
-    print_real(s, 12, 2, 1e6 * f->seconds);
-    print_count(s, 14, f->bytes_received.max);
-    print_count(s, 14, f->bytes_received.total);
-    print_real(s, 7, 3, f->ratio);
-    print_count(s, 9, f->messages_received);
-    print_count(s, 10, (int64_t)f->workspace_bytes);
+    print_real(s, 14, 2, 1e6 * f->seconds);
+    print_count(s, 17, f->bytes_received.max);
+    print_count(s, 21, f->bytes_received.total);
+    print_real(s, 9, 3, f->ratio);
+    print_count(s, 10, f->messages_received);
+    print_count(s, 14, (int64_t)f->workspace_bytes);
     if (measured)
         printf(" %12.2f %6.2f", 1e6 * s->measured.median, simulation_error(s));
     putchar('\n');

@@ -216,11 +216,96 @@ static int survey(const tsr_plan *plan, const sample *s, tsr_plan_survey *out)
     return tsr_plan_survey_some(plan, s->ranks, s->count, out) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Edges say nothing of all, so that only others count in totals. */
+/** Edges say nothing of all, so that they count in what is most alone. */
+static int survey_edges(const tsr_plan *plan, const sample *s, sample *edges, tsr_plan_survey *out)
+{
+    tsr_plan_survey most;
+    *edges = *s;
+    edges->ranks = NULL;
+    int status = take_edges(s, edges);
+    if (status == EXIT_DONE && edges->count > 0)
+        status = survey(plan, edges, &most);
+    if (status == EXIT_DONE && edges->count > 0)
+        add_most(out, &most);
+    return status;
+}
+
+/** What those receive that hold nothing afterwards, as steps on the way and reductions have it: `count` ranks, of which some are in `s`; -1
+ * where none is. */
+static int count_passed(const tsr_plan *plan, const sample *s, const holders *after, int64_t count, int64_t *total)
+{
+    sample others = {.of = s->of, .holding = count, .ranks = calloc(s->count + 1, sizeof *others.ranks)};
+    tsr_plan_survey figures;
+    int status = EXIT_DONE;
+    *total = -1;
+    if (others.ranks == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
+    for (size_t i = 0; i < s->count; i++)
+        if (holders_include(&s->of, s->ranks[i]) && !holders_include(after, s->ranks[i]))
+            others.ranks[others.count++] = s->ranks[i];
+    if (others.count > 0)
+        status = survey(plan, &others, &figures);
+    if (status == EXIT_DONE && others.count > 0)
+        *total = scale(figures.bytes_received.total, &others);
+    free(others.ranks);
+    return status;
+}
+
+/** Whether only who holds something afterwards receives anything. */
+static bool goes_straight(const tsr_plan_survey *figures)
+{
+    return figures->step_count <= 1 && figures->lower_bound.max >= 0;
+}
+
+/** Ranks that hold something afterwards, as many as the messages allow, with their nodes if that are not too many messages. */
+static int take_receivers(const plan_request *r, sample *s)
+{
+    int64_t picked[SAMPLED_RANKS], middle;
+    holders_spread(&s->of, s->holding, 1, &middle);
+    if (count_messages(r, middle, &s->messages) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    if (s->node * (s->messages + 1) > MOST_MESSAGES)
+        s->node = 1;
+    const int64_t ranks = limit(MOST_MESSAGES / (s->messages + 1), 1, SAMPLED_RANKS), wanted = limit(ranks / s->node, 1, s->holding);
+    holders_spread(&s->of, s->holding, wanted, picked);
+    const int status = take(s, picked, (size_t)wanted);
+    size_t kept = 0;
+    for (size_t i = 0; status == EXIT_DONE && i < s->count; i++)
+        if (holders_include(&s->of, s->ranks[i]))
+            s->ranks[kept++] = s->ranks[i];
+    s->count = kept;
+    return status;
+}
+
+/** Totals where `after->holding` ranks alone hold something afterwards: of them by themselves, or the few among all would be counted as if
+ * they were as many as happen to be in the sample. */
+static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges, sample *after,
+                            tsr_plan_survey *out)
+{
+    tsr_plan_survey figures;
+    int64_t passed = 0;
+    int status = take_receivers(r, after);
+    if (status == EXIT_DONE)
+        status = survey(plan, after, &figures);
+    if (status == EXIT_DONE && !goes_straight(&figures))
+        status = count_passed(plan, s, &after->of, s->holding - after->holding, &passed);
+    if (status != EXIT_DONE)
+        return status;
+    const int64_t received = scale(figures.bytes_received.total, after);
+    add_most(out, &figures);
+    for (size_t i = 0; i < after->count; i++)
+        out->ranks -= is_taken(s, after->ranks[i]) || is_taken(edges, after->ranks[i]);
+    out->bytes_received.total = received < 0 || passed < 0 ? -1 : received + passed;
+    out->lower_bound.total = scale(figures.lower_bound.total, after);
+    out->ratio = figures.ratio;
+    if (out->bytes_received.total >= 0 && out->lower_bound.total > 0)
+        out->ratio = (double)out->bytes_received.total / (double)out->lower_bound.total;
+    return EXIT_DONE;
+}
+
 static int survey_some(const plan_request *r, const tsr_plan *plan, sample *s, tsr_plan_survey *out)
 {
-    sample edges;
-    tsr_plan_survey most;
+    sample edges = {.count = 0}, after = {.of = {s->of.mesh, s->of.to, s->of.to}, .first = s->first, .last = s->last};
     int status = weigh(r, s);
     if (status == EXIT_DONE)
         status = take_some(s);
@@ -230,14 +315,13 @@ static int survey_some(const plan_request *r, const tsr_plan *plan, sample *s, t
         return status;
     out->bytes_received.total = scale(out->bytes_received.total, s);
     out->lower_bound.total = scale(out->lower_bound.total, s);
-    edges = *s;
-    edges.ranks = NULL;
-    status = take_edges(s, &edges);
-    if (status == EXIT_DONE && edges.count > 0)
-        status = survey(plan, &edges, &most);
-    if (status == EXIT_DONE && edges.count > 0)
-        add_most(out, &most);
+    status = survey_edges(plan, s, &edges, out);
+    after.holding = holders_count(&after.of);
+    after.node = s->node;
+    if (status == EXIT_DONE && 0 < after.holding && after.holding < s->holding)
+        status = survey_receivers(r, plan, s, &edges, &after, out);
     free(edges.ranks);
+    free(after.ranks);
     return status;
 }
 
