@@ -117,7 +117,7 @@ def check_mpi(report, folder):
 
 
 def check_usage(report):
-    for given, said in ((["--nonsense"], "usage"), (["--output"], "needs a value"), (["--sides", "32,x"], "no list of whole numbers"),
+    for given, said in ((["--nonsense"], "--nonsense is no option"), (["--output"], "needs a value"), (["--sides", "32,x"], "no list of whole numbers"),
                         (["--ranks", "0"], "no list of whole numbers"), (["--only", "moves"], "invalid choice")):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([ROOT / "scripts" / "bench-peers", "--directory", folder, *given], capture_output=True, text=True)
