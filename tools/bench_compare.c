@@ -111,7 +111,7 @@ static int report_json(const job *j)
     return print_json(json_pack("{sI sI so sf so so so sI}", "compared", (json_int_t)j->count, "slower", (json_int_t)j->slower, "rows",
                                 rows_to_json(j), "loss", j->loss, "only_old", keys_to_json(&j->old, is_alone), "only_new",
                                 keys_to_json(&j->new, is_alone), "wrong", keys_to_json(&j->new, is_wrong), "untimed",
-                                (json_int_t)(j->old.untimed + j->new.untimed)));
+                                (json_int_t)j->old.untimed + (json_int_t)j->new.untimed));
 }
 
 static const char *word_of(const comparison *c)
