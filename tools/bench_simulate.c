@@ -51,7 +51,7 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode};
-    timed_move one = {.bytes = 0}, *const all[] = {&one};
+    timed_move one = {.rows = NULL}, *const all[] = {&one};
     if (status == EXIT_DONE)
         status = timed_move_create(ranks, &usual_timing, &request, &one);
     status = time_moves(j->place, ranks, &usual_timing, status, all, 1);

@@ -163,7 +163,7 @@ static void read_points(calibration *c)
         timed_move *const m = c->moves[i];
         calibrated_point *const p = &c->points[i];
         p->seconds = samples_spread(&m->loops);
-        p->at = (fit_point){(double)(i < c->inside ? m->bytes : timed_move_crossed(m)), p->seconds.median};
+        p->at = (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
         c->wrong += timed_move_wrong(m);
     }
 }

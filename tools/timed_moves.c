@@ -30,6 +30,14 @@ int64_t timed_move_wrong(const timed_move *t)
     return wrong;
 }
 
+int64_t timed_move_received(const timed_move *t)
+{
+    int64_t most = 0;
+    for (int r = 0; r < t->loops.ranks; r++)
+        most = t->rows[r].received > most ? t->rows[r].received : most;
+    return most;
+}
+
 int64_t timed_move_crossed(const timed_move *t)
 {
     int64_t most = 0;
@@ -75,8 +83,6 @@ static tsr_status time_move(tsr_comm *comm, side *s, const bench_settings *setti
             t->loops.seconds[rank * settings->iterations + i] = seconds.whole;
         bench_step(settings, where, rank);
     }
-    if (rank == 0)
-        t->bytes = tsr_plan_bytes_received(s->move.plan);
     return samples_share(&t->loops, where, comm);
 }
 
@@ -98,6 +104,7 @@ static tsr_status fill_row(const tsr_comm *comm, const side *s, struct timed_row
 {
     crossing c = {comm, row};
     row->node = tsr_comm_node_of(comm, tsr_comm_rank(comm));
+    row->received = tsr_plan_bytes_received(s->move.plan);
     return tsr_plan_visit_receives(s->move.plan, count_crossing, &c);
 }
 

@@ -6,13 +6,13 @@
 
 typedef struct timed_move {
     move_request request;
-    int64_t bytes; /**< that rank 0 receives, by its plan */
     samples loops; /**< seconds a call, of several loops */
     struct timed_row {
-        int64_t wrong;   /**< elements that are not what the move must give */
-        int64_t node;    /**< the rank's; -1 for all where it is not known */
-        int64_t crossed; /**< bytes that the rank receives from other nodes */
-    } * rows;            /**< one a rank */
+        int64_t wrong;    /**< elements that are not what the move must give */
+        int64_t node;     /**< the rank's; -1 for all where it is not known */
+        int64_t received; /**< bytes, by the rank's plan; */
+        int64_t crossed;  /**< of them from other nodes */
+    } * rows;             /**< one a rank */
 } timed_move;
 
 /** About 0.15 seconds a move, and more where one takes longer; and before the first as long as a BLAS that was just loaded lets its idle
@@ -29,6 +29,9 @@ int time_moves(place *p, int ranks, const bench_settings *settings, int status, 
 
 /** Elements that are not what the move must give, on any rank. */
 int64_t timed_move_wrong(const timed_move *t);
+
+/** Bytes that the busiest rank receives: any of them, for rank 0 need not take part. */
+int64_t timed_move_received(const timed_move *t);
 
 /** Bytes that the busiest node receives from others. */
 int64_t timed_move_crossed(const timed_move *t);

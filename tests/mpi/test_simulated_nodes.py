@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""`tessera bench simulate --validate` on two nodes, which one machine pretends to be.
+"""`tessera bench calibrate` and `bench simulate --validate` on two nodes, which one machine pretends to be.
 usage: test_simulated_nodes.py LAUNCH LAUNCHER PRETENDED_NODES TOOL"""
 import json
+import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -12,19 +14,23 @@ import harness  # noqa: E402
 
 launch, launcher, library, path = sys.argv[1:]
 tool = harness.Tool(pathlib.Path(path).resolve())
-RANKS, FIRST = 3, 2
+RANKS = 3
 
 
-def links_between_nodes_are_measured():
-    """Ranks 0 and 1 are a node, and rank 2 is another. S(0) to S(1) brings 2 of 9 boxes into either, and S(0) to R 2 of 3 pieces into the
-    second: a move takes at least as long as the links between nodes take for so much."""
-    side = 384
-    environment = {**os.environ, "LD_PRELOAD": library, "TEST_FIRST_NODE": str(FIRST)}
-    done = subprocess.run([launch, launcher, str(RANKS), tool.path, "bench", "simulate", "--engine", "mpi", "--mesh", str(RANKS), "--shape", f"{side}x{side}",
-                           "--from", "S(0)", "--to", "S(1)", "--to", "R", "--validate", "--json"],
+def on_two_nodes(first, *words, **variables):
+    """Ranks below `first` are a node, and the others another. (lines, what contradicts that all went well)"""
+    environment = {**os.environ, "LD_PRELOAD": library, "TEST_FIRST_NODE": str(first), **variables}
+    done = subprocess.run([launch, launcher, str(RANKS), tool.path, "bench", *words, "--engine", "mpi", "--json"],
                           capture_output=True, text=True, timeout=200, env=environment, check=False)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    wrong = harness.different("exit", (done.returncode, len(rows)), (0, 2)) + ([done.stderr] if done.returncode else [])
+    return [json.loads(line) for line in done.stdout.splitlines()], [done.stderr] if done.returncode else []
+
+
+def links_between_nodes_are_measured(first):
+    """Of two ranks in a node and a third in another. S(0) to S(1) brings 2 of 9 boxes into either, and S(0) to R 2 of 3 pieces into that of
+    one rank: a move takes at least as long as the links between nodes take for so much."""
+    side = 384
+    rows, wrong = on_two_nodes(first, "simulate", "--mesh", str(RANKS), "--shape", f"{side}x{side}", "--from", "S(0)", "--to", "S(1)", "--to", "R", "--validate")
+    wrong += harness.different("lines", len(rows), 2)
     for row, crossing in zip(rows, (2 / 9, 2 / 3)):
         latency, bandwidth = map(float, row["links"].partition("between=")[2].split(","))
         wrong += harness.different("place", (row["engine"], row["nodes"]), ("mpi", 2))
@@ -35,5 +41,24 @@ def links_between_nodes_are_measured():
     return wrong
 
 
-tool.case("links between nodes are measured, and moves are timed by them", links_between_nodes_are_measured)
+def errors_are_of_the_profile(first):
+    """Links between nodes begin no earlier than those inside; what is told of their error is of the links as they are then."""
+    rows, wrong = on_two_nodes(first, "calibrate", "-b", "1K", "-e", "1M", "-f", "32", "-n", "3", "--calls", "20")
+    wrong += harness.different("lines", len(rows), 1)
+    for row in rows:
+        wrong += harness.different("between begins later", row["between"]["latency"] >= row["inside"]["latency"], True)
+        for link, name in (("inside", "error"), ("between", "between_error")):
+            points = [point for point in row["points"] if point["link"] == link]
+            # Into a rank come 1 KiB, 32 KiB, 1 MiB in boxes that are no larger, and into a node of one rank as much.
+            wrong += harness.different(f"{link}: bytes", all(0 < point["bytes"] <= 2 ** 20 for point in points), True)
+            errors = [abs((row[link]["latency"] + point["bytes"] / row[link]["bandwidth"]) / point["seconds"] - 1) for point in points]
+            for what, found in (("median", statistics.median(errors)), ("max", max(errors))):
+                wrong += [] if math.isclose(row[name][what], found, rel_tol=1e-9, abs_tol=1e-9) else [f"{row}: {link}, {what} is {found}"]
+    return wrong
+
+
+for first in (2, 1):
+    told = "the first rank has a node for itself" if first == 1 else "the last rank has a node for itself"
+    tool.case(f"{told}: links between nodes are measured, and moves are timed by them", links_between_nodes_are_measured, first)
+    tool.case(f"{told}: errors are of the profile that is told", errors_are_of_the_profile, first)
 tool.report.finish()
