@@ -74,9 +74,9 @@ static bool is_wrong(const bench_line *line)
 }
 
 /** JSON has no infinity. */
-static json_t *ratio_to_json(double ratio)
+static json_t *real_to_json(double value)
 {
-    return isfinite(ratio) ? json_real(ratio) : json_null();
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *rows_to_json(const job *j)
@@ -84,8 +84,9 @@ static json_t *rows_to_json(const job *j)
     json_t *const array = json_array();
     for (size_t i = 0; i < j->count; i++) {
         const comparison *const c = &j->rows[i];
-        json_t *const row = json_pack("{ss sf sf so sf sb}", "key", c->old->key, "old", c->old->seconds.median, "new",
-                                      c->new->seconds.median, "ratio", ratio_to_json(c->ratio), "noise", c->noise, "slower", c->slower);
+        json_t *const row =
+            json_pack("{ss sf sf so so sb}", "key", c->old->key, "old", c->old->seconds.median, "new", c->new->seconds.median, "ratio",
+                      real_to_json(c->ratio), "noise", real_to_json(c->noise), "slower", c->slower);
         if (json_array_append_new(array, row) != 0) {
             json_decref(array);
             return NULL;

@@ -10,7 +10,8 @@ typedef struct bench_line {
     char *identity; /**< the same as text, once lines were matched: equal where two lines measured the same */
     char *key;      /**< the same for people: "bench=plan dtype=f32 .." */
     spread seconds;
-    bool wrong; /**< some of its results were */
+    size_t next; /**< the number of the next line with that identity; the number of lines if there is none */
+    bool wrong;  /**< some of its results were */
     bool taken;
 } bench_line;
 
@@ -18,9 +19,11 @@ typedef struct bench_lines {
     bench_line *at;
     size_t count, capacity;
     size_t untimed; /**< lines without seconds, which are left out */
+    json_t *first;  /**< once lines were matched, by identity: the number of the first that was not taken, or that of lines */
 } bench_lines;
 
-/** Reads a file, one JSON object on each line. The caller calls bench_lines_finish() in any case. */
+/** Reads a file of less than 64 MiB, one JSON object on each line, of which each says its "bench". The caller calls bench_lines_finish() in
+ * any case. */
 int bench_lines_read(const char *path, bench_lines *out);
 void bench_lines_finish(bench_lines *lines);
 

@@ -9,35 +9,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_BYTES ((size_t)1 << 20)
-
-static int read_open_file(const char *option, const char *path, FILE *file, char **out)
+static int read_open_file(const char *option, const char *path, size_t most, FILE *file, char **out)
 {
-    char *const text = malloc(MOST_BYTES + 1);
+    char *const text = malloc(most);
     if (text == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %s %s", option, path);
     int status = EXIT_DONE;
-    const size_t bytes = fread(text, 1, MOST_BYTES, file);
-    text[bytes] = '\0';
+    const size_t bytes = fread(text, 1, most, file);
     if (ferror(file))
         status = complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
-    else if (bytes == MOST_BYTES)
+    else if (bytes == most)
         status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, bytes);
-    else if (strlen(text) < bytes)
+    else if (memchr(text, '\0', bytes) != NULL)
         status = complain(EXIT_REFUSED, "%s %s is no text: byte %zu is 0", option, path, strlen(text) + 1);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE) {
+        text[bytes] = '\0';
         *out = text;
-    else
+    } else
         free(text);
     return status;
 }
 
-int file_read_text(const char *option, const char *path, char **out)
+int file_read_text(const char *option, const char *path, size_t most, char **out)
 {
     FILE *const file = fopen(path, "rb");
     if (file == NULL)
         return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
-    const int status = read_open_file(option, path, file, out);
+    const int status = read_open_file(option, path, most, file, out);
     fclose(file);
     return status;
 }

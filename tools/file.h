@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/** Reads a file of at most 1 MiB without NUL bytes; the caller frees `*out`. */
-int file_read_text(const char *option, const char *path, char **out);
+/** Reads a file of less than `most` bytes, none of them NUL; the caller frees `*out`. */
+int file_read_text(const char *option, const char *path, size_t most, char **out);
 
 /** Refuses, before any work is done, a path that file_replace() could not write. */
 int file_check_output(const char *option, const char *path);

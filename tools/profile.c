@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_BYTES ((size_t)1 << 20)
+
 int profile_read(const char *path, tsr_cost_profile *out)
 {
     *out = tsr_cost_default();
     if (path == NULL)
         return EXIT_DONE;
     char *text;
-    int status = file_read_text("--profile", path, &text);
+    int status = file_read_text("--profile", path, MOST_BYTES, &text);
     if (status != EXIT_DONE)
         return status;
     if (tsr_cost_parse(text, out) != TSR_OK)

@@ -132,6 +132,31 @@ def what_has_no_seconds_is_left_out():
     return outcome(['{"bench": "calibrate"}', "", line(), "  \t"], [line(), '{"bench": "calibrate"}'], 0, compared=1, only_old=[], only_new=[], untimed=2)
 
 
+def figures_of_the_code_part_no_simulations():
+    """How many ranks stand for all is chosen by the code."""
+    given = {"bench": "simulate", "ranks": 65536, "links": "inside=1e-6,1e9", "seconds": 1e-6}
+    return outcome([{**given, "planned": 256, "estimated": True}], [{**given, "planned": 65536, "estimated": False}], 0, compared=1, slower=0)
+
+
+def files_may_be_long():
+    """More lines than a table would be read of, and more bytes than a profile has: each finds its own among equals in the order of old."""
+    count = 5000
+    old = [line(n + 1.0, mesh=str(n % 1000 + 2)) for n in range(count)]
+    new = [line(n + 1.0, mesh=str(n % 1000 + 2)) for n in sorted(range(count), key=lambda n: (n % 1000, n))]
+    done, found = compare(old, new)
+    wrong = harness.different("size", written("size.json", old).stat().st_size > 1 << 20, True)
+    wrong += harness.different("exit status", (done.returncode, done.stderr), (0, ""))
+    return wrong or harness.different("rows that differ", sum(row["ratio"] != 1 for row in found["rows"]) + abs(len(found["rows"]) - count), 0)
+
+
+def text_beyond_the_limit(name):
+    """Nothing of it is on the disk."""
+    path = tool.folder / name
+    with open(path, "wb") as file:
+        file.truncate(1 << 26)
+    return path
+
+
 def nothing_but_lines_without_seconds_is_named():
     done, _ = compare(['{"bench": "calibrate"}'], ['{"bench": "calibrate"}'])
     return harness.different("it is said", (done.returncode, "; lines without seconds, as calibrate's, are left out\n" in done.stderr), (1, True))
@@ -167,12 +192,16 @@ tool.case("--loss 0 refuses anything", outcome, [line(10.0)], [line(10.001)], 1,
 tool.case("what is quicker is no loss", outcome, [line(10.0)], [line(1.0)], 0, "--loss", "0", slower=0, ratio=0.1)
 tool.case("nothing is as quick as no time", outcome, [line(0.0)], [line(1.0)], 1, slower=1, ratio=None)
 tool.case("no time is as quick as no time", outcome, [line(0.0)], [line(0.0)], 0, slower=0, ratio=1.0)
+tool.case("a spread beyond all numbers is told as none", outcome, [line(1e-300, 0, 1e308)], [line(1e-300, 0, 1e308)], 0, compared=1, noise=None, ratio=1.0)
 tool.case("the table names what one file has alone", the_table_names_what_one_file_has_alone)
 tool.case("wrong results are refused wherever they stand", wrong_results_are_refused_wherever_they_stand)
 tool.case("the key holds what was asked for", the_key_holds_what_was_asked_and_nothing_that_was_measured)
 tool.case("every field that is asked for parts lines", every_field_that_is_asked_for_parts_lines)
 tool.case("no field that is measured parts lines", no_field_that_is_measured_parts_lines)
 tool.case("links part lines unless they were measured", links_part_lines_unless_they_were_measured)
+tool.case("figures that follow from the code part no simulations", figures_of_the_code_part_no_simulations)
+tool.case("files may be long", files_may_be_long)
+tool.case("results that were not checked are not wrong", outcome, [line()], [line(wrong=None)], 0, compared=1, wrong=[])
 tool.case("a field that one version alone prints parts nothing", a_field_of_one_version_alone_parts_nothing)
 tool.case("lines may repeat and stand in any order", lines_of_one_kind_may_repeat_and_stand_in_any_order)
 tool.case("the table says what is slower, worse and better", the_table_says_slower_worse_and_better)
@@ -190,6 +219,15 @@ for arguments, status, mentions in [
         ((written("list.json", ["[1]"]), GOOD), 2, ["list.json", "line 1", "object"]),
         ((GOOD, written("word.json", [line(seconds="quick")])), 2, ["word.json", "line 1", "seconds"]),
         ((GOOD, written("order.json", ["", line(2.0, 3.0, 4.0)])), 2, ["order.json", "line 2", "seconds"]),
+        *(((GOOD, written(f"seconds-{n}.json", [line(seconds=seconds)])), 2, [f"seconds-{n}.json", "line 1", "seconds"])
+          for n, seconds in enumerate(({}, {"max": 9e-6}, {"median": 1, "min": 1}, {"median": 1, "max": 1}, {"min": 1, "max": 1},
+                                       {"median": "9e-6", "min": 0, "max": 1}, {"median": 9e-6, "min": None, "max": 1},
+                                       {"median": 9e-6, "min": 0, "max": [3]}, {"median": True, "min": 0, "max": 1}, None, -1))),
+        ((GOOD, written("verdict.json", [line(wrong="3")])), 2, ["verdict.json", "line 1", "wrong"]),
+        ((written("nameless.json", [line(), {"name": "a", "mesh": "2", "seconds": 1}]), GOOD), 2, ["nameless.json", "line 2", '"bench"']),
+        ((GOOD, written("number.json", [line(bench=3)])), 2, ["number.json", "line 1", '"bench"']),
+        ((GOOD, written("untimed.json", [{"seconds_of": 1}])), 2, ["untimed.json", "line 1", '"bench"']),
+        ((GOOD, text_beyond_the_limit("vast.json")), 1, ["vast.json", "67108864 bytes or more"]),
         ((GOOD, GOOD, "--loss", "x"), 2, ["--loss", "x"]), ((GOOD, GOOD, "--loss", "-0.1"), 2, ["-0.1"]), ((GOOD, GOOD, "--loss", "nan"), 2, ["nan"]),
         ((GOOD, GOOD, "--loss", "0x1"), 2, ["0x1"]), ((GOOD, GOOD, "--loss", "1e999"), 2, ["1e999"]), ((GOOD, GOOD, "--loss", "1.5z"), 2, ["1.5z"]),
         ((GOOD, GOOD, "--loss", "1e"), 2, ["1e"]), ((GOOD, GOOD, "--loss", ""), 2, ["--loss"])]:
