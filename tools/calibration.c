@@ -18,21 +18,26 @@ int64_t calibration_moves(const calibration_request *r)
     return (int64_t)TARGETS * size_range_count(&r->sizes);
 }
 
-/** The shape of which each of n ranks receives a box of rows x columns from each other one, of about so many bytes in all. */
-static tensor_shape choose_boxes(const char *to, int64_t n, tsr_dtype dtype, int64_t bytes)
+/** What a rank receives from each other one. */
+typedef struct box {
+    int64_t rows, columns;
+} box;
+
+/** Of about so many bytes from n - 1 others together: an element from each at least. */
+static box choose_box(int64_t n, tsr_dtype dtype, int64_t bytes)
 {
-    const int64_t elements = bytes / (int64_t)tsr_dtype_bytes(dtype) / (n - 1), box = elements > 0 ? elements : 1;
+    const int64_t wanted = bytes / (int64_t)tsr_dtype_bytes(dtype) / (n - 1), elements = wanted > 0 ? wanted : 1;
     int64_t rows = 1;
-    while (4 * rows * rows <= box)
+    while (4 * rows * rows <= elements)
         rows *= 2;
-    const int64_t columns = box / rows;
-    return (tensor_shape){2, {rows * n, strcmp(to, "R") == 0 ? columns : columns * n}};
+    return (box){rows, elements / rows};
 }
 
-static int add_move(calibration *c, const char *mesh, int64_t n, const char *to, int64_t bytes)
+static int add_move(calibration *c, const char *mesh, int64_t n, const char *to, box received)
 {
     const calibration_request *const r = &c->request;
-    const move_request wanted = {mesh, "S(0)", to, choose_boxes(to, n, r->dtype, bytes), r->dtype, r->mode};
+    const tensor_shape shape = {2, {received.rows * n, strcmp(to, "R") == 0 ? received.columns : received.columns * n}};
+    const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode};
     timed_move *const one = calloc(1, sizeof *one);
     if (one == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
@@ -40,14 +45,30 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
     return timed_move_create(r->ranks, &r->settings, &wanted, one);
 }
 
+/** A line takes two sizes that differ; the boxes grow with the bytes that are asked for. */
+static int check_growth(const calibration_request *r, int64_t n)
+{
+    const box first = choose_box(n, r->dtype, r->sizes.begin);
+    box last = first;
+    for (int64_t bytes = r->sizes.begin; bytes > 0; bytes = size_range_next(&r->sizes, bytes))
+        last = choose_box(n, r->dtype, bytes);
+    if (last.rows != first.rows || last.columns != first.columns)
+        return EXIT_DONE;
+    return complain(
+        EXIT_REFUSED,
+        "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin and --end must be further apart",
+        tsr_dtype_name(r->dtype), (long long)n, (long long)(first.rows * first.columns * (n - 1) * (int64_t)tsr_dtype_bytes(r->dtype)));
+}
+
 /** Of all sizes among the n ranks of a mesh. */
 static int add_moves(calibration *c, const char *mesh, int64_t n)
 {
     const size_range *const sizes = &c->request.sizes;
-    int status = EXIT_DONE;
+    const tsr_dtype dtype = c->request.dtype;
+    int status = check_growth(&c->request, n);
     for (size_t t = 0; t < TARGETS; t++)
         for (int64_t bytes = sizes->begin; bytes > 0 && status == EXIT_DONE; bytes = size_range_next(sizes, bytes))
-            status = add_move(c, mesh, n, targets[t], bytes);
+            status = add_move(c, mesh, n, targets[t], choose_box(n, dtype, bytes));
     return status;
 }
 
@@ -190,7 +211,6 @@ int calibrate(place *p, const calibration_request *request, calibration *out)
     if (status != EXIT_DONE)
         return status;
     read_points(out);
-    if (out->wrong > 0)
-        return complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)out->wrong);
-    return place_agree(p, place_speaks(p) ? fit_profile(out) : EXIT_DONE);
+    status = timed_moves_judge(out->wrong);
+    return status == EXIT_DONE ? fit_profile(out) : status;
 }

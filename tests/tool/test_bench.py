@@ -262,6 +262,8 @@ for ranks, mode in ((2, "direct"), (3, "message")):
     tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode)
 tool.case("calibrate sweeps", calibrate_sweeps)
 for status, words, mentions in ((1, ["-b", "64"], ["2 to 32", "make 1"]), (1, ["-b", "64", "-e", "1G", "-f", "1.1"], ["2 to 32"]), (2, ["-e", "64"], ["--begin"]),
+                                (1, ["-b", "1", "-e", "16", "--ranks", 2, "--dtype", "c128"], ["all sizes come to 16 bytes", "--begin", "--end"]),
+                                (1, ["-b", "8", "-e", "16", "--ranks", 4, "--dtype", "f32"], ["all sizes come to 12 bytes", "--begin", "--end"]),
                                 (2, ["-b", "64", "-e", "4K", "--ranks", "2,x"], ["--ranks", "x"]), (2, ["--mode", "direct,message", "--output", "x"], ["--output", "2"]),
                                 (2, ["--json", "--csv"], ["--csv"]), (2, ["--device", "x"], ["--device", "x"]), (2, ["-c", "2"], ["--check"])):
     tool.refuses(status, ["bench", "calibrate", *words], mentions)
