@@ -166,14 +166,21 @@ static void print_count(const simulation *s, int width, int64_t value)
     print_figure(s, width, text);
 }
 
+/** Ends where a column of 20 does, or beyond it: layouts have any length. */
+static void print_move(const simulation *s)
+{
+    const int used = snprintf(NULL, 0, "%s -> %s", s->from, s->to);
+    printf(" %*s%s -> %s", used < 20 ? 20 - used : 0, "", s->from, s->to);
+}
+
 static void print_figures(const simulation *s, bool measured)
 {
-    char shape[SHAPE_TEXT_BYTES], words[64];
+    char shape[SHAPE_TEXT_BYTES];
     const tsr_plan_survey *const f = &s->figures;
     print_shape(s->shape.ndim, s->shape.size, shape);
-    snprintf(words, sizeof words, "%s -> %s", s->from, s->to);
-    printf("%10lld %12s %16s %7s %20s %8s", (long long)s->ranks, s->mesh, shape, tsr_dtype_name(s->dtype), words,
-           mode_name(s->options.mode));
+    printf("%10lld %12s %16s %7s", (long long)s->ranks, s->mesh, shape, tsr_dtype_name(s->dtype));
+    print_move(s);
+    printf(" %8s", mode_name(s->options.mode));
     print_real(s, 14, 2, 1e6 * f->seconds);
     print_count(s, 17, f->bytes_received.max);
     print_count(s, 21, f->bytes_received.total);

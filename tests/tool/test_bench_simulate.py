@@ -217,6 +217,12 @@ def every_line_of_the_table_names_its_mode():
     return harness.different("modes", [line.split()[7] for line in lines[-2:]], ["direct", "message"]) + harness.different("header", "direct" in lines[0], False)
 
 
+def the_table_has_moves_of_any_length():
+    source, target = "S(0;balanced;unit=4),S(0;balanced;unit=2),S(1;interleave=2)", "S(1;balanced;unit=2),S(0;interleave=2;unit=2),S(1;unit=4)"
+    row = tool.run("bench", "simulate", "--mesh", "2x2x2", "--shape", "64x64", "--from", source, "--to", target).stdout.splitlines()[-1]
+    return [] if f" f32 {source} -> {target}   direct " in row else [f"the row is {row}"]
+
+
 def every_estimate_is_marked_in_the_table():
     words = ["bench", "simulate", "--mesh", 8192, "--mesh", 64, "--shape", "8192x4", "--from", "S(0)", "--to", "S(0;balanced)"]
     *_, estimated, counted = tool.run(*words).stdout.splitlines()
@@ -388,6 +394,7 @@ tool.case("a sweep halves the mesh", a_sweep_halves_the_mesh)
 tool.case("links come from a file or the environment", links_come_from_a_file_or_the_environment)
 tool.case("the table says the same", the_table_says_the_same)
 tool.case("every line of the table names its mode", every_line_of_the_table_names_its_mode)
+tool.case("the table has moves of any length", the_table_has_moves_of_any_length)
 tool.case("every estimate is marked in the table", every_estimate_is_marked_in_the_table)
 tool.case("points of the picture stand at their heights", points_of_the_picture_stand_at_their_heights)
 tool.case("lines of the picture differ without colours", lines_of_the_picture_differ_without_colours)
