@@ -2,6 +2,7 @@
  * measured here. */
 #include "file.h"
 #include "halvings.h"
+#include "idle_threads.h"
 #include "profile.h"
 #include "simulation_report.h"
 #include "sweep.h"
@@ -50,18 +51,21 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 /** `status` is this process' so far; all that have come here measure together. */
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
-    const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode};
+    const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, &s->links};
     timed_move one = {.rows = NULL}, *const all[] = {&one};
     if (status == EXIT_DONE)
         status = timed_move_create(ranks, &usual_timing, &request, &one);
+    one.figures = &s->figures;
     status = time_moves(j->place, ranks, &usual_timing, status, all, 1);
+    if (status == EXIT_DONE)
+        status = timed_moves_judge(timed_move_wrong(&one));
     if (status == EXIT_DONE)
         s->measured = samples_spread(&one.loops);
     timed_move_finish(&one);
     return status;
 }
 
-/** By the links of this machine, and by a clock. */
+/** By the links of this machine, and by a clock: the plan that is timed is the one that runs. */
 static int validate(job *j, const tool_arguments *given, simulation *row)
 {
     const measured_links *links = NULL;
@@ -76,8 +80,7 @@ static int validate(job *j, const tool_arguments *given, simulation *row)
     if (status != EXIT_DONE)
         return status;
     moved.value[OPT_MODE] = mode_name(mode);
-    const tsr_nodes nodes = {.count = links->node != NULL ? links->ranks : 0, .node = links->node};
-    status = simulate(&moved, &links->profile, &nodes, row);
+    status = simulation_read(&moved, &links->profile, row);
     row->measured_links = links;
     return measure(j, status, row, ranks);
 }
@@ -89,7 +92,7 @@ static int add_row(job *j, const tool_arguments *given)
         return status;
     simulation *const row = &j->out.rows[j->out.count++];
     *row = (simulation){.ranks = 0};
-    return j->place != NULL ? validate(j, given, row) : simulate(given, &j->links, NULL, row);
+    return j->place != NULL ? validate(j, given, row) : simulate(given, &j->links, row);
 }
 
 /** The mesh at hand and, with --sweep, those that halving leaves, fewest ranks first. */
@@ -103,9 +106,8 @@ static int add_meshes(job *j, const tool_arguments *now)
         return status;
     for (int times = halvings_count(mesh); times >= 0 && status == EXIT_DONE; times--) {
         char text[SHAPE_TEXT_BYTES];
-        tool_arguments halved = *now;
-        halvings_print(mesh, times, text);
-        halved.value[OPT_MESH] = text;
+        tool_arguments halved;
+        halvings_choose(now, mesh, times, text, &halved);
         status = add_row(j, &halved);
     }
     tsr_mesh_destroy(mesh);
@@ -186,12 +188,14 @@ static int run_job(job *j)
     int status = row_format_read(j->given, &j->format);
     if (status == EXIT_DONE)
         status = check_options(j->given);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] == NULL)
         status = read_links(j->given, &j->links);
     if (status == EXIT_DONE && j->given->value[OPT_SVG] != NULL)
         status = file_check_output("--svg", j->given->value[OPT_SVG]);
     if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] != NULL)
         status = place_open(j->given, &j->place);
+    if (j->place != NULL)
+        (void)idle_threads_await();
     if (status == EXIT_DONE)
         status = add_rows(j);
     if (status != EXIT_DONE || (j->place != NULL && !place_speaks(j->place)))

@@ -37,7 +37,7 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
 {
     const calibration_request *const r = &c->request;
     const tensor_shape shape = {2, {received.rows * n, strcmp(to, "R") == 0 ? received.columns : received.columns * n}};
-    const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode};
+    const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode, &r->profile};
     timed_move *const one = calloc(1, sizeof *one);
     if (one == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");

@@ -12,7 +12,7 @@ typedef struct calibration_request {
     tsr_dtype dtype;
     size_range sizes;         /**< bytes that a rank receives */
     bench_settings settings;  /**< how each move is timed */
-    tsr_cost_profile profile; /**< of links that are not measured */
+    tsr_cost_profile profile; /**< of links that are not measured, and by which the moves are planned */
 } calibration_request;
 
 /** From 64 bytes to 64 MiB in f32, in about four seconds, over the default profile. */
@@ -45,8 +45,8 @@ typedef struct calibration {
 /** The link that a point tells of. */
 const tsr_link *calibration_link(const calibration *c, size_t point);
 
-/** Collective over the place: times the moves, checks them, and fits the links. Returns the tool's exit status; the caller finishes it in
- * any case. Where ranks are processes, what is found counts on the one that speaks. */
+/** Collective over the place: times the moves, checks them, and fits the links; every process finds the same. Returns the tool's exit
+ * status; the caller finishes it in any case. */
 int calibrate(place *p, const calibration_request *request, calibration *out);
 void calibration_finish(calibration *c);
 

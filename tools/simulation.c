@@ -19,7 +19,6 @@ static int survey(const plan_request *r, simulation *out)
     int status = EXIT_DONE;
     if (tsr_plan_create(r->from, r->to, &r->options, &plan) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    out->ranks = out->planned = tsr_mesh_count(r->mesh);
     if (out->ranks > SIMULATION_MOST_RANKS && is_in_order(out))
         status = simulation_sample(r, plan, out);
     else if (tsr_plan_survey_of(plan, &out->figures) != TSR_OK)
@@ -33,6 +32,7 @@ static int name(const plan_request *r, simulation *out)
     out->mesh = mesh_text(r->mesh);
     out->from = layout_text(r->from);
     out->to = layout_text(r->to);
+    out->ranks = out->planned = tsr_mesh_count(r->mesh);
     out->dtype = tsr_layout_dtype(r->from);
     out->shape.ndim = tsr_layout_ndim(r->from);
     for (int d = 0; d < out->shape.ndim; d++)
@@ -42,20 +42,32 @@ static int name(const plan_request *r, simulation *out)
     return EXIT_DONE;
 }
 
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, const tsr_nodes *nodes, simulation *out)
+static int read_request(const tool_arguments *given, const tsr_cost_profile *links, plan_request *request, simulation *out)
+{
+    *out = (simulation){.links = *links};
+    int status = plan_request_read(given, NULL, request);
+    request->options.profile = links;
+    if (status == EXIT_DONE)
+        status = name(request, out);
+    out->options = request->options;
+    out->options.profile = NULL;
+    return status;
+}
+
+int simulation_read(const tool_arguments *given, const tsr_cost_profile *links, simulation *out)
 {
     plan_request request;
-    *out = (simulation){.links = *links};
-    int status = plan_request_read(given, NULL, &request);
-    request.options.profile = links;
-    if (nodes != NULL)
-        request.options.nodes = *nodes;
-    if (status == EXIT_DONE)
-        status = name(&request, out);
+    const int status = read_request(given, links, &request, out);
+    plan_request_finish(&request);
+    return status;
+}
+
+int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out)
+{
+    plan_request request;
+    int status = read_request(given, links, &request, out);
     if (status == EXIT_DONE)
         status = survey(&request, out);
-    out->options = request.options;
-    out->options.profile = NULL;
     plan_request_finish(&request);
     return status;
 }

@@ -22,9 +22,11 @@ typedef struct simulation {
     spread measured;                      /**< with --validate; else all 0 */
 } simulation;
 
-/** Reads the options of one move, and plans; `nodes` are those of the ranks, or NULL: what the options say. What it points at is borrowed
- * for as long as the simulation. Returns the tool's exit status; the caller finishes the simulation in any case. */
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, const tsr_nodes *nodes, simulation *out);
+/** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */
+int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
+
+/** Only reads them, where another gives the figures: of a plan that runs. Otherwise as simulate(). */
+int simulation_read(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
 void simulation_finish(simulation *s);
 
 /** Of a simulation that was measured as well: how far the model is off, relative to the time. */

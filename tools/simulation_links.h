@@ -21,8 +21,8 @@ typedef struct links_book {
     measured_links *first;
 } links_book;
 
-/** Collective over the place: finds them in the book, or measures them, for about three seconds. They stay where they are until
- * links_book_finish(). Where ranks are processes, what is found counts on the one that speaks. Returns the tool's exit status. */
+/** Collective over the place: finds them in the book, or measures them, for about four seconds; every process finds the
+ * same. They stay where they are until links_book_finish(). Returns the tool's exit status. */
 int links_book_look_up(links_book *book, place *p, int ranks, tsr_mode mode, const measured_links **out);
 void links_book_finish(links_book *book);
 

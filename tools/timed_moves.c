@@ -3,7 +3,6 @@
 #include "move_data.h"
 
 #include <stdlib.h>
-#include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
 const bench_settings usual_timing = {.iterations = 5, .loop_seconds = 0.02, .warm_seconds = 0.3, .checks = true};
@@ -28,6 +27,11 @@ int64_t timed_move_wrong(const timed_move *t)
     for (int r = 0; r < t->loops.ranks; r++)
         wrong += t->rows[r].wrong;
     return wrong;
+}
+
+int timed_moves_judge(int64_t wrong)
+{
+    return wrong == 0 ? EXIT_DONE : complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)wrong);
 }
 
 int64_t timed_move_received(const timed_move *t)
@@ -113,6 +117,8 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
     TSR_TRY(fill_row(comm, s, &t->rows[rank]));
+    if (rank == 0 && t->figures != NULL)
+        TSR_TRY(tsr_plan_survey_of(s->move.plan, t->figures));
     TSR_TRY(move_data_create(where, comm, s->move.from, s->move.to, &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));

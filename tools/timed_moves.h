@@ -4,9 +4,12 @@
 
 #include "bench.h"
 
+#include <tessera/explain.h>
+
 typedef struct timed_move {
     move_request request;
-    samples loops; /**< seconds a call, of several loops */
+    tsr_plan_survey *figures; /**< where rank 0 writes those of the plan that runs; NULL where nobody asks */
+    samples loops;            /**< seconds a call, of several loops */
     struct timed_row {
         int64_t wrong;    /**< elements that are not what the move must give */
         int64_t node;     /**< the rank's; -1 for all where it is not known */
@@ -29,6 +32,9 @@ int time_moves(place *p, int ranks, const bench_settings *settings, int status, 
 
 /** Elements that are not what the move must give, on any rank. */
 int64_t timed_move_wrong(const timed_move *t);
+
+/** Refuses so many wrong elements; of 0 all is well. Returns the tool's exit status. */
+int timed_moves_judge(int64_t wrong);
 
 /** Bytes that the busiest rank receives: any of them, for rank 0 need not take part. */
 int64_t timed_move_received(const timed_move *t);
