@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include "order.h"
 #include "report.h"
 
 #include <sched.h>
@@ -25,12 +26,6 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
     return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /** Leaves each iteration's slowest time in the first rank's row, in ascending order. */
 spread samples_spread(const samples *s)
 {
@@ -39,8 +34,8 @@ spread samples_spread(const samples *s)
     for (int r = 1; r < s->ranks; r++)
         for (int64_t i = 0; i < n; i++)
             slowest[i] = s->seconds[r * n + i] > slowest[i] ? s->seconds[r * n + i] : slowest[i];
-    qsort(slowest, (size_t)n, sizeof *slowest, compare_times);
-    return (spread){(slowest[(n - 1) / 2] + slowest[n / 2]) / 2, slowest[0], slowest[n - 1]};
+    const double median = sort_to_median(slowest, (size_t)n);
+    return (spread){median, slowest[0], slowest[n - 1]};
 }
 
 double spread_noise(spread s)

@@ -1,7 +1,8 @@
 #include "fit.h"
 
+#include "order.h"
+
 #include <math.h>
-#include <stdlib.h>
 
 double fit_seconds(const tsr_link *link, double bytes)
 {
@@ -46,18 +47,12 @@ bool fit_link(const fit_point *points, size_t count, tsr_link *out)
     return true;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 fit_error fit_measure(const fit_point *points, size_t count, const tsr_link *link)
 {
     double errors[FIT_POINTS];
     count = count < FIT_POINTS ? count : FIT_POINTS;
     for (size_t i = 0; i < count; i++)
         errors[i] = fabs(fit_seconds(link, points[i].bytes) / points[i].seconds - 1);
-    qsort(errors, count, sizeof *errors, compare);
-    return (fit_error){.median = (errors[(count - 1) / 2] + errors[count / 2]) / 2, .max = errors[count - 1]};
+    const double median = sort_to_median(errors, count);
+    return (fit_error){median, errors[count - 1]};
 }

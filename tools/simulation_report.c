@@ -1,5 +1,6 @@
 #include "simulation_report.h"
 
+#include "order.h"
 #include "profile.h"
 #include "report.h"
 
@@ -59,12 +60,6 @@ static int print_rows(row_format format, const simulation_rows *all)
     return status;
 }
 
-static int compare_errors(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /** How far the model is off, over all rows. */
 static int print_errors(const simulation_rows *all)
 {
@@ -73,9 +68,8 @@ static int print_errors(const simulation_rows *all)
         return complain(EXIT_REFUSED, "there is no memory for %zu errors", all->count);
     for (size_t i = 0; i < all->count; i++)
         errors[i] = simulation_error(&all->rows[i]);
-    qsort(errors, all->count, sizeof *errors, compare_errors);
-    printf("# relative error of the model: %.2f in the median, %.2f at worst\n",
-           (errors[(all->count - 1) / 2] + errors[all->count / 2]) / 2, errors[all->count - 1]);
+    const double median = sort_to_median(errors, all->count);
+    printf("# relative error of the model: %.2f in the median, %.2f at worst\n", median, errors[all->count - 1]);
     free(errors);
     return EXIT_DONE;
 }

@@ -1,6 +1,7 @@
 #include "simulation_sample.h"
 
 #include "holders.h"
+#include "order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,23 +26,6 @@ typedef struct sample {
 static int64_t limit(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
-}
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/** Returns how many differ, which are the first. */
-static size_t sort_ranks(int64_t *ranks, size_t count)
-{
-    size_t kept = 0;
-    qsort(ranks, count, sizeof *ranks, compare_ranks);
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || ranks[kept - 1] != ranks[i])
-            ranks[kept++] = ranks[i];
-    return kept;
 }
 
 /** Messages of a rank's plan, received and sent. */
@@ -163,7 +147,7 @@ static int take_some(sample *s)
 
 static bool is_taken(const sample *s, int64_t rank)
 {
-    return bsearch(&rank, s->ranks, s->count, sizeof rank, compare_ranks) != NULL;
+    return find_rank(s->ranks, s->count, rank) != NULL;
 }
 
 /** Those that are likely to have most, but for those that are `taken` already: with their nodes, if that are not too many messages. */

@@ -1,5 +1,6 @@
 #include "traffic.h"
 
+#include "order.h"
 #include "parse.h"
 
 #include <stdlib.h>
@@ -19,23 +20,6 @@ static tsr_status list_ranks(traffic *t, const tsr_mesh *mesh)
     return TSR_OK;
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/** Ascending, each rank once. */
-static void order_ranks(traffic *t)
-{
-    qsort(t->ranks, t->count, sizeof *t->ranks, compare_ranks);
-    size_t kept = 0;
-    for (size_t i = 0; i < t->count; i++)
-        if (kept == 0 || t->ranks[kept - 1] != t->ranks[i])
-            t->ranks[kept++] = t->ranks[i];
-    t->count = kept;
-}
-
 static bool mesh_has(const tsr_mesh *mesh, int64_t rank)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -48,7 +32,7 @@ tsr_status traffic_create(const tsr_layout *from, const tsr_layout *to, size_t s
     traffic t = {.steps = steps};
     TSR_TRY(list_ranks(&t, tsr_layout_mesh(from)));
     TSR_TRY(list_ranks(&t, tsr_layout_mesh(to)));
-    order_ranks(&t);
+    t.count = sort_ranks(t.ranks, t.count);
     for (size_t i = 0; i < t.count; i++) {
         t.source[i] = mesh_has(tsr_layout_mesh(from), t.ranks[i]);
         t.destination[i] = mesh_has(tsr_layout_mesh(to), t.ranks[i]);
@@ -68,7 +52,7 @@ void traffic_finish(traffic *t)
 
 size_t traffic_place(const traffic *t, int64_t rank)
 {
-    const int64_t *const found = bsearch(&rank, t->ranks, t->count, sizeof *t->ranks, compare_ranks);
+    const int64_t *const found = find_rank(t->ranks, t->count, rank);
     return found != NULL ? (size_t)(found - t->ranks) : 0;
 }
 
