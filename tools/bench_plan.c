@@ -178,9 +178,8 @@ static int measure_halvings(bench_run *run, const tool_arguments *given, bool be
         return status;
     for (int times = halvings_count(mesh); times >= 0 && status == EXIT_DONE; times--) {
         char text[SHAPE_TEXT_BYTES];
-        tool_arguments halved = *given;
-        halvings_print(mesh, times, text);
-        halved.value[OPT_MESH] = text;
+        tool_arguments halved;
+        halvings_choose(given, mesh, times, text, &halved);
         status = measure_mesh(run, &halved, begins_table);
         begins_table = false;
     }

@@ -1,5 +1,6 @@
 #include "bench_run.h"
 
+#include "idle_threads.h"
 #include "report.h"
 
 /** Sizes or shapes, one of the two. */
@@ -112,6 +113,7 @@ int bench_run_go(bench_run *run, progress *line)
     int status = EXIT_DONE;
     bool more = true;
     run->settings.progress = line;
+    (void)idle_threads_await(); /* if they run on all the same, that is what there is to measure with */
     while (more) {
         status = measure_sizes(run);
         more = status == EXIT_DONE && sweep_next(&run->sweep);

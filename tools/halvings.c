@@ -34,11 +34,15 @@ int halvings_count(const tsr_mesh *mesh)
     return times;
 }
 
-void halvings_print(const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES])
+void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES], tool_arguments *out)
 {
     int64_t shape[TSR_MAX_DIMS];
+    *out = *given;
+    if (times == 0)
+        return;
     const int ndim = read_shape(mesh, shape);
     for (int i = 0; i < times; i++)
         halve(shape, ndim);
     print_shape(ndim, shape, text);
+    out->value[OPT_MESH] = text;
 }

@@ -7,7 +7,8 @@
 /** How often the mesh can be halved while 16 ranks are left. */
 int halvings_count(const tsr_mesh *mesh);
 
-/** The text of the mesh that was halved so often, "8x4": its dims have no names, its ranks count from 0. */
-void halvings_print(const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES]);
+/** The options with the mesh that was halved so often, "8x4", whose text they borrow: its dims have no names, its ranks count from 0. Zero
+ * times leaves them as they are. `mesh` is that of `given`. */
+void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES], tool_arguments *out);
 
 #endif
