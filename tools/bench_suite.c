@@ -130,7 +130,7 @@ static int run_all(ready *all)
         steps += all[i].run.steps;
     progress_begin(&line, steps);
     for (size_t i = 0; i < ITEMS; i++) {
-        all[i].run.rows = i > 0 && items[i].kind == items[i - 1].kind;
+        all[i].run.rows = i > 0 && items[i].kind == items[i - 1].kind ? all[i - 1].run.rows : 0;
         const int one = bench_run_go(&all[i].run, &line);
         status = status == EXIT_DONE ? one : status;
     }

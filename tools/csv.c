@@ -46,22 +46,38 @@ static void print_value(const json_t *value)
         json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 }
 
-/** One line: the names, or the values. `outer` is the object that this one is a field of. */
-static void print_fields(const json_t *row, const char *outer, bool names, bool *begun)
+/** A field of a field of a row. */
+typedef struct path {
+    const struct path *outer; /**< NULL for a field of the row itself */
+    const char *name;
+} path;
+
+static void print_name(const path *field)
+{
+    if (field->outer != NULL) {
+        print_name(field->outer);
+        putchar('.');
+    }
+    fputs(field->name, stdout);
+}
+
+/** One line: the names, or the values. `outer` is the field that the object `row` is, or NULL. */
+static void print_fields(const json_t *row, const path *outer, bool names, bool *begun)
 {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)row, name, value)
     {
+        const path field = {outer, name};
         if (json_is_object(value)) {
-            print_fields(value, name, names, begun);
+            print_fields(value, &field, names, begun);
             continue;
         }
         if (*begun)
             putchar(',');
         *begun = true;
         if (names)
-            printf("%s%s%s", outer != NULL ? outer : "", outer != NULL ? "." : "", name);
+            print_name(&field);
         else
             print_value(value);
     }

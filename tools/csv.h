@@ -13,7 +13,7 @@ typedef enum row_format { ROWS_TEXT = 0, ROWS_JSON, ROWS_CSV } row_format;
 int row_format_read(const tool_arguments *given, row_format *out);
 
 /** Prints a row as JSON or CSV and gives it back; `first` says that the names are needed. Fields of objects are columns of their own, as
- * "seconds.median"; lists of numbers are "64x64", null is empty. NULL is complained about. */
+ * "seconds.median" and "links_error.inside.median"; lists of numbers are "64x64", null is empty. NULL is complained about. */
 int print_row(row_format format, json_t *row, bool first);
 
 #endif

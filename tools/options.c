@@ -47,7 +47,7 @@ static const struct {
     [OPT_RELABEL] = {"relabel", NULL, "choose the order of the destination's ranks that keeps most bytes in place"},
     [OPT_SAVE] = {"save", "FILE", "write the plan, for any rank to load"},
     [OPT_SVG] = {"svg", "FILE", "draw a picture of what is said"},
-    [OPT_SWEEP] = {"sweep", NULL, "a line for every power of two of ranks, up to the mesh's"},
+    [OPT_SWEEP] = {"sweep", NULL, "a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks"},
     [OPT_ENGINE] = {"engine", "ENGINE",
                     "what ranks are: threads (the default), mpi (processes; the default where mpirun started several) or nccl (GPUs)"},
     [OPT_DEVICE] = {"device", "DEVICE", "where tensors lie: host (the default) or cuda"},
