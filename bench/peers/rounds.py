@@ -4,7 +4,7 @@ import statistics
 import time
 
 MEASURED = ("seconds", "gemm_seconds")
-BANDWIDTHS = ("peak_bandwidth", "limit_bandwidth")
+BANDWIDTHS = ("peak", "limit")
 
 
 def spread(samples):
@@ -27,10 +27,11 @@ def figures(answers, one):
         found = [answer[key][one] if one else answer[key] for answer in answers if key in answer]
         if found:
             yield key, combine([spread(samples) for samples in found])
-    for key in BANDWIDTHS:
-        found = [answer[key] for answer in answers if key in answer]
+    for name in BANDWIDTHS:
+        found = [answer[f"{name}_bandwidth"] for answer in answers if f"{name}_bandwidth" in answer]
         if found:
-            yield key, statistics.median(found)
+            yield f"{name}_bandwidth", statistics.median(found)
+            yield f"{name}_rounds", found
 
 
 def count_samples(answer):
