@@ -91,6 +91,11 @@ def a_field_of_one_version_alone_parts_nothing():
     return wrong + outcome(new, old, 0, compared=2, only_old=plans[1:], only_new=plans[:1])
 
 
+def a_field_of_a_later_line_parts_lines():
+    plan = {"bench": "plan", "ranks": 4}
+    return outcome([{**plan, "warm_ups": 2, "seconds": 1}], [{**plan, "seconds": 2}, {**plan, "warm_ups": 2, "seconds": 3}], 1, compared=1, new=3.0)
+
+
 def lines_of_one_kind_may_repeat_and_stand_in_any_order():
     old = [line(1.0), line(5.0, dtype="f64"), line(2.0), line(7.0, mesh="3")]
     new = [line(7.0, mesh="4"), line(5.0, dtype="f64"), line(1.0), line(2.0), line(9.0)]
@@ -203,6 +208,7 @@ tool.case("figures that follow from the code part no simulations", figures_of_th
 tool.case("files may be long", files_may_be_long)
 tool.case("results that were not checked are not wrong", outcome, [line()], [line(wrong=None)], 0, compared=1, wrong=[])
 tool.case("a field that one version alone prints parts nothing", a_field_of_one_version_alone_parts_nothing)
+tool.case("a field of a later line parts lines", a_field_of_a_later_line_parts_lines)
 tool.case("lines may repeat and stand in any order", lines_of_one_kind_may_repeat_and_stand_in_any_order)
 tool.case("the table says what is slower, worse and better", the_table_says_slower_worse_and_better)
 tool.case("lines without seconds, and empty ones, are left out", what_has_no_seconds_is_left_out)
