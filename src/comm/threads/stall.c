@@ -5,9 +5,12 @@
 /* Ranks of which a sentence tells where they wait. */
 #define RANKS_NAMED 3
 
+/* Both are of the nap that was seen, or the member may be of another team: that is known only after both were read. */
 static bool sleeps_in_vain(tsr_bed *bed)
 {
-    return tsr_rendezvous_is_waiting(atomic_load(&bed->where), atomic_load(&bed->member));
+    tsr_rendezvous *where = atomic_load(&bed->where);
+    const int member = atomic_load(&bed->member);
+    return atomic_load(&bed->naps) == bed->seen && tsr_rendezvous_is_waiting(where, member);
 }
 
 /*
@@ -25,7 +28,7 @@ static bool all_sleep_in_vain(tsr_world *world)
     }
     for (int r = 0; r < world->count; r++) {
         tsr_bed *bed = &world->beds[r];
-        if (!bed->gone && (atomic_load(&bed->naps) != bed->seen || !sleeps_in_vain(bed)))
+        if (!bed->gone && !sleeps_in_vain(bed))
             return false;
     }
     return true;
