@@ -165,19 +165,6 @@ const tsr_link *calibration_link(const calibration *c, size_t point)
     return point < c->inside ? &c->profile.inside : &c->profile.between;
 }
 
-static int fit_points(const calibration *c, size_t begin, size_t end, tsr_link *link, fit_error *error)
-{
-    fit_point points[FIT_POINTS];
-    if (begin == end)
-        return EXIT_DONE;
-    for (size_t i = begin; i < end; i++)
-        points[i - begin] = c->points[i].at;
-    if (!fit_link(points, end - begin, link))
-        return complain(EXIT_REFUSED, "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
-    *error = fit_measure(points, end - begin, link);
-    return EXIT_DONE;
-}
-
 static void read_points(calibration *c)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -189,18 +176,14 @@ static void read_points(calibration *c)
     }
 }
 
-/** A link between nodes that was not measured begins no earlier than those inside; nor do those inside, where they were not, later. */
-static int fit_profile(calibration *c)
+static int fit_links(calibration *c)
 {
-    tsr_cost_profile *const p = &c->profile;
-    int status = fit_points(c, 0, c->inside, &p->inside, &c->error[0]);
-    if (status == EXIT_DONE)
-        status = fit_points(c, c->inside, c->count, &p->between, &c->error[1]);
-    if (p->between.latency < p->inside.latency && c->inside > 0)
-        p->between.latency = p->inside.latency;
-    if (p->between.latency < p->inside.latency)
-        p->inside.latency = p->between.latency;
-    return status;
+    fit_point at[2 * FIT_POINTS];
+    for (size_t i = 0; i < c->count; i++)
+        at[i] = c->points[i].at;
+    if (!fit_profile((link_points){at, c->inside}, (link_points){at + c->inside, c->count - c->inside}, &c->profile, c->error))
+        return complain(EXIT_REFUSED, "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
+    return EXIT_DONE;
 }
 
 int calibrate(place *p, const calibration_request *request, calibration *out)
@@ -212,5 +195,5 @@ int calibrate(place *p, const calibration_request *request, calibration *out)
         return status;
     read_points(out);
     status = timed_moves_judge(out->wrong);
-    return status == EXIT_DONE ? fit_profile(out) : status;
+    return status == EXIT_DONE ? fit_links(out) : status;
 }

@@ -2,7 +2,7 @@
 #ifndef TESSERA_TOOLS_CALIBRATION_H
 #define TESSERA_TOOLS_CALIBRATION_H
 
-#include "fit.h"
+#include "fit_profile.h"
 #include "size_range.h"
 #include "timed_moves.h"
 
@@ -37,7 +37,7 @@ typedef struct calibration {
     size_t count, inside;     /**< how many there are, and how many stayed in a node */
     char *neighbours;         /**< the mesh of the first, */
     char all[24];             /**< and of the others */
-    tsr_cost_profile profile; /**< what was measured; other links are the request's, but have no latency below that inside */
+    tsr_cost_profile profile; /**< what was measured; other links are the request's, fit_profile() */
     fit_error error[2];       /**< of either link over its points; 0 where there are none */
     int64_t wrong;            /**< elements that were not what the moves must give */
 } calibration;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include <fit.h>
+#include <fit_profile.h>
 #include <float.h>
 #include <math.h>
 
@@ -124,6 +124,48 @@ static void errors_are_relative_to_the_times(void **state)
     assert_true(fit_measure(points + 1, 1, &link).median == 0.5);
 }
 
+/* Two lines that nothing is off from, of two points each: 3 + bytes / 2 inside, 1 + bytes between. */
+static const fit_point late[] = {{2, 4}, {8, 7}}, early[] = {{1, 2}, {3, 4}};
+
+static void links_between_nodes_begin_no_earlier_than_those_inside_and_their_error_says_so(void **state)
+{
+    (void)state;
+    tsr_cost_profile p = tsr_cost_default();
+    fit_error error[2];
+    assert_true(fit_profile((link_points){late, 2}, (link_points){early, 2}, &p, error));
+    assert_true(near_one(p.inside.latency, 3) < 1e-12 && p.between.latency == p.inside.latency);
+    assert_true(near_one(p.inside.bandwidth, 2) < 1e-12 && near_one(p.between.bandwidth, 1) < 1e-12);
+    /* Nothing is off inside; what took 2 and 4 between is said to take 3 + 1 and 3 + 3. */
+    assert_true(error[0].max < 1e-12);
+    assert_true(near_one(error[1].max, 1) < 1e-12 && near_one(error[1].median, 0.75) < 1e-12);
+}
+
+static void links_that_were_not_measured_give_way(void **state)
+{
+    (void)state;
+    tsr_cost_profile p = {{3, 2}, {4, 5}};
+    fit_error error[2] = {{9, 9}, {9, 9}};
+    assert_true(fit_profile((link_points){NULL, 0}, (link_points){early, 2}, &p, error));
+    assert_true(near_one(p.between.latency, 1) < 1e-12 && p.inside.latency == p.between.latency && p.inside.bandwidth == 2);
+    assert_true(error[0].median == 0 && error[0].max == 0 && error[1].max < 1e-12);
+    p = (tsr_cost_profile){{1, 1}, {2, 5}};
+    assert_true(fit_profile((link_points){late, 2}, (link_points){NULL, 0}, &p, error));
+    assert_true(near_one(p.inside.latency, 3) < 1e-12 && p.between.latency == p.inside.latency && p.between.bandwidth == 5);
+    assert_true(error[0].max < 1e-12 && error[1].median == 0 && error[1].max == 0);
+}
+
+static void a_profile_stays_as_it_was_where_some_points_tell_of_no_link(void **state)
+{
+    (void)state;
+    static const fit_point level[] = {{1, 1}, {1, 2}};
+    tsr_cost_profile p = {{1, 2}, {3, 4}};
+    fit_error error[2] = {{5, 6}, {7, 8}};
+    assert_false(fit_profile((link_points){late, 2}, (link_points){level, 2}, &p, error));
+    assert_false(fit_profile((link_points){level, 2}, (link_points){late, 2}, &p, error));
+    assert_true(p.inside.latency == 1 && p.inside.bandwidth == 2 && p.between.latency == 3 && p.between.bandwidth == 4);
+    assert_true(error[0].median == 5 && error[0].max == 6 && error[1].median == 7 && error[1].max == 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +174,9 @@ int main(void)
         cmocka_unit_test(a_latency_that_would_be_negative_is_none),
         cmocka_unit_test(points_that_tell_of_no_bandwidth_are_refused),
         cmocka_unit_test(errors_are_relative_to_the_times),
+        cmocka_unit_test(links_between_nodes_begin_no_earlier_than_those_inside_and_their_error_says_so),
+        cmocka_unit_test(links_that_were_not_measured_give_way),
+        cmocka_unit_test(a_profile_stays_as_it_was_where_some_points_tell_of_no_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
