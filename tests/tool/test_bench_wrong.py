@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Benchmarks of moves that come out wrong: whoever checks says so. usage: test_bench_wrong.py WRONG_RESULTS TOOL"""
+import json
+import os
+import sys
+
+import harness
+
+library, path = sys.argv[1:]
+tool = harness.Tool(path)
+MOVE = ["--mesh", "2", "--shape", "64x64", "--from", "S(0)", "--to", "R"]
+
+
+def where_wrong(dtype):
+    return {**os.environ, "LD_PRELOAD": library, "TEST_WRONG_DTYPE": dtype}
+
+
+def counted(name, more, dtype, wrong, status):
+    done = tool.run("bench", name, *MOVE, *more, "--dtype", "bf16", "--json", env=where_wrong(dtype))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return harness.different("wrong", [row["wrong"] for row in rows], [wrong]) + harness.different("exit", done.returncode, status)
+
+
+QUICK = ["-n", "2", "-w", "0", "--calls", "1"]
+for name, more in (("redistribute", QUICK), ("dispatch", QUICK)):
+    tool.case(f"{name} counts them, and its exit status is 1", counted, name, more, "bf16", 2, 1)
+    tool.case(f"{name} finds none where none are", counted, name, more, "f64", 0, 0)
+tool.refuses(1, ["bench", "calibrate", "--ranks", "2", "-b", "1K", "-e", "16K", "-f", "16", *QUICK, "--dtype", "bf16"],
+             # Four moves of 2 ranks.
+             ["8 elements are not what the moves must give"], env=where_wrong("bf16"))
+# Links are calibrated in f32.
+tool.refuses(1, ["bench", "simulate", *MOVE, "--dtype", "bf16", "--validate"], ["2 elements are not what the moves must give"],
+             env=where_wrong("bf16"))
+tool.report.finish()
