@@ -54,10 +54,11 @@ static int check_growth(const calibration_request *r, int64_t n)
         last = choose_box(n, r->dtype, bytes);
     if (last.rows != first.rows || last.columns != first.columns)
         return EXIT_DONE;
+    const int64_t received = first.rows * first.columns * (n - 1) * (int64_t)tsr_dtype_bytes(r->dtype);
     return complain(
         EXIT_REFUSED,
         "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin and --end must be further apart",
-        tsr_dtype_name(r->dtype), (long long)n, (long long)(first.rows * first.columns * (n - 1) * (int64_t)tsr_dtype_bytes(r->dtype)));
+        tsr_dtype_name(r->dtype), (long long)n, (long long)received);
 }
 
 /** Of all sizes among the n ranks of a mesh. */
