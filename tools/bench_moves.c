@@ -28,8 +28,10 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
         "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop", f->reduction, "algbw", f->algbw, "busbw", f->busbw,
         "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
     /* As programs know the iterations of dispatch. */
-    if (row != NULL && b->way->dtensors)
+    if (row != NULL && b->way->dtensors) {
         json_object_set_new(row, "loops", json_integer(b->settings.iterations));
+        json_object_set_new(row, "new_result", json_boolean(b->way->new_results));
+    }
     return row;
 }
 

@@ -13,8 +13,8 @@ static void explain_row(const move_bench *b, const move_figures *f)
 void columns_begin(const move_bench *b, const move_figures *f, bool explain)
 {
     const move_setup *const s = &b->setup;
-    printf("# %s %s -> %s on mesh %s, engine %s, device %s, %s\n", b->way->bench, s->names.from, s->names.to, s->names.mesh,
-           place_engine(s->place), place_device_name(s->place), mode_name(s->request.mode));
+    printf("# %s %s -> %s on mesh %s, engine %s, device %s, %s%s\n", b->way->bench, s->names.from, s->names.to, s->names.mesh,
+           place_engine(s->place), place_device_name(s->place), mode_name(s->request.mode), b->way->new_results ? ", new results" : "");
     if (explain)
         explain_row(b, f);
     printf("#%13s %13s %8s %6s %11s %8s %8s %8s %8s %8s %8s %8s\n", "size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong",

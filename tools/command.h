@@ -35,6 +35,7 @@ typedef enum tool_option {
     OPT_ITERATIONS,
     OPT_WARM_UP,
     OPT_CALLS,
+    OPT_NEW_RESULT,
     OPT_CHECK,
     OPT_RANKS,
     OPT_PROFILE,

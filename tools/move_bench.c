@@ -16,15 +16,25 @@ typedef struct side {
     int rank;
     move move;
     move_data data;
-    tsr_dtensor *x, *y; /**< over the data; NULL where plans are executed */
+    tsr_dtensor *x, *y; /**< over the data, but for a new result; NULL where plans are executed */
     tsr_stream stream;
     int copy; /**< which one is timed now */
     bench_loop moves, copies[MAX_PLAIN_COPIES];
 } side;
 
+/** The one before goes first: there is no more than one at a time. */
+static tsr_status make_result(side *s)
+{
+    tsr_dtensor_destroy(s->y);
+    s->y = NULL;
+    return tsr_redistribute(s->x, tsr_layout_placements(s->move.to), &s->y);
+}
+
 static tsr_status call(void *arg)
 {
-    const side *const s = arg;
+    side *const s = arg;
+    if (s->bench->way->new_results)
+        return make_result(s);
     if (s->x != NULL)
         return tsr_redistribute_into(s->x, s->y, s->stream);
     return move_execute(&s->move, &s->data.source.tensor, &s->data.destination.tensor);
@@ -90,11 +100,21 @@ static tsr_status make_data(side *s)
     TSR_TRY(move_data_create(p, s->comm, s->move.from, s->move.to, &s->data));
     if (takes_dtensors(b)) {
         TSR_TRY(tsr_dtensor_from_local(&s->data.source.tensor, s->move.from, NULL, &s->x));
-        TSR_TRY(tsr_dtensor_from_local(&s->data.destination.tensor, s->move.to, NULL, &s->y));
+        if (!b->way->new_results)
+            TSR_TRY(tsr_dtensor_from_local(&s->data.destination.tensor, s->move.to, NULL, &s->y));
     }
     TSR_TRY(peak_enter(&b->peak, s->comm, s->data.destination.tensor.data));
     bench_step(&b->settings, p, s->rank);
     return TSR_OK;
+}
+
+/** Of what the last call wrote, wherever that is. */
+static tsr_status count_wrong(const side *s, int64_t *wrong)
+{
+    move_data seen = s->data;
+    if (s->bench->way->new_results)
+        seen.destination.tensor = tsr_dtensor_to_local(s->y);
+    return move_data_count_wrong(&seen, wrong);
 }
 
 /** Everybody's figures, for whoever prints. */
@@ -119,7 +139,7 @@ static tsr_status run_side(side *s)
     for (int64_t i = -b->settings.warm_ups; i < b->moves.iterations; i++)
         TSR_TRY(run_iteration(s, i));
     if (b->settings.checks) {
-        TSR_TRY(move_data_count_wrong(&s->data, &own->wrong));
+        TSR_TRY(count_wrong(s, &own->wrong));
         bench_step(&b->settings, b->setup.place, s->rank);
     }
     return share_figures(s);
@@ -169,6 +189,21 @@ void move_bench_finish(move_bench *b)
     move_setup_finish(&b->setup);
 }
 
+/** tsr_redistribute() takes neither a mode nor a stream. */
+static int check_way(const move_bench *b)
+{
+    const place *const p = b->setup.place;
+    if (!b->way->new_results)
+        return EXIT_DONE;
+    if (place_enqueues(p))
+        return complain(EXIT_REFUSED, "--new-result is not timed on device %s, for tsr_redistribute() takes no stream; give --device host",
+                        place_device_name(p));
+    if (!takes_dtensors(b))
+        return complain(EXIT_REFUSED, "--new-result with --mode %s: tsr_redistribute() moves in the engine's own mode; leave --mode out",
+                        mode_name(b->setup.request.mode));
+    return EXIT_DONE;
+}
+
 /** Where it is the enqueuing that is timed, that needs neither long loops nor a BLAS that is at rest. */
 static void settle_settings(move_bench *b)
 {
@@ -183,6 +218,8 @@ int move_bench_run(const tool_arguments *given, const bench_settings *settings, 
 {
     *out = (move_bench){.way = way, .settings = *settings};
     int status = move_setup_read(given, &out->setup);
+    if (status == EXIT_DONE)
+        status = check_way(out);
     if (status == EXIT_DONE) {
         settle_settings(out);
         status = make_rows(out);

@@ -9,6 +9,7 @@
 typedef struct move_way {
     const char *bench; /**< the benchmark's name in its rows */
     bool dtensors;     /**< tsr_redistribute_into() where that takes the mode that is asked for; else a plan's execution */
+    bool new_results;  /**< tsr_redistribute() in its place; modes and devices that it does not take are refused */
     bool enqueues;     /**< the time of a call is what it costs the host, on devices whose calls only enqueue */
 } move_way;
 

@@ -35,6 +35,7 @@ static const struct {
     [OPT_ITERATIONS] = {"iterations", "N", "how often to measure; 11 without it, in calibrate 5, in suite as its benchmarks need", 'n'},
     [OPT_WARM_UP] = {"warm-up", "N", "how often to run before; without it 2, in bench plan 1, in dispatch and calibrate for 0.3 s", 'w'},
     [OPT_CALLS] = {"calls", "N", "how many calls a time is the mean of; by default as many as take long enough to be timed"},
+    [OPT_NEW_RESULT] = {"new-result", NULL, "each call makes a new result, as tsr_redistribute() does, and frees the one before"},
     [OPT_CHECK] = {"check", "0|1", "1, the default: compare results with what they must be, after timing", 'c'},
     [OPT_RANKS] = {"ranks", "N", "how many ranks there are"},
     [OPT_PROFILE] = {"profile", "FILE", "what links cost, as bench calibrate writes it"},

@@ -20,8 +20,12 @@ _tessera_options() {
             --save --svg --json
         ;;
     redistribute) echo --mesh --shape --from --to --dtype --input --input-shards --output --mode --engine --device --json ;;
-    "bench redistribute" | "bench dispatch")
+    "bench redistribute")
         echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --calls --check --mode --engine --device --json --csv
+        ;;
+    "bench dispatch")
+        echo --mesh --shape --begin --end --factor --from --to --dtype --iterations --warm-up --calls --new-result --check --mode --engine --device \
+            --json --csv
         ;;
     "bench linear")
         echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv

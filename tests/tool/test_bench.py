@@ -128,6 +128,16 @@ def dispatch(mesh, shape, source, target, mode):
     return [f"{k}: {found.get(k)!r} instead of {v!r}" for k, v in fixed.items() if found.get(k) != v] + check_spread("seconds", found["seconds"])
 
 
+def new_results(mesh, shape, source, target):
+    """Another call is timed, and checked alike; that of every other line is said to be none."""
+    words = ["bench", "dispatch", "--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "-n", 3, "-w", 1, "--calls", 5]
+    found = tool.json(*words, "--new-result")
+    wrong = harness.different("new_result, wrong, calls, iterations", [found[k] for k in ("new_result", "wrong", "calls", "iterations")], [True, 0, 5, 3])
+    wrong += harness.different("without it", tool.json(*words)["new_result"], False)
+    head = tool.run(*words, "--new-result").stdout.splitlines()[0]
+    return wrong + harness.different("head", head.endswith(", direct, new results"), True) + check_spread("seconds", found["seconds"])
+
+
 def dispatch_of_itself():
     """Without --calls the ranks agree on a number of them."""
     found = tool.json("bench", "dispatch", "--mesh", "2", "--shape", "16", "--from", "S(0)", "--to", "R")
@@ -257,6 +267,10 @@ else:
 for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
     for mode in ("direct", "message"):
         tool.case(f"dispatch of {source} -> {target}, {mode}", dispatch, "2", "16x4", source, target, mode)
+for mesh, shape, source, target in (("2", "16x4", "S(0)", "S(1)"), ("2", "16x4", "P", "R"), ("3", "7x5", "S(0)", "R"), ("2@1", "4", "S(0)", "R"), ("2", "0x4", "S(0)", "R")):
+    tool.case(f"new results of {source} -> {target} on {mesh}", new_results, mesh, shape, source, target)
+tool.refuses(1, ["bench", "dispatch", "--mesh", 2, "--shape", 4, "--from", "P", "--to", "R", "--new-result", "--mode", "message"], ["--new-result", "--mode message"])
+tool.refuses(2, ["bench", "redistribute", "--mesh", 2, "--shape", 4, "--from", "P", "--to", "R", "--new-result"], ["--new-result"])
 tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
 for ranks, mode in ((2, "direct"), (3, "message")):
     tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode)
