@@ -166,9 +166,12 @@ static void begin_to_go(tsr_nccl_handle *handle)
     handle->finalizing = true;
 }
 
+/* One that goes because it failed is broken, which is not to be said instead of why. */
 void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;
+    tsr_kept_sentence sentence;
+    tsr_status_keep(&sentence);
     begin_to_go(handle);
     tsr_nccl_lock(family);
     const bool last = --family->living == 0;
@@ -177,6 +180,7 @@ void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
         destroy_family(family);
     else
         sweep(family, false);
+    tsr_status_restore(&sentence, TSR_OK);
 }
 
 tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, int ranks, tsr_nccl_handle **out)
