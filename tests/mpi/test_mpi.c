@@ -338,6 +338,40 @@ static void a_job_tells_every_rank_why_it_failed(void **state)
     tsr_mpi_job_destroy(job);
 }
 
+/* Lines that say that this rank shares no memory because it is not to. */
+static void count_unshared(void *user, tsr_log_level level, const char *line)
+{
+    (void)level;
+    *(int *)user += strstr(line, "options.no_sharing") != NULL;
+}
+
+static tsr_status do_nothing(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    (void)arg;
+    return TSR_OK;
+}
+
+/* The run has a communicator of its own, by messages alone, which logs that where the caller's context says. */
+static void a_job_heeds_options_of_older_headers(void **state)
+{
+    (void)state;
+    int unshared = 0;
+    tsr_context_options wanted = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_mpi_options options = defaults;
+    tsr_mpi_job *job;
+    wanted.log = count_unshared;
+    wanted.log_user = &unshared;
+    wanted.log_level = TSR_LOG_INFO;
+    assert_int_equal(tsr_context_create(&wanted, &options.context), TSR_OK);
+    options.size = offsetof(tsr_mpi_options, chunk_bytes);
+    assert_int_equal(tsr_mpi_job_create(&job), TSR_OK);
+    assert_int_equal(tsr_mpi_job_run(job, do_nothing, NULL, &options), TSR_OK);
+    assert_int_equal(unshared, 1);
+    tsr_mpi_job_destroy(job);
+    tsr_context_destroy(options.context);
+}
+
 /* The last test, for MPI is over then. */
 static void an_abort_after_the_end_of_mpi_says_nothing(void **state)
 {
@@ -367,6 +401,7 @@ int main(void)
         cmocka_unit_test(many_messages_between_two_ranks_arrive_in_order),
         cmocka_unit_test(one_node_is_no_topology),
         cmocka_unit_test(a_job_tells_every_rank_why_it_failed),
+        cmocka_unit_test(a_job_heeds_options_of_older_headers),
         cmocka_unit_test(an_abort_after_the_end_of_mpi_says_nothing),
     };
     char *const node[] = {"", "node", NULL};

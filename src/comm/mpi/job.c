@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
+#include <tessera/sys/options.h>
 
 #define SENTENCE 1024
 
@@ -166,13 +167,13 @@ static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mi
     return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence);
 }
 
-/* Over a communicator of its own, which nothing that the program does can break. */
+/* Over a communicator of its own, which nothing that the program does can break; it takes the caller's timeout and context. */
 static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_mpi_options apart = TSR_MPI_OPTIONS_INIT;
     tsr_comm *witness;
-    if (options && options->size >= sizeof apart)
-        apart = *options;
+    TSR_TRY(tsr_options_read("tsr_mpi_job_run", options, &apart, sizeof apart));
+    apart.size = sizeof apart;
     apart.no_sharing = 1;
     TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &witness));
     const ending mine = ending_of(run_main(main, arg, options));
