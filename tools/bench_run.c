@@ -3,6 +3,8 @@
 #include "idle_threads.h"
 #include "report.h"
 
+#include <string.h>
+
 /** Sizes or shapes, one of the two. */
 static int check_sizes(const bench_kind *kind, const tool_arguments *given)
 {
@@ -13,6 +15,12 @@ static int check_sizes(const bench_kind *kind, const tool_arguments *given)
         return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name, kind->name);
     return EXIT_DONE;
 }
+
+/** One of the sizes of a combination, with its shape. */
+typedef struct sized {
+    int64_t bytes; /**< 0 before the first and past the last */
+    char shape[SHAPE_TEXT_BYTES];
+} sized;
 
 /** The shape of so many bytes under the layouts that are at hand. */
 static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_TEXT_BYTES])
@@ -55,36 +63,65 @@ static bool steps_through_sizes(const bench_run *run)
     return run->kind->sizes == SIZES_FOR_SHAPES && run->sizes.begin > 0;
 }
 
+/** Goes on to the next size that has another shape: small ones may come to the same. */
+static int next_size(const bench_run *run, sized *at)
+{
+    const sized before = *at;
+    int status = EXIT_DONE;
+    do {
+        at->bytes = at->bytes > 0 ? size_range_next(&run->sizes, at->bytes) : run->sizes.begin;
+        if (at->bytes > 0)
+            status = print_size(&run->sweep.now, at->bytes, at->shape);
+    } while (status == EXIT_DONE && at->bytes > 0 && strcmp(at->shape, before.shape) == 0);
+    return status;
+}
+
 /** The sizes of one combination, or the shape that is its own. */
 static int measure_sizes(bench_run *run)
 {
-    const bool continues = continues_table(run);
+    bool begins_table = !continues_table(run);
     if (!steps_through_sizes(run))
-        return measure(run, &run->sweep.now, !continues);
-    int status = EXIT_DONE;
-    for (int64_t size = run->sizes.begin; size > 0 && status == EXIT_DONE; size = size_range_next(&run->sizes, size)) {
-        char text[SHAPE_TEXT_BYTES];
+        return measure(run, &run->sweep.now, begins_table);
+    sized at = {.bytes = 0};
+    int status = next_size(run, &at);
+    while (status == EXIT_DONE && at.bytes > 0) {
         tool_arguments now = run->sweep.now;
-        status = print_size(&now, size, text);
-        now.value[OPT_SHAPE] = text;
+        now.value[OPT_SHAPE] = at.shape;
+        status = measure(run, &now, begins_table);
+        begins_table = false;
         if (status == EXIT_DONE)
-            status = measure(run, &now, !continues && size == run->sizes.begin);
+            status = next_size(run, &at);
     }
+    return status;
+}
+
+/** How often the combination at hand is measured. */
+static int count_sizes(const bench_run *run, int64_t *out)
+{
+    *out = 1;
+    if (!steps_through_sizes(run))
+        return EXIT_DONE;
+    sized at = {.bytes = 0};
+    int status = next_size(run, &at);
+    for (*out = 0; status == EXIT_DONE && at.bytes > 0; ++*out)
+        status = next_size(run, &at);
     return status;
 }
 
 /** Goes through all combinations once, as if they were measured. */
 static int count_steps(bench_run *run)
 {
-    const int64_t sizes = steps_through_sizes(run) ? size_range_count(&run->sizes) : 1;
-    int status = EXIT_DONE;
-    run->single = sweep_count(&run->sweep) * sizes == 1;
+    int64_t rows = 0, sizes;
+    int status;
     do {
         int64_t steps = bench_settings_steps(&run->settings);
-        if (run->kind->steps != NULL)
+        status = count_sizes(run, &sizes);
+        if (status == EXIT_DONE && run->kind->steps != NULL)
             status = run->kind->steps(run, &run->sweep.now, &steps);
         run->steps += sizes * steps;
+        rows += sizes;
     } while (sweep_next(&run->sweep) && status == EXIT_DONE);
+    run->single = rows == 1;
     return status;
 }
 

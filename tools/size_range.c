@@ -67,8 +67,13 @@ int64_t size_range_count(const size_range *r)
     return count;
 }
 
-/** How many parts the cuts make, and the last tensor dim that they cut. */
-static int count_parts(const tsr_mesh *mesh, const char *option, const char *text, int64_t *parts, int *last_dim)
+/** Into how many parts one side cuts the tensor, and each of its dims; and the last dim that it cuts. */
+typedef struct parts {
+    int64_t all, of_dim[TSR_MAX_DIMS];
+    int last_dim;
+} parts;
+
+static int count_parts(const tsr_mesh *mesh, const char *option, const char *text, parts *out)
 {
     const size_t room = strlen(text) + 1;
     int64_t *const numbers = calloc(room, sizeof *numbers);
@@ -80,12 +85,18 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     free(numbers);
     if (status != TSR_OK)
         return complain(EXIT_USAGE, "%s: %s", option, tsr_status_message());
-    *parts = 1;
-    for (int d = 0; d < count && d < tsr_mesh_ndim(mesh) && d < TSR_MAX_DIMS; d++) {
+    *out = (parts){.all = 1};
+    for (int d = 0; d < TSR_MAX_DIMS; d++)
+        out->of_dim[d] = 1;
+    for (int d = 0; d < count && d < tsr_mesh_ndim(mesh); d++) {
+        const int dim = placements[d].dim;
         if (placements[d].kind != TSR_SHARD)
             continue;
-        *parts *= tsr_mesh_size(mesh, d);
-        *last_dim = placements[d].dim > *last_dim ? placements[d].dim : *last_dim;
+        if (dim >= TSR_MAX_DIMS)
+            return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", dim, TSR_MAX_DIMS);
+        out->all *= tsr_mesh_size(mesh, d);
+        out->of_dim[dim] *= tsr_mesh_size(mesh, d);
+        out->last_dim = dim > out->last_dim ? dim : out->last_dim;
     }
     return EXIT_DONE;
 }
@@ -110,24 +121,33 @@ static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
     s->size[1] = s->size[1] > 0 ? s->size[1] : 1;
 }
 
+/** Every rank holds something on both sides. */
+static void lengthen(const parts *before, const parts *after, tensor_shape *s)
+{
+    for (int d = 0; d < s->ndim; d++) {
+        const int64_t least = before->of_dim[d] > after->of_dim[d] ? before->of_dim[d] : after->of_dim[d];
+        s->size[d] = s->size[d] > least ? s->size[d] : least;
+    }
+}
+
 int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes, tensor_shape *out)
 {
-    int64_t before = 1, after = 1;
-    int last_dim = 1;
-    int status = count_parts(mesh, "--from", from, &before, &last_dim);
+    parts before, after;
+    int status = count_parts(mesh, "--from", from, &before);
     if (status == EXIT_DONE)
-        status = count_parts(mesh, "--to", to, &after, &last_dim);
+        status = count_parts(mesh, "--to", to, &after);
     if (status != EXIT_DONE)
         return status;
-    if (last_dim >= TSR_MAX_DIMS)
-        return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", last_dim, TSR_MAX_DIMS);
     /* The layout with fewer parts has the larger shard. */
-    const int64_t parts = before < after ? before : after, elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    const int64_t fewer = before.all < after.all ? before.all : after.all, elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    const int last_dim = before.last_dim > after.last_dim ? before.last_dim : after.last_dim;
     int64_t all;
-    if (__builtin_mul_overflow(elements > 0 ? elements : 1, parts, &all))
-        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together", (long long)parts,
+    if (__builtin_mul_overflow(elements > 0 ? elements : 1, fewer, &all))
+        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together", (long long)fewer,
                         (long long)bytes);
-    *out = (tensor_shape){.ndim = last_dim + 1};
+    *out = (tensor_shape){.ndim = last_dim > 1 ? last_dim + 1 : 2};
     fill_shape(all, tsr_mesh_count(mesh), out);
+    if (fewer > 1)
+        lengthen(&before, &after, out);
     return EXIT_DONE;
 }

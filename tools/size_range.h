@@ -20,7 +20,9 @@ int64_t size_range_count(const size_range *r);
 
 /**
  * The shape of a tensor whose largest shard, before or after a move, is of `bytes`, or less by as little as even cuts allow: a matrix that
- * is about square, with more dims where the placements cut them. Returns the tool's exit status.
+ * is about square, with more dims where the placements cut them. Where both sides cut, the dims are as long as their parts are many, so
+ * that every rank holds something; then the largest shard is of more bytes than a few that are asked for, and several sizes have one shape.
+ * Returns the tool's exit status.
  */
 int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes, tensor_shape *out);
 

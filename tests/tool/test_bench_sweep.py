@@ -64,6 +64,22 @@ def lists_of_sizes():
     return harness.different("sizes", (one, doubled, slow), ([1024], [1024, 2048, 4096], [1, 2, 3, 4]))
 
 
+def sizes_are_met_from_the_least_on(mesh, source, target, first, second):
+    """Too few bytes for all ranks to hold something come to the least tensor of which they do, once."""
+    words = ["--mesh", mesh, "-b", 4, "-e", 4096, "-f", 4, "--from", source, "--to", target, "--dtype", "f32"]
+    found = rows(*words)
+    sizes = [r["size_bytes"] for r in found]
+    wrong = harness.different("sizes", sizes, [first, *(4 ** k for k in range(1, 7) if 4 ** k >= second)])
+    wrong += harness.different("largest shards", [largest_shard(r) for r in found], sizes)
+    wrong += [f"{r['shape']}: rank {rank} holds nothing" for r in found for layout in layouts(r) for rank in layout.ranks if not layout.held(rank)]
+    return wrong + harness.different("lines of the table", len(table(run(*words))[0][1]), len(found))
+
+
+def the_one_row_of_a_sweep_is_explained():
+    text = run("--mesh", 8, "-b", 4, "-e", 16, "-f", 4, "--from", "S(0)", "--to", "S(1)", "--dtype", "f32")
+    return harness.different("payload", re.findall(r"^# payload (\d+) bytes", text, re.MULTILINE), ["256"])
+
+
 def figures_belong_together(mesh, source, target, dtype, shape):
     row, = rows("--mesh", mesh, "--shape", shape, "--from", source, "--to", target, "--dtype", dtype)
     before, after = layouts(row)
@@ -214,6 +230,10 @@ for mesh, source, target in [("2", "S(0)", "R"), ("2", "P", "R"), ("2", "P", "S(
         tool.case(f"sizes of {source} -> {target} on {mesh}, {dtype}", sizes_are_exact, mesh, source, target, dtype)
 for mesh, source, target in [("3", "S(0)", "S(1)"), ("3", "S(0)", "R"), ("3x2", "S(0),S(1)", "S(2),R"), ("5", "P", "S(2)")]:
     tool.case(f"sizes of {source} -> {target} on {mesh}", sizes_are_near, mesh, source, target, "f32")
+for case in [("8", "S(0)", "S(1)", 32, 64), ("4x2", "S(0),S(0)", "R,S(1)", 32, 64),
+             ("2x2x2", "S(0),S(1),S(2)", "S(2),S(0),S(1)", 16, 64)]:
+    tool.case(f"sizes of {case[1]} -> {case[2]} on {case[0]} from the least on", sizes_are_met_from_the_least_on, *case)
+tool.case("the one row that a sweep comes to is explained", the_one_row_of_a_sweep_is_explained)
 tool.case("sizes without an end, doubled, and one by one", lists_of_sizes)
 for mesh, source, target, dtype, shape in [
         ("2", "S(0)", "S(1)", "f32", "16x16"), ("3", "P", "R", "i32", "9x7"), ("2x3", "P(max),S(0)", "S(1),S(0)", "f64", "12x10"),
@@ -231,6 +251,7 @@ LAYERS = tool.run("bench", "linear", "--help").returncode == 0
 LONG = {"dispatch": (2 * PLAIN, ["--mesh", 2, "--shape", "8,16", "--from", "S(0)", "--to", "R"]),
         "plan": (2 * (MANY * 30 + 1), ["--mesh", 16, "--mesh", 32, "--shape", "64x64", "--from", "S(0)", "--to", "S(1)", "-n", MANY * 30]),
         "calibrate": (6 * PLAIN, ["-b", "1K", "-e", "16K", "-f", 4]),
+        "redistribute": (2 * WARMED, ["--mesh", 4, "-b", 4, "-e", 64, "-f", 4, "--from", "S(0)", "--to", "S(1)"]),
         "linear": (1 + 2 * (WARMED - 1), ["--mesh", 1, "--tokens", 2, "--hidden", 2, "--intermediate", 2]),
         "suite": (15 * WARMED + 5 * PLAIN + 2 * (MANY + 1) + (2 * (1 + 2 * (WARMED - 1)) if LAYERS else 0), ["--quick"])}
 for kind, (steps, words) in LONG.items():
