@@ -16,7 +16,7 @@ typedef struct holders {
 bool holders_include(const holders *h, int64_t rank);
 
 /** How many ranks do; -1 where that is not to be had without asking each: of two layouts whose cuts are in orders that exclude each other,
- * or one of which has given sizes, and of too many rows. One layout is counted whatever its cuts are. */
+ * or one of which has given sizes, and of more than 2^20 rows. One layout is counted whatever its cuts are, but for its rows. */
 int64_t holders_count(const holders *h);
 
 /** `wanted` of the `count` that do, the middle one of each of as many equal stretches, in no order; no more than `count`. */

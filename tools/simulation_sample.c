@@ -58,7 +58,9 @@ static size_t pick(const sample *s, int64_t wanted, int64_t *ranks)
         return (size_t)wanted;
     }
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        const int64_t holding = holders_count(&each[i]), some = limit(wanted, 0, holding);
+        const int64_t holding = holders_count(&each[i]), some = limit(wanted, 0, holding < 0 ? 0 : holding);
+        if (some == 0)
+            continue;
         holders_spread(&each[i], holding, some, ranks + count);
         count += (size_t)some;
     }
