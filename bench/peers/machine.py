@@ -92,13 +92,13 @@ def mpi_version(mpirun):
 
 def versions(tool, venv, mpis):
     listed = "import importlib.metadata as m; print(*(m.version(p) for p in %r))" % (PACKAGES,)
-    packages = (said(venv / "bin" / "python", "-c", listed) or "").split()
+    packages = ((venv and said(venv / "bin" / "python", "-c", listed)) or "").split()
     return {"tessera": said(tool, "--version"), **{name: mpi_version(mpirun) for name, mpirun in mpis},
             "python": platform.python_version(), **dict(zip(PACKAGES, packages))}
 
 
-def describe(build, venv, mpis):
-    """`mpis` are (name, mpirun)."""
+def describe(build, venv=None, mpis=()):
+    """`venv` is where the peers in Python are, `mpis` are (name, mpirun)."""
     tool = build / "tools" / "tessera"
     info = objects(output_of(tool, "info", "--json"), dict)
     host = next((device for device in info.get("devices", []) if device["name"] == "host"), {})

@@ -2,6 +2,7 @@
 """scripts/simulation-report: the page that it makes of lines of `bench simulate --validate`. usage: test_simulation_report.py SCRIPT"""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,30 @@ def check_page():
     return wrong + ([] if (folder / "page" / "simulation.json").read_text() == text else ["the lines are others"])
 
 
+def check_run():
+    """A tool that prints one line, while somebody else is busy; and the same page of what was written."""
+    tool = folder / "build" / "tools" / "tessera"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(f"#!/bin/sh\n[ \"$1 $2\" = 'bench simulate' ] || exit 0\nsleep 1\ncat <<'END'\n{line('R', 64, 1.0, 4.0)}\nEND\n")
+    tool.chmod(0o755)
+    # Not a child of the script, which would be its own.
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        done = subprocess.run([script, tool, "--output", folder / "run"], capture_output=True, text=True, timeout=60, check=False)
+        other.kill()
+    if done.returncode or done.stderr:
+        return [f"exit status {done.returncode}: {done.stderr}"]
+    text, page = ((folder / "run" / name).read_text() for name in ("simulation.json", "simulation.md"))
+    first, *rest = map(json.loads, text.splitlines())
+    wrong = [] if (first["bench"], first["kind"], len(rest)) == ("simulate", "machine", 1) else [f"the lines are {text}"]
+    wrong += [] if 0 < first["others"] <= 1 else [f"others used {first['others']}"]
+    wrong += [] if first["began"] < first["ended"] and first["cores"] > 0 and "commit" in first and "date" in first else [f"{first}"]
+    told = re.search(r"Measured from (\S+ \S+) to (\S+ \S+), commit (.+?): .* other processes used meanwhile: (\d+) %", page)
+    wanted = (first["began"].replace("T", " "), first["ended"].replace("T", " "), first["commit"] or "not known", f"{100 * first['others']:.0f}")
+    wrong += [] if told and told.groups() == wanted else [f"{told and told.groups()} instead of {wanted}"]
+    run("again", text)
+    return wrong + ([] if (folder / "again" / "simulation.md").read_text() == page else ["another page of the same lines"])
+
+
 def check_refusal(text):
     done = run("refused", text)
     wrong = [] if done.returncode == 1 and done.stderr.count("\n") == 1 and "lines.json" in done.stderr else [f"exit status {done.returncode}: {done.stderr}"]
@@ -48,8 +73,10 @@ def check_refusal(text):
 
 
 report.check("the page has a row for every group, links and move", check_page())
+report.check("what the machine is, when it was and what others used is kept and told", check_run())
 for words, text in {"no lines": "", "text": "nonsense\n", "lines without an error": json.dumps({"bench": "simulate"}) + "\n",
-                    "lines of another benchmark": json.dumps({"bench": "plan", "error": 1}) + "\n", "a number": "1\n"}.items():
+                    "lines of another benchmark": json.dumps({"bench": "plan", "error": 1}) + "\n", "a number": "1\n",
+                    "a machine alone": json.dumps({"bench": "simulate", "kind": "machine", "others": 0}) + "\n"}.items():
     report.check(f"{words}: refused in one line, and nothing is written", check_refusal(text))
 done = subprocess.run([script, folder / "nobody"], capture_output=True, text=True, timeout=60, check=False)
 report.check("a tool that is not there is named in one line", [] if (done.returncode, done.stderr.count("\n")) == (1, 1) and "nobody" in done.stderr
