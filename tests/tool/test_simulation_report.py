@@ -76,7 +76,8 @@ report.check("the page has a row for every group, links and move", check_page())
 report.check("what the machine is, when it was and what others used is kept and told", check_run())
 for words, text in {"no lines": "", "text": "nonsense\n", "lines without an error": json.dumps({"bench": "simulate"}) + "\n",
                     "lines of another benchmark": json.dumps({"bench": "plan", "error": 1}) + "\n", "a number": "1\n",
-                    "a machine alone": json.dumps({"bench": "simulate", "kind": "machine", "others": 0}) + "\n"}.items():
+                    "a machine alone": json.dumps({"bench": "simulate", "kind": "machine", "others": 0}) + "\n",
+                    "half a machine": json.dumps({"bench": "simulate", "kind": "machine", "others": 0}) + "\n" + line("R", 64, 1.0, 4.0) + "\n"}.items():
     report.check(f"{words}: refused in one line, and nothing is written", check_refusal(text))
 done = subprocess.run([script, folder / "nobody"], capture_output=True, text=True, timeout=60, check=False)
 report.check("a tool that is not there is named in one line", [] if (done.returncode, done.stderr.count("\n")) == (1, 1) and "nobody" in done.stderr
