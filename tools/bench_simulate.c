@@ -157,7 +157,7 @@ static int parse_links(const char *what, const char *text, tsr_cost_profile *out
     return tsr_cost_parse(text, out) == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
 }
 
-/** --links, else --profile, else TSR_COST, else the default. */
+/** Without --validate: --links, else --profile, else TSR_COST, else the default. */
 static int read_links(const tool_arguments *given, tsr_cost_profile *out)
 {
     const char *const variable = getenv("TSR_COST");
@@ -229,7 +229,8 @@ const tool_command bench_simulate_command = {
         "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
         "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, inside a node into one "
         "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate does, then the moves "
-        "themselves, and says how far the model is off. --svg draws time, bytes and workspace against ranks.",
+        "themselves, planned by those links whatever TSR_COST says, and says how far the model is off. --svg draws time, bytes and "
+        "workspace against ranks.",
     .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 between=1e-5,50e9' \\\n"
                 "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
                 "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",
