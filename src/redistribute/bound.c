@@ -86,8 +86,10 @@ static tsr_status add_piece(const tsr_item *item, int64_t *dst, int64_t *total)
     for (int i = 0; i < problem->src.ndim; i++)
         if (problem->src.roles[i] == TSR_ROLE_KEPT)
             src[i] = dst[problem->src.twin[i]];
+    int64_t shape[TSR_MAX_DIMS];
+    tsr_layout_local_shape(item->dst, dst, shape);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, item->dst, dst, item->src, false);
+    tsr_status status = tsr_regions_begin(&regions, item->dst, dst, shape, item->src, false);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, src);
         status = add_bytes(item, regions.shape, least_times(problem, src, dst), total);

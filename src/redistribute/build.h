@@ -6,6 +6,9 @@
 #include "redistribute/plan.h"
 #include "redistribute/reach.h"
 
+/** True if a shard of this shape has no elements. However long it is along its other dims, nothing needs to be looked for there. */
+bool tsr_shape_is_empty(int ndim, const int64_t *shape);
+
 /** One region, and a walk over all regions between this rank's shard and the pieces of the other layout: an odometer over one group per
  * tensor dim. */
 typedef struct tsr_regions {
@@ -24,9 +27,10 @@ typedef struct tsr_regions {
  */
 void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate);
 
-/** Starts a walk at the first region; `regions` is freed with tsr_regions_free(), also after an error. */
-tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
-                             bool near_is_source);
+/** Starts a walk at the first region of the shard of `near` at `coordinate`, which has this shape: none is walked where it is empty.
+ * `regions` is freed with tsr_regions_free(), also after an error. */
+tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const int64_t *shape,
+                             const tsr_layout *far, bool near_is_source);
 void tsr_regions_next(tsr_regions *regions);
 void tsr_regions_free(tsr_regions *regions);
 

@@ -131,20 +131,12 @@ static bool may_reduce(const tsr_item *item, const tsr_plan *plan)
            (problem->divisor == 1 || problem->divisor == problem->terms);
 }
 
-static bool has_elements(const tsr_layout *layout)
-{
-    for (int dim = 0; dim < layout->ndim; dim++)
-        if (layout->shape[dim] == 0)
-            return false;
-    return true;
-}
-
 /* `root`: in the end the coordinate of the broadcast's root in this rank's group. */
 static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *root)
 {
     tsr_native_move *move = &item->native;
     if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split || !item->problem.same_mesh ||
-        !has_elements(item->src))
+        tsr_shape_is_empty(item->src->ndim, item->src->shape))
         return false;
     if (!find_change(item) || !nests(item) || !may_reduce(item, plan))
         return false;
@@ -179,7 +171,8 @@ static tsr_status list_pieces(tsr_item *item)
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, gathers ? item->src_coordinate : item->dst_coordinate, sizeof coordinate);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, near, gathers ? item->dst_coordinate : item->src_coordinate, far, !gathers);
+    tsr_status status = tsr_regions_begin(&regions, near, gathers ? item->dst_coordinate : item->src_coordinate,
+                                          gathers ? item->dst_shape : item->src_shape, far, !gathers);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, coordinate);
         status = add_piece(item, &regions, tsr_mesh_rank(far->mesh, coordinate));

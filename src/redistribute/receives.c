@@ -149,31 +149,12 @@ static tsr_status add_move(receiver *r)
     return tsr_transfers_take(&r->item->moves, r->item, &r->regions, peer, NULL, NULL);
 }
 
-/* The shortcut to Partial: of all regions, the one with this rank's own source. */
+/* The shortcut to Partial: this rank's source, all of which its own destination takes. */
 static tsr_status keep_own(receiver *r)
 {
     tsr_item *item = r->item;
-    tsr_range own = {0};
-    for (int m = 0; m < item->src->mesh_ndim; m++) {
-        own.begin[m] = item->src_coordinate[m];
-        own.end[m] = own.begin[m] + 1;
-    }
-    tsr_reach reach[TSR_MAX_DIMS];
-    tsr_status status = TSR_OK;
-    bool nothing = false;
-    for (int dim = 0; dim < item->dst->ndim; dim++)
-        tsr_reach_init(&reach[dim], item->dst, item->src, dim);
-    for (int dim = 0; dim < item->dst->ndim && status == TSR_OK; dim++) {
-        status = tsr_reach_build(&reach[dim], item->dst, item->dst_coordinate, &own);
-        nothing |= status == TSR_OK && tsr_reach_total(&reach[dim]) == 0;
-    }
-    if (status == TSR_OK && !nothing) {
-        tsr_regions_set(&r->regions, reach, item->src_coordinate);
-        status = tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
-    }
-    for (int dim = 0; dim < item->dst->ndim; dim++)
-        tsr_reach_free(&reach[dim], item->context);
-    return status;
+    TSR_TRY(tsr_regions_begin(&r->regions, item->src, item->src_coordinate, item->src_shape, item->dst, true));
+    return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
 /* `remote`: how many of them are other ranks. */
@@ -314,7 +295,7 @@ static tsr_status reserve_moves(receiver *r)
 static tsr_status walk(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->dst, item->dst_coordinate, item->src, false));
+    TSR_TRY(tsr_regions_begin(&r->regions, item->dst, item->dst_coordinate, item->dst_shape, item->src, false));
     if (!r->problem->reduces)
         TSR_TRY(reserve_moves(r));
     if (r->problem->replicas > 1 && !r->problem->reduces)

@@ -14,6 +14,14 @@ static void enter(tsr_regions *regions, int dim)
     regions->shape[dim] = group->length;
 }
 
+bool tsr_shape_is_empty(int ndim, const int64_t *shape)
+{
+    for (int dim = 0; dim < ndim; dim++)
+        if (shape[dim] == 0)
+            return true;
+    return false;
+}
+
 void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate)
 {
     for (int dim = 0; dim < regions->far->ndim; dim++) {
@@ -23,16 +31,16 @@ void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coor
     }
 }
 
-tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far,
-                             bool near_is_source)
+tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const int64_t *shape,
+                             const tsr_layout *far, bool near_is_source)
 {
-    *regions = (tsr_regions){.far = far, .near_is_source = near_is_source};
-    for (int dim = 0; dim < near->ndim && !regions->done; dim++) {
+    *regions = (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
+    if (regions->done)
+        return TSR_OK;
+    for (int dim = 0; dim < near->ndim; dim++) {
         TSR_TRY(tsr_overlap_build(&regions->dims[dim], near, coordinate, far, dim));
-        regions->done = regions->dims[dim].group_count == 0;
-    }
-    for (int dim = 0; dim < near->ndim && !regions->done; dim++)
         enter(regions, dim);
+    }
     return TSR_OK;
 }
 

@@ -166,7 +166,7 @@ static tsr_status count_receivers(sender *s)
 
 tsr_status tsr_build_sends(tsr_item *item)
 {
-    if (!item->in_src || item->problem.local)
+    if (!item->in_src || item->problem.local || tsr_shape_is_empty(item->src_ndim, item->src_shape))
         return TSR_OK;
     sender s = {.item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}};
     tsr_status status = count_receivers(&s);
