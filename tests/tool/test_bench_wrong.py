@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Benchmarks of moves that come out wrong: whoever checks says so. usage: test_bench_wrong.py WRONG_RESULTS TOOL"""
+import csv
+import io
 import json
 import os
 import sys
@@ -21,6 +23,18 @@ def counted(name, more, dtype, wrong, status):
     return harness.different("wrong", [row["wrong"] for row in rows], [wrong]) + harness.different("exit", done.returncode, status)
 
 
+def a_suite_names_columns_where_the_first_of_a_kind_fails():
+    """Moves of f32 fail before their first row; those of bf16, the next benchmark, do not."""
+    done = tool.run("bench", "suite", "--quick", "-n", "1", "-w", "0", "--csv", env={**os.environ, "LD_PRELOAD": library, "TEST_REFUSED_DTYPE": "f32"})
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    names = rows[0]
+    moved = [dict(zip(names, row)) for row in rows if row[0] == "redistribute"]
+    wrong = harness.different("exit, sentence", (done.returncode, "TEST_REFUSED_DTYPE is f32" in done.stderr), (1, True))
+    wrong += harness.different("the first name", names[0], "bench") + harness.different("dtypes", [row.get("dtype") for row in moved], ["bf16"] * 5)
+    firsts = [before[0] for before, row in zip(rows, rows[1:]) if row[0] not in ("bench", before[0])]
+    return wrong + harness.different("what is before the first row of a kind", set(firsts), {"bench"})
+
+
 QUICK = ["-n", "2", "-w", "0", "--calls", "1"]
 for name, more in (("redistribute", QUICK), ("dispatch", QUICK)):
     tool.case(f"{name} counts them, and its exit status is 1", counted, name, more, "bf16", 2, 1)
@@ -31,4 +45,5 @@ tool.refuses(1, ["bench", "calibrate", "--ranks", "2", "-b", "1K", "-e", "16K", 
 # Links are calibrated in f32.
 tool.refuses(1, ["bench", "simulate", *MOVE, "--dtype", "bf16", "--validate"], ["2 elements are not what the moves must give"],
              env=where_wrong("bf16"))
+tool.case("the suite's CSV has names where the first benchmark of a kind fails", a_suite_names_columns_where_the_first_of_a_kind_fails)
 tool.report.finish()

@@ -1,8 +1,9 @@
 /* Moves that come out wrong, for programs that are preloaded with this: of the dtype that TEST_WRONG_DTYPE names, the first element of
- * every rank. On the host. */
+ * every rank. Plans for the dtype that TEST_REFUSED_DTYPE names are refused on every rank. On the host. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
 typedef tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
@@ -17,10 +18,15 @@ static int holds_any(const tsr_tensor *t)
     return 1;
 }
 
+static int is_dtype(const char *variable, const tsr_tensor *t)
+{
+    const char *const name = getenv(variable);
+    return name != NULL && strcmp(tsr_dtype_name(t->dtype), name) == 0;
+}
+
 static tsr_status spoil(tsr_status status, const tsr_tensor *result)
 {
-    const char *const name = getenv("TEST_WRONG_DTYPE");
-    if (status == TSR_OK && name != NULL && strcmp(tsr_dtype_name(result->dtype), name) == 0 && holds_any(result))
+    if (status == TSR_OK && is_dtype("TEST_WRONG_DTYPE", result) && holds_any(result))
         *(unsigned char *)result->data ^= 1;
     return status;
 }
@@ -29,6 +35,8 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
                             size_t workspace_bytes, tsr_stream stream)
 {
     execute *real;
+    if (is_dtype("TEST_REFUSED_DTYPE", dst))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "TEST_REFUSED_DTYPE is %s", tsr_dtype_name(dst->dtype));
     *(void **)&real = dlsym(RTLD_NEXT, "tsr_plan_execute");
     return spoil(real(plan, comm, src, dst, workspace, workspace_bytes, stream), dst);
 }
