@@ -1,14 +1,16 @@
-"""What a file of scripts/bench-peers holds, as the report asks for it."""
-import json
+"""What files of scripts/bench-peers hold, as the report asks for it."""
+import collections
+
+from noise import bandwidth_of, exactly, greatest, seconds_of
+from reading import Unreadable, read
 
 MOVES = [("S(0)", "S(1)"), ("S(0)", "R"), ("P", "S(0)"), ("P", "R")]
-NAMES = {"tessera": "Tessera", "tessera-mpi": "Tessera over MPI", "tessera-mpich": "Tessera over MPICH", "mpi": "MPI", "mpich": "MPICH",
-         "jax": "JAX", "pytorch": "PyTorch DTensor", "transformers": "transformers", "memcpy": "memcpy"}
-PEERS = ["mpi", "jax", "pytorch"]
-#: Tessera's engine over an MPI, and what that MPI does itself.
-ENGINES = [("tessera-mpi", "mpi"), ("tessera-mpich", "mpich")]
-#: Who is held against whom: (ours, peer).
-RIVALS = [("tessera", "mpi"), ("tessera", "mpich"), ("tessera", "jax"), ("tessera", "pytorch"), ("tessera", "transformers"), *ENGINES]
+#: All others are MPIs, Tessera over one ("tessera-NAME"), or what a program does by hand with one's collectives ("NAME-by-hand").
+NAMES = {"tessera": "Tessera", "tessera-new": "Tessera, new result", "mpi": "MPI", "mpich": "MPICH", "jax": "JAX",
+         "pytorch": "PyTorch DTensor", "transformers": "transformers", "memcpy": "memcpy"}
+NO_MPI = NAMES.keys() - {"mpi", "mpich"}
+#: Who makes a new result at each call.
+MAKERS = ["jax", "pytorch"]
 
 # Least ratios of a peer's time to ours: (bytes, peer), then one for each of MOVES.
 GOALS = [((1 << 28, "pytorch"), (20, 20, 20, 8)), ((1 << 28, "jax"), (5, 5, 5, 5)), ((1 << 28, "mpi"), (1.5, 1.25, 4, 4)),
@@ -17,72 +19,67 @@ DECODE_GOAL = 100
 # Of the engine over MPI: to the same MPI's own ways, and of the best copy.
 ENGINE_GOALS = [(1 << 28, (1.5, 1.25, 4, 4)), (1 << 12, (1,) * 4)]
 COPY_GOAL, COPY_GOAL_BYTES, COPY_GOAL_MOVES = 0.8, 1 << 28, MOVES[:2]
+# Where it is told what programs do by hand, without a goal.
+BY_HAND_BYTES, BY_HAND_MOVES = (1 << 28, 1 << 12), MOVES[2:]
+
+#: What tells one case from another, and one figure from another.
+CASE = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads")
+KEY = (*CASE, "implementation", "way", "ranks")
+
+#: A ratio that is wanted to be `least`, or None where no goal is set. `new` is that of Tessera with a new result, held against the same.
+Goal = collections.namedtuple("Goal", "what against least ratio new", defaults=(None,))
 
 
-class Unreadable(Exception):
-    """The file is not what scripts/bench-peers writes."""
+def name_of(implementation):
+    if implementation in NAMES:
+        return NAMES[implementation]
+    if implementation.startswith("tessera-"):
+        return f"Tessera over {name_of(implementation.removeprefix('tessera-'))}"
+    if implementation.endswith("-by-hand"):
+        return f"{name_of(implementation.removesuffix('-by-hand'))} by hand"
+    return implementation
 
 
-#: What tells one figure from another.
-KEY = ("kind", "implementation", "way", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads", "ranks")
+def rank_counts(lines):
+    """Of how many ranks figures are. Decoding on one rank stands beside any."""
+    return {line["ranks"] for line in lines if line["kind"] != "decode" or line["ranks"] > 1}
 
 
-def read(path):
-    try:
-        with open(path) as text:
-            lines = [json.loads(line) for line in text if line.strip()]
-    except OSError as error:
-        raise Unreadable(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise Unreadable(f"{path}: no lines of JSON, so scripts/bench-peers did not write it") from error
-    if not lines or not all(isinstance(line, dict) for line in lines) or lines[0].get("kind") != "machine":
-        raise Unreadable(f'{path}: its first line is no {{"kind": "machine", ..}}, so scripts/bench-peers did not write it')
-    for number, line in enumerate(lines[1:], 1):
-        missing = sorted({"kind", "implementation", "way", "ranks"} - line.keys())
-        if missing or ("seconds" in line and not (isinstance(line["seconds"], dict) and "median" in line["seconds"])):
-            raise Unreadable(f"{path}, figure {number}: it has no {missing[0] if missing else 'median of its seconds'}")
-    return lines
-
-
-def noise(line, key="seconds"):
-    """Half of what the rounds' medians spread over, relative to the figure; None of a single round, which does not tell."""
-    medians = line[key].get("rounds", [])
-    return (max(medians) - min(medians)) / 2 / line[key]["median"] if len(medians) > 1 else None
-
-
-def together(*parts):
-    """The noise of a ratio, as `tessera bench compare` has it: that of both."""
-    return sum(parts) if all(part is not None for part in parts) else None
-
-
-class Measured:
-    """A number that was worked out of figures, with its noise; None where that is not known."""
-
-    def __init__(self, value, noise_):
-        self.value, self.noise = value, noise_
-
-    def between(self):
-        return self.value / (1 + (self.noise or 0)), self.value * (1 + (self.noise or 0))
+def agree(paths, files):
+    """One report is of one machine, one commit and one number of ranks. That number."""
+    first, counts = files[0][0], {}
+    for path, (machine, *lines) in zip(paths, files):
+        other = sorted(key for key in {**machine, **first} if machine.get(key) != first.get(key))
+        if other:
+            raise Unreadable(f"{path}: it is of another {other[0]} than {paths[0]}")
+        for count in sorted(rank_counts(lines)):
+            counts.setdefault(count, path)
+    if len(counts) > 1:
+        told = " and ".join(f"{count} ({path})" for count, path in counts.items())
+        raise Unreadable(f"{paths[0]}: figures are of several numbers of ranks, {told}; a report is of one")
+    return next(iter(counts), 1)
 
 
 class Figures:
     def __init__(self, *paths):
-        """Of runs on one machine, of one commit; what a later file measured again replaces what an earlier one says."""
+        """What a later file measured again replaces what an earlier one says."""
         files = [read(path) for path in paths]
+        self.ranks = agree(paths, files)
         self.machine = files[0][0]
-        for path, lines in zip(paths, files):
-            other = sorted(key for key in {**lines[0], **self.machine} if lines[0].get(key) != self.machine.get(key))
-            if other:
-                raise Unreadable(f"{path}: it is of another {other[0]} than {paths[0]}")
         self.lines = list({tuple(line.get(key) for key in KEY): line for lines in files for line in lines[1:]}.values())
-        self.measured = [line for line in self.lines if "seconds" in line]
+        self.measured = [line for line in self.lines if "refused" not in line]
         self.refused = [line for line in self.lines if "refused" in line]
+        if not self.measured:
+            raise Unreadable(f"{paths[0]}: no figure is in it, so there is nothing to report")
+        every = dict.fromkeys(line["implementation"] for line in self.lines if line["implementation"] not in NO_MPI)
+        self.mpis = list(dict.fromkeys(name.removeprefix("tessera-").removesuffix("-by-hand") for name in every))
 
     def sizes(self):
         return sorted({line["bytes"] for line in self.measured if line["kind"] == "move"})
 
-    def ranks(self):
-        return self.lines[0]["ranks"] if self.lines else 0
+    def engines(self):
+        """(Tessera over an MPI, that MPI)"""
+        return [(f"tessera-{mpi}", mpi) for mpi in self.mpis]
 
     def has(self, implementation, kind="move"):
         return any(line["implementation"] == implementation and line["kind"] == kind for line in self.measured)
@@ -96,6 +93,10 @@ class Figures:
     def move(self, implementation, move, size):
         return self.best("move", implementation, **{"from": move[0], "to": move[1], "bytes": size})
 
+    def seconds(self, implementation, move, size):
+        line = self.move(implementation, move, size)
+        return line and seconds_of(line)
+
     def ratio(self, peer, move, size, ours="tessera"):
         """The peer's time over ours; None where one was not measured."""
         return ratio_of(self.move(peer, move, size), self.move(ours, move, size))
@@ -103,54 +104,70 @@ class Figures:
     def share(self, implementation, move, size):
         """Of the limit, which the tool defines, and measures in the same rounds."""
         line, tool = self.move(implementation, move, size), self.move("tessera", move, size)
-        if line is None or tool is None or not tool.get("limit_bandwidth"):
-            return None
-        return Measured(line["payload_bytes"] / line["seconds"]["median"] / tool["limit_bandwidth"], noise(line))
+        limit = tool and bandwidth_of(tool, "limit")
+        return rate_of(line).over(limit) if line and limit else None
 
     def share_of_copy(self, implementation, move, size):
         """Of the best plain copy of the payload that anybody made in the run."""
         line, copied = self.move(implementation, move, size), self.move("memcpy", move, size)
-        rates = [one["peak_bandwidth"] for one in (self.move(name, move, size) for name in ("tessera", implementation))
-                 if one and "peak_bandwidth" in one]
-        rates += [copied["payload_bytes"] / copied["seconds"]["median"]] if copied else []
-        if line is None or not rates:
-            return None
-        return Measured(line["payload_bytes"] / line["seconds"]["median"] / max(rates), noise(line))
+        here = [one for one in self.measured if one["kind"] == "move" and (one["from"], one["to"], one["bytes"]) == (*move, size)]
+        rates = [rate for rate in (copied and rate_of(copied), *(bandwidth_of(one, "peak") for one in here)) if rate]
+        return rate_of(line).over(greatest(rates)) if line and rates else None
 
-    def decode_ratio(self):
-        """On the model that both can run."""
-        return ratio_of(self.best("decode", "transformers", kv_heads=6), self.best("decode", "tessera", kv_heads=6))
+    def decode_ratio(self, ranks):
+        """Of transformers on so many ranks, to ours on all, with the model that both can run."""
+        return ratio_of(self.best("decode", "transformers", kv_heads=6, ranks=ranks),
+                        self.best("decode", "tessera", kv_heads=6, ranks=self.ranks))
 
     def goals(self):
-        """(what, against whom, goal, Measured or None), in the order of the report."""
+        """In the order of the report."""
         for (size, peer), least in GOALS:
             for move, goal in zip(MOVES, least):
-                yield f"{byte_text(size)}, {move[0]} to {move[1]}", NAMES[peer], goal, self.ratio(peer, move, size)
-        yield "decoding, a token", NAMES["transformers"], DECODE_GOAL, self.decode_ratio()
+                new = [self.ratio(peer, move, size, "tessera-new")] if peer in MAKERS else []
+                yield Goal(moved_text(move, size), name_of(peer), goal, self.ratio(peer, move, size), *new)
+        yield Goal("decoding, a token", name_of("transformers"), DECODE_GOAL, self.decode_ratio(self.ranks))
+        alone = self.decode_ratio(1)
+        if alone and self.ranks > 1:
+            yield Goal("decoding, a token", f"{name_of('transformers')}, 1 rank", None, alone)
+        yield from self.by_hand("tessera", self.mpis)
 
-    def engine_goals(self, ours, peer):
+    def engine_goals(self, ours, mpi):
         """The same for Tessera over an MPI."""
         for move in COPY_GOAL_MOVES:
-            yield (f"{byte_text(COPY_GOAL_BYTES)}, {move[0]} to {move[1]}", "the best plain copy", COPY_GOAL,
-                   self.share_of_copy(ours, move, COPY_GOAL_BYTES))
+            yield Goal(moved_text(move, COPY_GOAL_BYTES), "the best plain copy", COPY_GOAL, self.share_of_copy(ours, move, COPY_GOAL_BYTES))
         for size, least in ENGINE_GOALS:
             for move, goal in zip(MOVES, least):
-                yield f"{byte_text(size)}, {move[0]} to {move[1]}", NAMES[peer], goal, self.ratio(peer, move, size, ours)
+                yield Goal(moved_text(move, size), name_of(mpi), goal, self.ratio(mpi, move, size, ours))
+        yield from self.by_hand(ours, [mpi])
+
+    def by_hand(self, ours, mpis):
+        """What a program of the MPIs' collectives and a loop takes, where that was measured."""
+        for size in BY_HAND_BYTES:
+            for move in BY_HAND_MOVES:
+                for peer in (f"{mpi}-by-hand" for mpi in mpis):
+                    ratio = self.ratio(peer, move, size, ours)
+                    if ratio:
+                        yield Goal(moved_text(move, size), name_of(peer), None, ratio)
+
+    def rivals(self):
+        """Who is held against whom: (ours, peer)."""
+        for peer in (*MAKERS, "transformers"):
+            yield "tessera", peer
+        for peer in MAKERS:
+            yield "tessera-new", peer
+        for engine, mpi in self.engines():
+            for peer in (mpi, f"{mpi}-by-hand"):
+                yield "tessera", peer
+                yield engine, peer
 
     def compared(self):
-        """(what, ours, theirs) of all that both measured, lines of their fastest ways."""
-        same = ("kind", "from", "to", "bytes", "tokens", "hidden", "intermediate", "pass", "kv_heads")
-        seen = set()
-        for line in self.measured:
-            what = tuple(line.get(key) for key in same)
-            if what in seen:
-                continue
-            seen.add(what)
-            fields = dict(zip(same[1:], what[1:]))
-            for ours, peer in RIVALS:
-                pair = self.best(what[0], ours, **fields), self.best(what[0], peer, **fields)
+        """(what, ours, theirs) of all that both measured, lines of their fastest ways, on however many ranks."""
+        for case in dict.fromkeys(tuple(line.get(key) for key in CASE) for line in self.measured):
+            fields = dict(zip(CASE, case))
+            for ours, peer in self.rivals():
+                pair = self.best(implementation=ours, **fields), self.best(implementation=peer, **fields)
                 if all(pair):
-                    yield subject(line), *pair
+                    yield subject(pair[0]), *pair
 
     def behind(self):
         """(what, our line, the peer's, ratio) where a peer is faster."""
@@ -161,15 +178,22 @@ class Figures:
 
 
 def ratio_of(theirs, ours):
-    if theirs is None or ours is None:
-        return None
-    return Measured(theirs["seconds"]["median"] / ours["seconds"]["median"], together(noise(theirs), noise(ours)))
+    return seconds_of(theirs).over(seconds_of(ours)) if theirs and ours else None
+
+
+def rate_of(line):
+    """At which it makes its payload."""
+    return exactly(line["payload_bytes"]).over(seconds_of(line))
+
+
+def moved_text(move, size):
+    return f"{byte_text(size)}, {move[0]} to {move[1]}"
 
 
 def subject(line):
     """What a line is of, in words."""
     if line["kind"] == "move":
-        return f"{byte_text(line['bytes'])}, {line['from']} to {line['to']}"
+        return moved_text((line["from"], line["to"]), line["bytes"])
     if line["kind"] == "linear":
         return f"MLP {line['tokens']} x {line['hidden']} x {line['intermediate']}, {line['pass']}"
     return f"decoding, {line['kv_heads']} key/value heads"
@@ -182,11 +206,15 @@ def byte_text(size):
         size /= 1024
 
 
+def unit_of(seconds):
+    """(its name, how many of it a second has)"""
+    return next(((name, per_second) for limit, name, per_second in ((1e-6, "ns", 1e9), (1e-3, "us", 1e6), (1, "ms", 1e3))
+                 if seconds < limit), ("s", 1))
+
+
 def time_text(seconds):
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1, 1e3, "ms")):
-        if seconds < limit:
-            return f"{rounded(seconds * factor)} {unit}"
-    return f"{rounded(seconds)} s"
+    unit, per_second = unit_of(seconds)
+    return f"{rounded(seconds * per_second)} {unit}"
 
 
 def rounded(value):

@@ -1,7 +1,9 @@
 """docs/benchmarks.md from the figures of one run, or of several."""
-from figures import ENGINES, MOVES, NAMES, PEERS, byte_text, noise, rounded, time_text
+from figures import MAKERS, MOVES, byte_text, name_of, rounded, time_text, unit_of
+from noise import exactly, interval_of, seconds_of
 
 DISTURBED = 0.1  # share of the cores beyond which a figure says so
+EVEN = 0.02  # an interval that goes as far down as up, but for so much of the figure, is told as one number
 
 INTRODUCTION = """# Benchmarks
 
@@ -12,57 +14,75 @@ run mean something; absolute times are this machine's on that day. `scripts/benc
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
-The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json), with the time at which each was measured.
+The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json){times}.
 
-A figure is the median of its rounds' medians; in a round everybody is asked in turn. Behind it stands its noise (`±4%`), half of what those
-medians spread over, relative to the figure; that of a ratio is the sum of both{known}.
+A figure is the median of its rounds' medians; in a round everybody is asked in turn. Behind it stands its noise: the interval between two
+rounds in which the median of endlessly many rounds would lie at least three times of four, of 3 rounds all that they span, of 9 from the
+third to the seventh. It is told as `1.01 us (0.52 to 1.30)`, or as `±4%` where it goes about as far down as up{known}. A ratio's goes from
+the lowest of one over the highest of the other to the highest over the lowest. Verdicts go by these intervals: a goal is met within its
+noise where the interval has ratios that miss it, and not met within its noise where it has some that meet it.
 `others 23%` stands where other processes used more than a tenth of the cores in a round. Every peer's result is held against one
 reference, element by element, and Tessera's against that of `tessera bench`: {checked}.
 """
 
+GOALS = """\
+How many times a peer's time is Tessera's, which writes into the memory of its last result again. PyTorch and JAX make a new result at
+each call; `with a new result` is Tessera's when it does so too (`tsr_redistribute()`), held against the same goal. MPI is the fastest of
+its own collectives. `MPI by hand` is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the terms,
+a loop that adds them, and, for P to R, an `MPI_Allgather`: no goal is set against it. {ranks}
+"""
+
 MOVING = """\
-Of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured between Tessera's own moves: the time of a move that
-reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to some MiB
-tensors stay in the caches, where a loop of the same call finds them. Whiskers of times go from the least to the most sample, those of
-shares and ratios as far as their noise.
+Of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured between Tessera's own moves: the time of a move
+that reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to
+some MiB tensors stay in the caches, where a loop of the same call finds them. In the pictures whiskers go as far as the noise. Shares of
+tensors below 256 KiB are not drawn: the copy that the limit goes by is over before ranks could have met.
 """
 
 ENGINE = """\
 Ranks are processes that an MPI's launcher started, each on a core of its own, and move by Tessera's engine for that MPI; its peer is what
-the same MPI does by itself, in its faster way. The best plain copy is the best that anybody made of the payload in this run.
+the same MPI does by itself, by its fastest collective. The best plain copy is the best that anybody made of the payload in this run.
 """
 
 BEHIND = """\
-Every figure at which a peer was faster, by their fastest ways: {count} of {compared}.
+Every figure at which a peer was faster, by their fastest ways: {count} of {compared}. Tessera with a new result is held against those that
+make one too, Tessera and its engines over MPI also against what a program of MPI's collectives does by hand.
 """
 
 LAYERS = """\
 A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both weights. `of its GEMMs` is the
-time of the same local products called directly, by each implementation's own BLAS, over that of the layers.
+time of the same local products called directly, by each implementation's own BLAS, over that of the layers: Tessera's in turns with them,
+PyTorch's after them. PyTorch's forward records the graph that its backward needs, and its backward makes new gradients; Tessera's forward
+records nothing, and its gradients go into the same memory again.
 """
 
 DECODING = """\
 Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters, greedily, after the prompt. Its
-3 key/value heads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text.
+3 key/value heads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text. On one
+rank transformers runs as a plain script, without its tensor parallelism.
 """
 
 ASKED = """\
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
 | Tessera | `tessera bench dispatch`, `bench linear`, `tessera-llama`; results go into the same memory again | threads |
-| Tessera over MPI | the same moves, under the MPI's launcher with `--engine mpi` | processes on cores of their own |
+| Tessera, new result | `tessera bench dispatch --new-result`: each call makes its result, and frees it | threads |
+| Tessera over MPI | the same moves as Tessera's, under the MPI's launcher with `--engine mpi` | processes on cores of their own |
 | MPI | `MPI_Alltoallw` with subarray types and pack + `MPI_Alltoall`, `MPI_Allgather`, `MPI_Reduce_scatter` and `_block`, `MPI_Allreduce` | processes on cores of their own |
+| MPI by hand | `MPI_Alltoall` of the terms and a loop that adds them, with `MPI_Allgather` after it for P to R | processes on cores of their own |
 | PyTorch DTensor | `DTensor.redistribute`, `parallelize_module` with `ColwiseParallel` and `RowwiseParallel`, on gloo; each call makes its result | processes |
 | JAX | `jax.device_put` and `jax.jit` with `out_shardings`; `psum_scatter` and `psum` in `jax.shard_map` where the source is Partial; each call makes its result | CPU devices of one process |
-| transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo | processes |
+| transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo; on one rank of a model loaded plainly | processes |
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
 Where an implementation has several ways, its fastest counts. The scripts are in [`bench/peers`](../bench/peers/README.md).
 """
 
 SAMPLED = """\
-A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is the first
-call and loops for 0.3 s, of Tessera's layers three loops, of transformers one text, and of `tessera-llama` the prompt.
+A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is the
+first call and loops for 0.3 s, of Tessera's layers three loops, of transformers one text, and of `tessera-llama` the prompt. Around
+Tessera's moves the tool times plain copies into the same destination: it warms those up first, three times 0.3 s, and makes some 60 ms of
+them before each sample.
 """
 
 
@@ -71,26 +91,35 @@ def table(head, rows, figures_from=1):
     yield "| " + " | ".join(head) + " |"
     yield "| " + " | ".join("---" if i < figures_from else "--:" for i in range(len(head))) + " |"
     for row in rows:
-        yield "| " + " | ".join(str(cell) for cell in row) + " |"
+        yield "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in row) + " |"
     yield ""
 
 
-def spread_text(share):
-    """Nothing where it is not known."""
-    return "" if share is None else f" ±{100 * share:.0f}%"
+def noise_text(measured, scale=1):
+    """Nothing where it is not known. `scale` is how many of the unit that the figure is told in it has."""
+    if measured.interval is None:
+        return ""
+    least, most = measured.interval
+    down, up = 1 - least / measured.value, most / measured.value - 1
+    if abs(up - down) <= EVEN:
+        return f" ±{100 * max(down, up):.0f}%"
+    return f" ({rounded(least * scale)} to {rounded(most * scale)})"
 
 
-def others_text(*lines):
-    most = max(line.get("others") or 0 for line in lines)
-    return f" (others {100 * most:.0f}%)" if most > DISTURBED else ""
+def others_text(measured):
+    return f" (others {100 * measured.others:.0f}%)" if measured.others > DISTURBED else ""
 
 
-def figure_text(line, key="seconds"):
-    return time_text(line[key]["median"]) + spread_text(noise(line, key)) + others_text(line)
+def seconds_text(measured):
+    return time_text(measured.value) + noise_text(measured, unit_of(measured.value)[1]) + others_text(measured)
+
+
+def figure_text(line):
+    return seconds_text(seconds_of(line))
 
 
 def measured_text(measured):
-    return rounded(measured.value) + spread_text(measured.noise)
+    return rounded(measured.value) + noise_text(measured) + others_text(measured)
 
 
 def range_of(values):
@@ -118,33 +147,53 @@ def measured_when(figures):
     return f"{min(began)} to {max(ended)}".replace("T", " ") if began and ended else "not known"
 
 
+def listed(*facts):
+    """Those that are known."""
+    return ", ".join(str(fact) for fact in facts if fact)
+
+
 def machine(figures):
     m = figures.machine
-    versions = ", ".join(version if version.startswith(name) else f"{name} {version}" for name, version in m["versions"].items()
-                         if version)
+    versions = ", ".join(version if version.startswith(name) else f"{name} {version}"
+                         for name, version in (m.get("versions") or {}).items() if version)
     per_core = m.get("threads_per_core")
-    cores = f"{m['cores']} cores" + (f" ({per_core} threads a core)" if per_core and per_core > 1 else "")
-    build = ", ".join(part for part in (m.get("buildtype"), m.get("compiler")) if part)
-    rows = [("date", m["date"]), ("measured", measured_when(figures)), ("sources", m.get("commit")), ("build", build),
+    cores = m.get("cores") and f"{m['cores']} cores" + (f" ({per_core} threads a core)" if per_core and per_core > 1 else "")
+    memory = m.get("memory_gib") and f"{m['memory_gib']} GiB of memory"
+    rows = [("date", m.get("date")), ("measured", measured_when(figures)), ("sources", m.get("commit")),
+            ("build", listed(m.get("buildtype"), m.get("compiler"))),
             ("kernels", m.get("kernels")), ("BLAS", m.get("blas")),
-            ("processor", f"{m['processor']}, {cores}, {m['memory_gib']} GiB of memory"),
-            ("caches", ", ".join(m.get("caches") or [])), ("system", f"{m['system']}, {m['libc']}"), ("versions", versions),
-            ("ranks", figures.ranks()), ("other processes", others(figures))]
+            ("processor", listed(m.get("processor"), cores, memory)), ("caches", listed(*(m.get("caches") or []))),
+            ("system", listed(m.get("system"), m.get("libc"))), ("versions", versions), ("ranks", figures.ranks),
+            ("other processes", others(figures))]
     yield "## The machine\n"
     yield from table(("what", "which"), [(what, which or "not known") for what, which in rows], 2)
 
 
 def judge(measured, goal):
-    """A goal is met for sure, or not at all, where the noise does not reach it."""
-    least, most = measured.between()
-    said = "met" if measured.value >= goal else "**not met**"
-    return said if (least >= goal) == (most >= goal) else f"{said}, within its noise"
+    """A goal is met for sure, or not at all, where no ratio of the interval says otherwise."""
+    if measured is None or goal is None:
+        return ""
+    met = measured.value >= goal
+    said = "met" if met else "**not met**"
+    if measured.interval is None:
+        return f"{said}, noise not known"
+    least, most = measured.interval
+    return said if (least >= goal if met else most < goal) else f"{said}, within its noise"
 
 
-def goal_table(goals):
-    rows = [(what, against, goal, "not measured", "") if measured is None
-            else (what, against, goal, measured_text(measured), judge(measured, goal)) for what, against, goal, measured in goals]
-    yield from table(("what", "against", "at least", "measured", ""), rows, 2)
+def goal_cells(measured, goal):
+    return ("not measured" if measured is None else measured_text(measured)), judge(measured, goal)
+
+
+def goal_table(goals, makers):
+    """`makers` are against whom Tessera with a new result has columns of its own."""
+    head = ("what", "against", "at least", "measured", "", *(("with a new result", "") if makers else ()))
+    rows = []
+    for goal in goals:
+        new = goal_cells(goal.new, goal.least) if goal.against in makers else ("", "")
+        rows.append((goal.what, goal.against, "no goal" if goal.least is None else goal.least, *goal_cells(goal.ratio, goal.least),
+                     *(new if makers else ())))
+    yield from table(head, rows, 2)
 
 
 def of_ranks(ranks):
@@ -153,18 +202,27 @@ def of_ranks(ranks):
 
 def goals(figures):
     yield "## Goals\n"
-    yield f"How many times a peer's time is Tessera's; against MPI, its faster way. {of_ranks(figures.ranks())}\n"
-    yield from goal_table(figures.goals())
-    for ours, peer in ENGINES:
+    yield GOALS.format(ranks=of_ranks(figures.ranks))
+    yield from goal_table(figures.goals(), [name_of(peer) for peer in MAKERS])
+    for ours, mpi in figures.engines():
         if figures.has(ours):
-            yield f"### {NAMES[ours]}\n"
+            yield f"### {name_of(ours)}\n"
             yield ENGINE
-            yield from goal_table(figures.engine_goals(ours, peer))
+            yield from goal_table(figures.engine_goals(ours, mpi), [])
+
+
+def who(figures, line):
+    """By name, and by ranks where they are not those of the report."""
+    return name_of(line["implementation"]) + ("" if line["ranks"] == figures.ranks else f", {ranks_text(line['ranks'])}")
+
+
+def ranks_text(ranks):
+    return "1 rank" if ranks == 1 else f"{ranks} ranks"
 
 
 def behind(figures):
     compared = sum(1 for _ in figures.compared())
-    rows = [(what, NAMES[ours["implementation"]], figure_text(ours), f"{NAMES[theirs['implementation']]} ({theirs['way']})",
+    rows = [(what, who(figures, ours), figure_text(ours), f"{who(figures, theirs)} ({theirs['way']})",
              figure_text(theirs), measured_text(ratio)) for what, ours, theirs, ratio in figures.behind()]
     if compared:
         yield "## Where Tessera is behind\n"
@@ -183,21 +241,32 @@ def limit_cell(figures, move, size):
     return measured_text(share) if share else ""
 
 
+def compared_names(figures):
+    """In the order of the columns."""
+    engines = [engine for engine, _ in figures.engines()]
+    return ["tessera", "tessera-new", *engines, *figures.mpis, *(f"{mpi}-by-hand" for mpi in figures.mpis), *MAKERS, "memcpy"]
+
+
+def moves_table(figures, move):
+    """Columns are those that have a figure of this move."""
+    sizes = [size for size in figures.sizes() if any(figures.move(name, move, size) for name in compared_names(figures))]
+    names = [name for name in compared_names(figures) if any(figures.move(name, move, size) for size in sizes)]
+    rows = [(byte_text(size), *(cell(figures, name, move, size) for name in names), limit_cell(figures, move, size)) for size in sizes]
+    if rows:
+        yield f"### {move[0]} to {move[1]}\n"
+        yield from table(("tensor", *map(name_of, names), "Tessera's share of the limit"), rows)
+
+
 def moves(figures, drawn):
-    captions = {"time": "time of a call against the tensor's size", "share": "share of the limit against the tensor's size",
-                "ratio": "ratio to each peer against the tensor's size"}
-    names = ["tessera", "tessera-mpi", "tessera-mpich", "mpi", "mpich", *PEERS[1:], "memcpy"]
-    names = [name for name in names if figures.has(name)]
+    """`drawn` are captions of the pictures that there are, by their names."""
+    if not figures.sizes():
+        return
     yield "## Moves\n"
     yield MOVING
-    for name in drawn:
-        yield f"![{captions[name]}](benchmarks/{name}.svg)\n"
+    for name, caption in drawn.items():
+        yield f"![{caption}](benchmarks/{name}.svg)\n"
     for move in MOVES:
-        rows = [(byte_text(size), *(cell(figures, name, move, size) for name in names), limit_cell(figures, move, size))
-                for size in figures.sizes() if figures.move("tessera", move, size)]
-        if rows:
-            yield f"### {move[0]} to {move[1]}\n"
-            yield from table(("tensor", *(NAMES[name] for name in names), "Tessera's share of the limit"), rows)
+        yield from moves_table(figures, move)
 
 
 def layers(figures):
@@ -208,11 +277,15 @@ def layers(figures):
     yield LAYERS
     rows = []
     for line in lines:
-        of_gemm = line["gemm_seconds"]["median"] / line["seconds"]["median"]
-        rows.append((f"{line['tokens']} x {line['hidden']} x {line['intermediate']}", line["pass"], NAMES[line["implementation"]],
-                     figure_text(line), time_text(line["gemm_seconds"]["median"]) + spread_text(noise(line, "gemm_seconds")),
-                     rounded(of_gemm)))
+        products = seconds_of(line, "gemm_seconds")
+        rows.append((f"{line['tokens']} x {line['hidden']} x {line['intermediate']}", line["pass"], name_of(line["implementation"]),
+                     figure_text(line), seconds_text(products), measured_text(products.over(seconds_of(line)))))
     yield from table(("tokens x hidden x intermediate", "pass", "implementation", "time", "its GEMMs", "of its GEMMs"), rows, 3)
+
+
+def speed_text(measured):
+    """Tokens a second."""
+    return f"{measured.value:,.0f}{noise_text(measured)}{others_text(measured)}"
 
 
 def decoding(figures):
@@ -223,9 +296,8 @@ def decoding(figures):
     yield DECODING
     rows = []
     for line in lines:
-        speed = (f"`{line['refused']}`" if "refused" in line
-                 else f"{1 / line['seconds']['median']:,.0f}{spread_text(noise(line))}{others_text(line)}")
-        rows.append((line["kv_heads"], f"{NAMES[line['implementation']]}, {line['ranks']} ranks", speed))
+        rows.append((line["kv_heads"], f"{name_of(line['implementation'])}, {ranks_text(line['ranks'])}",
+                     f"`{line['refused']}`" if "refused" in line else speed_text(exactly(1).over(seconds_of(line)))))
     yield from table(("key/value heads", "implementation", "tokens a second"), rows, 2)
 
 
@@ -238,7 +310,7 @@ def refused(figures):
     for line in lines:
         reasons.setdefault((line["kind"], line["implementation"], line["way"], line["refused"]), []).append(line)
     yield "## What was refused\n"
-    rows = [(kind, NAMES[name], way, len(same), f"`{reason}`") for (kind, name, way, reason), same in reasons.items()]
+    rows = [(kind, name_of(name), way, len(same), f"`{reason}`") for (kind, name, way, reason), same in reasons.items()]
     yield from table(("what", "implementation", "way", "figures", "why"), rows, 5)
 
 
@@ -246,7 +318,7 @@ def sampled(figures):
     """What was done, of every implementation and kind of figure."""
     groups = {}
     for line in figures.measured:
-        groups.setdefault((NAMES[line["implementation"]], line["kind"]), []).append(line)
+        groups.setdefault((name_of(line["implementation"]), line["kind"]), []).append(line)
     rows = []
     for (name, kind), lines in groups.items():
         again = sum(line.get("asked", 0) > line["rounds"] for line in lines)
@@ -259,19 +331,24 @@ def sampled(figures):
 
 def checked(figures):
     wrong = sum(line.get("wrong") or 0 for line in figures.measured)
-    unchecked = sorted({f"{NAMES[line['implementation']]}'s {line['kind']}" for line in figures.measured if line.get("wrong") is None})
+    unchecked = sorted({f"{name_of(line['implementation'])}'s {line['kind']}" for line in figures.measured if line.get("wrong") is None})
     said = f"{wrong} were wrong" if wrong else "none was wrong"
     return said + (f" ({', '.join(unchecked)}: not in this run, but by its own tests)" if unchecked else "")
 
 
 def known(figures):
-    unknown = sum(noise(line) is None for line in figures.measured)
-    return f"; not known for the {unknown} of {len(figures.measured)} figures that have one round" if unknown else ""
+    unknown = sum(interval_of(line["seconds"].get("rounds", [])) is None for line in figures.measured)
+    return (f"; it is not known for {unknown} of {len(figures.measured)} figures, which are of fewer than three rounds or do not tell them"
+            if unknown else "")
+
+
+def times(figures):
+    return ", with the time at which each was measured" if all("began" in line for line in figures.measured) else ""
 
 
 def write(figures, drawn, more=""):
-    """The page; `drawn` are the names of the pictures that there are, `more` is what else to read."""
-    introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), more=more)
+    """The page; `drawn` are captions of the pictures that there are, by their names, `more` is what else to read."""
+    introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), more=more)
     parts = [introduction, *machine(figures), *goals(figures), *behind(figures), *moves(figures, drawn), *layers(figures),
              *decoding(figures), *refused(figures), "## How each one is asked\n", ASKED, *sampled(figures)]
     return "\n".join(parts)

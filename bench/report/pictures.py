@@ -1,16 +1,32 @@
-"""The three plots of the moves: time, share of the limit, ratio to each peer. Each is None where nothing was measured for it."""
+"""The plots of the moves: time, share of the limit, ratio of each peer to Tessera, and of each MPI to Tessera's engine over it. Each is
+None where nothing was measured for it."""
+import collections
 import math
 
-from figures import MOVES, NAMES, PEERS, byte_text, time_text
+from figures import MAKERS, MOVES, byte_text, name_of, time_text
 from plot import Axis, picture
 
 SHARE_FROM = 1 << 18  # below, a copy is over before the ranks have met
-ENGINE = "tessera-mpi"
+TICK_DISTANCE = 0.16  # of an axis that texts below it need
+SLOTS = ("mpi", "mpich")  # styles of the first MPIs; others are in the tables alone
+
+CAPTIONS = {"time": "time of a call against the tensor's size", "share": "share of the limit against the tensor's size",
+            "ratio": "ratio of each peer's time to Tessera's against the tensor's size",
+            "engines": "ratio of each MPI's time to that of Tessera over it against the tensor's size"}
+
+#: What is drawn: by a style of plot.py, under a label; `measured` of (move, size) is None where nothing was.
+Series = collections.namedtuple("Series", "style label measured")
 
 
 def size_axis(sizes):
-    ticks = [(1 << power, byte_text(1 << power)) for power in range(6, 41, 4) if sizes[0] <= 1 << power <= sizes[-1]]
-    return Axis(sizes[0] / 1.3, sizes[-1] * 1.3, ticks)
+    """A tick at every size, with its text where there is room, from the greatest down."""
+    low, high = sizes[0] / 1.3, sizes[-1] * 1.3
+    texts, last = {}, math.inf
+    for size in reversed(sizes):
+        place = math.log(size / low) / math.log(high / low)
+        if last - place >= TICK_DISTANCE:
+            texts[size], last = byte_text(size), place
+    return Axis(low, high, [(size, texts.get(size, "")) for size in sizes])
 
 
 def decades(values, text):
@@ -18,63 +34,78 @@ def decades(values, text):
     return Axis(10.0**low, 10.0**max(high, low + 1), [(10.0**power, text(10.0**power)) for power in range(low, high + 1)])
 
 
-def series_of(figures, names, sizes, point):
-    """{move: {name: [(size, value, least, most)]}}, leaving out what was not measured."""
-    def points(name, move):
-        return [(size, *point(name, move, size)) for size in sizes if point(name, move, size)]
-
-    return {move: {name: points(name, move) for name in names if points(name, move)} for move in MOVES}
+def fifths(values):
+    most = max(1.0, math.ceil(max(values) * 5) / 5)
+    return Axis(0, most, [(step / 5, f"{step / 5:.1f}") for step in range(round(most * 5) + 1)], logarithmic=False)
 
 
-def values_of(series):
-    return [value for by_name in series.values() for points in by_name.values() for _, *three in points for value in three]
+def points_of(one, move, sizes):
+    """[(size, value, least, most)], of what was measured; without noise where that is not known."""
+    found = ((size, one.measured(move, size)) for size in sizes)
+    return [(size, measured.value, *(measured.interval or (measured.value, measured.value))) for size, measured in found if measured]
 
 
-def draw(figures, names, sizes, point, title, y_title, axis, level=None, labels=NAMES):
-    series = series_of(figures, names, sizes, point) if sizes else {}
-    values = values_of(series)
+def draw(series, sizes, title, titles, axis, level=None):
+    """`titles` are those of the axes, across and up; `axis` makes the one that goes up from all values."""
+    drawn = {move: {one.style: points_of(one, move, sizes) for one in series if points_of(one, move, sizes)} for move in MOVES}
+    values = [value for by_style in drawn.values() for points in by_style.values() for _, *three in points for value in three]
     if not values:
         return None
     across, up = size_axis(sizes), axis(values)
-    panels = [(f"{source} to {target}", across, up, series[source, target]) for source, target in MOVES]
-    shown = [(name, labels[name]) for name in names if any(name in by_name for by_name in series.values())]
-    return picture(title, shown, panels, y_title, level)
+    panels = [(f"{source} to {target}", across, up, drawn[source, target]) for source, target in MOVES]
+    shown = [(one.style, one.label) for one in series if any(one.style in by_style for by_style in drawn.values())]
+    return picture(title, shown, panels, titles, level)
 
 
-def three_of(measured):
-    """A value, and as far as its noise goes."""
-    return measured and (measured.value, *measured.between())
+def slots(figures):
+    """(slot, MPI)"""
+    return list(zip(SLOTS, figures.mpis))
+
+
+def everybody(figures, measured):
+    """Tessera in its ways, and its peers in theirs; `measured` is of (implementation, move, size)."""
+    over_mpi = [(f"tessera-{slot}", f"tessera-{mpi}") for slot, mpi in slots(figures)]
+    names = [*((name, name) for name in ("tessera", "tessera-new")), *over_mpi, *slots(figures), *((maker, maker) for maker in MAKERS)]
+    return [series_of(style, name_of(name), measured, name) for style, name in names]
+
+
+def series_of(style, label, measured, *names):
+    return Series(style, label, lambda move, size: measured(*names, move, size))
 
 
 def time(figures):
-    def point(name, move, size):
-        line = figures.move(name, move, size)
-        return line and tuple(line["seconds"][key] for key in ("median", "min", "max"))
-
-    return draw(figures, ["tessera", "tessera-mpi", *PEERS, "memcpy"], figures.sizes(), point,
-                f"Time of a move on {figures.ranks()} ranks, by the tensor's bytes", "time of a call",
+    series = [*everybody(figures, figures.seconds), series_of("memcpy", name_of("memcpy"), figures.seconds, "memcpy")]
+    return draw(series, figures.sizes(), f"Time of a move on {figures.ranks} ranks", ("bytes of the tensor", "time of a call"),
                 lambda values: decades(values, plain_time))
 
 
 def share(figures):
-    def axis(values):
-        most = max(1.0, math.ceil(max(values) * 5) / 5)
-        return Axis(0, most, [(step / 5, f"{step / 5:.1f}") for step in range(round(most * 5) + 1)], logarithmic=False)
+    return draw(everybody(figures, figures.share), [size for size in figures.sizes() if size >= SHARE_FROM],
+                "Share of the limit: the bytes that a move must touch, at the best plain copy's rate",
+                (f"bytes of the tensor, from {byte_text(SHARE_FROM)}", "share"), fifths, level=1)
 
-    return draw(figures, ["tessera", "tessera-mpi", *PEERS], [size for size in figures.sizes() if size >= SHARE_FROM],
-                lambda name, move, size: three_of(figures.share(name, move, size)),
-                "Share of the limit: the bytes that a move must touch, at the best plain copy's rate", "share", axis, level=1)
+
+def ratios(figures, pairs, title):
+    """Of (style, label, peer, ours)."""
+    def measured(peer, ours, move, size):
+        return figures.ratio(peer, move, size, ours)
+
+    return draw([series_of(style, label, measured, peer, ours) for style, label, peer, ours in pairs], figures.sizes(), title,
+                ("bytes of the tensor", "ratio"), lambda values: decades([*values, 1], lambda value: f"{value:g}"), level=1)
 
 
 def ratio(figures):
-    def point(name, move, size):
-        if name == ENGINE:
-            return three_of(figures.ratio("mpi", move, size, ENGINE))
-        return three_of(figures.ratio(name, move, size))
+    pairs = [(slot, name_of(mpi), mpi, "tessera") for slot, mpi in slots(figures)]
+    pairs += [(f"{slot}-by-hand", name_of(f"{mpi}-by-hand"), f"{mpi}-by-hand", "tessera") for slot, mpi in slots(figures)]
+    pairs += [(maker, name_of(maker), maker, "tessera") for maker in MAKERS]
+    pairs += [(f"{maker}-new", f"{name_of(maker)} to a new result", maker, "tessera-new") for maker in MAKERS]
+    return ratios(figures, pairs, "A peer's time over Tessera's (above 1: Tessera is faster)")
 
-    return draw(figures, [*PEERS, ENGINE], figures.sizes(), point, "A peer's time over Tessera's (above 1: Tessera is faster)", "ratio",
-                lambda values: decades([*values, 1], lambda value: f"{value:g}"), level=1,
-                labels={**NAMES, ENGINE: "MPI, to Tessera over MPI"})
+
+def engines(figures):
+    pairs = [(f"{slot}{kind}", name_of(f"{mpi}{kind}"), f"{mpi}{kind}", f"tessera-{mpi}")
+             for slot, mpi in slots(figures) for kind in ("", "-by-hand")]
+    return ratios(figures, pairs, "An MPI's time over that of Tessera over the same MPI (above 1: Tessera is faster)")
 
 
 def plain_time(seconds):
@@ -82,4 +113,4 @@ def plain_time(seconds):
     return time_text(seconds).replace(".00", "").replace(".0", "")
 
 
-PICTURES = {"time": time, "share": share, "ratio": ratio}
+PICTURES = {"time": time, "share": share, "ratio": ratio, "engines": engines}

@@ -5,15 +5,23 @@ import math
 WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 920, 360, 230
 LEFT, TOP, GAP_X, GAP_Y = 70, 86, 100, 76
 
-# name: (colour, dash, width, mark)
+# style: (colour, dash, width, mark, whether that is filled)
 STYLES = {
-    "tessera": ("#000000", "", 2.4, "circle"),
-    "tessera-mpi": ("#000000", "5 2", 1.7, "ring"),
-    "mpi": ("#0060a8", "7 3", 1.6, "square"),
-    "jax": ("#3d8b37", "2 3", 1.8, "triangle"),
-    "pytorch": ("#c4500c", "9 3 2 3", 1.6, "diamond"),
-    "memcpy": ("#8a8a8a", "", 1.2, "cross"),
+    "tessera": ("#000000", "", 2.4, "circle", True),
+    "tessera-new": ("#000000", "10 3", 1.7, "plus", False),
+    "tessera-mpi": ("#000000", "5 2", 1.7, "circle", False),
+    "tessera-mpich": ("#555555", "2 2", 1.7, "target", False),
+    "mpi": ("#0060a8", "7 3", 1.6, "square", False),
+    "mpich": ("#0060a8", "3 2", 1.6, "square", True),
+    "mpi-by-hand": ("#7a3f9d", "12 3 2 3", 1.6, "wedge", False),
+    "mpich-by-hand": ("#7a3f9d", "4 2 1 2", 1.6, "wedge", True),
+    "jax": ("#3d8b37", "2 3", 1.8, "triangle", False),
+    "jax-new": ("#3d8b37", "1 2", 1.8, "triangle", True),
+    "pytorch": ("#c4500c", "9 3 2 3", 1.6, "diamond", False),
+    "pytorch-new": ("#c4500c", "6 2 2 2 2 2", 1.6, "diamond", True),
+    "memcpy": ("#8a8a8a", "", 1.2, "cross", False),
 }
+LEGEND_TOP, LEGEND_ROW = 46, 22
 
 
 class Axis:
@@ -42,23 +50,31 @@ def line_between(x1, y1, x2, y2, colour="#d8d8d8", width=1.0, dash=""):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" stroke-width="{width}"{dashed}/>'
 
 
-def mark_at(x, y, name):
-    colour, _, _, shape = STYLES[name]
-    r = 4.2
+R = 4.2  # half of a mark
+CORNERS = {"square": ((-R, -R), (R, -R), (R, R), (-R, R)), "diamond": ((0, -R - 1), (R + 1, 0), (0, R + 1), (-R - 1, 0)),
+           "triangle": ((0, -R - 1), (R + 1, R), (-R - 1, R)), "wedge": ((0, R + 1), (R + 1, -R), (-R - 1, -R))}
+STROKES = {"cross": ((-R, -R, R, R), (-R, R, R, -R)), "plus": ((-R - 1, 0, R + 1, 0), (0, -R - 1, 0, R + 1))}
+
+
+def circle_at(x, y, radius, colour, fill):
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def mark_at(x, y, style):
+    colour, _, _, shape, filled = STYLES[style]
+    fill = colour if filled else "white"
     if shape == "circle":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" fill="{colour}"/>'
-    if shape == "ring":
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}" fill="white" stroke="{colour}" stroke-width="1.5"/>'
-    if shape == "cross":
-        return line_between(x - r, y - r, x + r, y + r, colour, 1.4) + line_between(x - r, y + r, x + r, y - r, colour, 1.4)
-    corners = {"square": ((-r, -r), (r, -r), (r, r), (-r, r)), "diamond": ((0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)),
-               "triangle": ((0, -r - 1), (r + 1, r), (-r - 1, r))}[shape]
-    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" fill="white" stroke="{colour}" stroke-width="1.5"/>'
+        return circle_at(x, y, R, colour, fill)
+    if shape == "target":
+        return circle_at(x, y, R, colour, fill) + circle_at(x, y, 1, colour, colour)
+    if shape in STROKES:
+        return "".join(line_between(x + x1, y + y1, x + x2, y + y2, colour, 1.6) for x1, y1, x2, y2 in STROKES[shape])
+    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in CORNERS[shape])
+    return f'<polygon points="{points}" fill="{fill}" stroke="{colour}" stroke-width="1.5"/>'
 
 
 def path_through(points, name):
-    colour, dash, width, _ = STYLES[name]
+    colour, dash, width, _, _ = STYLES[name]
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     return f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="{width}"{dashed}/>'
@@ -76,16 +92,18 @@ class Panel:
     def y(self, value):
         return self.bottom - PANEL_HEIGHT * min(1.0, max(0.0, self.up.at(value)))
 
-    def frame(self, y_title):
+    def frame(self, titles):
         top, right = self.bottom - PANEL_HEIGHT, self.left + PANEL_WIDTH
         yield text_at(self.left, top - 9, self.title, "start", 13, "bold")
-        yield text_at(self.left - 52, (top + self.bottom) / 2, y_title, turn="left")
+        yield text_at(self.left - 52, (top + self.bottom) / 2, titles[1], turn="left")
+        yield text_at((self.left + right) / 2, self.bottom + 34, titles[0])
         for value, text in self.up.ticks:
             yield line_between(self.left, self.y(value), right, self.y(value))
             yield text_at(self.left - 6, self.y(value) + 4, text, "end", 11)
         for value, text in self.across.ticks:
             yield line_between(self.x(value), self.bottom, self.x(value), self.bottom + 4, "#555555")
-            yield text_at(self.x(value), self.bottom + 17, text, size=11)
+            if text:
+                yield text_at(self.x(value), self.bottom + 17, text, size=11)
         yield line_between(self.left, self.bottom, right, self.bottom, "#555555")
 
     def draw(self, series):
@@ -99,28 +117,39 @@ class Panel:
             yield from (mark_at(x, y, name) for x, y in places)
 
 
-def legend(names):
-    """(name, text) in a row."""
-    x = LEFT
-    for name, text in names:
-        yield path_through([(x, 46), (x + 40, 46)], name)
-        yield mark_at(x + 20, 46, name)
-        yield text_at(x + 47, 50, text, "start", 12)
-        x += 66 + 7.2 * len(text)
+def placed(names):
+    """(style, text) in rows: (style, text, x, row)."""
+    x, row = LEFT, 0
+    for style, text in names:
+        wide = 66 + 7.2 * len(text)
+        if x > LEFT and x + wide > WIDTH:
+            x, row = LEFT, row + 1
+        yield style, text, x, row
+        x += wide
 
 
-def picture(title, names, panels, y_title, level=None):
-    """Panels are (title, across, up, series), two in a row. A level is a value that is ruled across every panel."""
-    rows = (len(panels) + 1) // 2
-    height = TOP + rows * (PANEL_HEIGHT + GAP_Y)
+def legend(places):
+    for style, text, x, row in places:
+        y = LEGEND_TOP + row * LEGEND_ROW
+        yield path_through([(x, y), (x + 40, y)], style)
+        yield mark_at(x + 20, y, style)
+        yield text_at(x + 47, y + 4, text, "start", 12)
+
+
+def picture(title, names, panels, titles, level=None):
+    """Panels are (title, across, up, series), two in a row, `titles` those of their axes. A level is a value that is ruled across every
+    panel."""
+    places = list(placed(names))
+    top = TOP + places[-1][3] * LEGEND_ROW
+    height = top + (len(panels) + 1) // 2 * (PANEL_HEIGHT + GAP_Y)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="Helvetica, Arial, sans-serif" '
              'fill="#111111">',
              f"<title>{escape(title)}</title>", f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-             text_at(LEFT, 22, title, "start", 15, "bold"), *legend(names)]
+             text_at(LEFT, 22, title, "start", 15, "bold"), *legend(places)]
     for i, (panel_title, across, up, series) in enumerate(panels):
         left = LEFT + (i % 2) * (PANEL_WIDTH + GAP_X)
-        panel = Panel(left, TOP + 20 + (i // 2) * (PANEL_HEIGHT + GAP_Y) + PANEL_HEIGHT, panel_title, across, up)
-        parts.extend(panel.frame(y_title))
+        panel = Panel(left, top + 20 + (i // 2) * (PANEL_HEIGHT + GAP_Y) + PANEL_HEIGHT, panel_title, across, up)
+        parts.extend(panel.frame(titles))
         if level is not None:
             parts.append(line_between(panel.left, panel.y(level), panel.left + PANEL_WIDTH, panel.y(level), "#111111", 1.2, "4 2"))
         parts.extend(panel.draw(series))

@@ -5,7 +5,8 @@ MACHINE = {"kind": "machine", "date": "2026-01-02", "commit": "0123456789ab", "c
            "processor": "Abacus <1>", "cores": 2, "memory_gib": 8.0,
            "system": "Linux 6", "libc": "glibc 2",
            "versions": {"tessera": "tessera 0.1.0", "mpi": None, "torch": "2.0"}}
-SECONDS = {"tessera": 1e-6, "tessera-mpi": 2e-6, "mpi": 3e-6, "jax": 74e-6, "pytorch": 600e-6, "memcpy": 0.5e-6}
+SECONDS = {"tessera": 1e-6, "tessera-new": 1.25e-6, "tessera-mpi": 2e-6, "mpi": 3e-6, "jax": 74e-6, "pytorch": 600e-6, "memcpy": 0.5e-6,
+           "tessera-impi": 2e-6, "impi": 12e-6}
 #: What the tool calls the limit, of the rate at which a plain copy makes the payload.
 LIMITS = {("S(0)", "S(1)"): 1, ("S(0)", "R"): 4 / 3, ("P", "S(0)"): 2 / 3, ("P", "R"): 1}
 
@@ -24,7 +25,9 @@ def move(implementation, source, target, size, seconds, **more):
 def limit(source, target, size, copy_seconds):
     """Of a run whose best plain copy took so long."""
     peak = size * (2 if target == "R" else 1) / copy_seconds
-    return {"peak_bandwidth": peak, "limit_bandwidth": LIMITS[source, target] * peak}
+    whole = {"peak": peak, "limit": LIMITS[source, target] * peak}
+    return {**{f"{name}_bandwidth": rate for name, rate in whole.items()},
+            **{f"{name}_rounds": [0.99 * rate, rate, 1.01 * rate] for name, rate in whole.items()}}
 
 
 def lines():
@@ -36,8 +39,9 @@ def lines():
                 measured = limit(source, target, size, SECONDS["memcpy"] * scale) if name == "tessera" else {}
                 yield move(name, source, target, size, seconds * scale, **measured)
     yield move("mpi", "S(0)", "S(1)", 1 << 28, 1.0, way="slow")
-    yield {"kind": "move", "from": "P", "to": "R", "bytes": 4096, "ranks": 2, "implementation": "mpich", "way": "a",
-           "refused": "there is none"}
+    yield move("mpi-by-hand", "P", "R", 4096, 4e-6, way="alltoall+add+allgather", others=0.4)
+    yield {"kind": "move", "from": "P", "to": "R", "bytes": 4096, "ranks": 2, "implementation": "impi", "way": "b",
+           "refused": "there is none, or | another"}
     layers = {"kind": "linear", "tokens": 8, "hidden": 16, "intermediate": 32, "ranks": 2, "implementation": "tessera", "way": "threads",
               "rounds": 3, "samples": 3, "wrong": None, "others": 0.5}
     for one, seconds in (("forward", 2e-3), ("backward", 4e-3)):
@@ -47,6 +51,7 @@ def lines():
     decode = {"kind": "decode", "ranks": 2, "rounds": 3, "samples": 3, "wrong": 0, "others": 0.0}
     yield {**decode, "implementation": "tessera", "way": "threads", "kv_heads": 6, "seconds": spread(1e-4)}
     yield {**decode, "implementation": "transformers", "way": "tp_plan", "kv_heads": 6, "seconds": spread(2e-2)}
+    yield {**decode, "ranks": 1, "implementation": "transformers", "way": "plain", "kv_heads": 6, "seconds": spread(3e-3)}
     yield {"kind": "decode", "ranks": 2, "implementation": "transformers", "way": "tp_plan", "kv_heads": 3, "refused": "RuntimeError: no"}
 
 
