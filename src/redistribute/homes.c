@@ -20,19 +20,26 @@ static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int6
     homes->listed = false;
 }
 
+/* The source's twin of a mesh dim of the destination says which piece a rank has a term of. */
+static bool is_in_piece(const tsr_problem *problem, int i)
+{
+    const int twin = problem->dst.twin[i];
+    return twin >= 0 && (problem->src.roles[twin] == TSR_ROLE_CUT || problem->src.roles[twin] == TSR_ROLE_KEPT);
+}
+
 /* On one mesh owners contribute where they stand in the source's piece too: its cut and kept coordinates. False if none does. */
 static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     for (int i = 0; i < problem->dst.ndim; i++) {
-        const int twin = problem->dst.twin[i];
-        if (twin < 0 || (problem->src.roles[twin] != TSR_ROLE_CUT && problem->src.roles[twin] != TSR_ROLE_KEPT))
+        if (!is_in_piece(problem, i))
             continue;
+        const int64_t own = src[problem->dst.twin[i]];
         if (homes->varies[i])
             homes->count /= problem->dst.shape[i];
-        else if (homes->coordinate[i] != src[twin])
+        else if (homes->coordinate[i] != own)
             return false;
         homes->varies[i] = false;
-        homes->coordinate[i] = src[twin];
+        homes->coordinate[i] = own;
     }
     return true;
 }
@@ -112,6 +119,8 @@ static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *pr
 static tsr_status list_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     int64_t found = 0;
+    if (problem->disjoint)
+        return TSR_OK;
     if (problem->terms * problem->replicas < homes->count)
         TSR_TRY(list_from_contributors(homes, problem, src, &found));
     else
@@ -170,6 +179,15 @@ int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, con
         weight *= size;
     }
     return index > 0 ? homes->count : number;
+}
+
+/* Homes range over no fewer dims than where the destination's piece is also in the source's, and more make numbers larger. */
+int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src)
+{
+    tsr_homes fewest = {0};
+    for (int i = 0; i < problem->dst.ndim; i++)
+        fewest.varies[i] = problem->dst.roles[i] == TSR_ROLE_FREE && !is_in_piece(problem, i);
+    return tsr_homes_served(&fewest, problem, src, 0);
 }
 
 /* The home's own copy where it has one; on one mesh the copy on its own free dims, else replicas take turns. */

@@ -46,6 +46,9 @@ void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, c
  */
 int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t index);
 
+/** No lower than this is the first of them in any region. */
+int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src);
+
 /** A home's part of a region: positions [begin, end) along `dim`, everything along the others. */
 typedef struct tsr_part {
     int dim; /**< -1: the region is not cut (a scalar: the first home has it all) */

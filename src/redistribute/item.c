@@ -20,7 +20,7 @@ static void find_strides(int ndim, const int64_t *shape, int64_t *strides)
     }
 }
 
-static int64_t largest_length(const tsr_layout *layout, int dim)
+int64_t tsr_largest_length(const tsr_layout *layout, int dim)
 {
     int64_t length = layout->shape[dim];
     for (int i = 0; i < layout->dims[dim].count; i++)
@@ -40,7 +40,7 @@ static void locate(tsr_item *item)
     find_strides(item->src_ndim, item->src_shape, item->src_strides);
     find_strides(item->dst_ndim, item->dst_shape, item->dst_strides);
     for (int dim = 0; dim < item->src->ndim; dim++)
-        largest[dim] = largest_length(item->src, dim);
+        largest[dim] = tsr_largest_length(item->src, dim);
     find_strides(item->src->ndim, largest, item->shown_strides);
 }
 
@@ -80,7 +80,7 @@ size_t tsr_item_shard_bytes(const tsr_item *item)
 {
     size_t bytes = item->dst->element_bytes;
     for (int dim = 0; dim < item->dst->ndim; dim++)
-        bytes *= (size_t)largest_length(item->dst, dim);
+        bytes *= (size_t)tsr_largest_length(item->dst, dim);
     return bytes;
 }
 

@@ -1,6 +1,7 @@
 #include "redistribute/problem.h"
 
 #include "mesh/geometry.h"
+#include "mesh/grid.h"
 
 static void init_side(tsr_side *side, const tsr_layout *layout)
 {
@@ -121,6 +122,14 @@ static void describe_reduction(tsr_problem *problem)
     problem->replicas = tsr_side_count(src, TSR_ROLE_FREE);
 }
 
+static bool are_disjoint(const tsr_mesh *a, const tsr_mesh *b)
+{
+    int64_t lowest[2], highest[2];
+    tsr_grid_ends(tsr_mesh_grid(a), &lowest[0], &highest[0]);
+    tsr_grid_ends(tsr_mesh_grid(b), &lowest[1], &highest[1]);
+    return highest[0] < lowest[1] || highest[1] < lowest[0];
+}
+
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst)
 {
     *problem = (tsr_problem){.op = TSR_SUM, .fill = TSR_SUM};
@@ -129,6 +138,8 @@ void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_lay
     problem->same_mesh = tsr_mesh_equal(src->mesh, dst->mesh);
     if (problem->same_mesh)
         find_twins(&problem->src, &problem->dst);
+    else
+        problem->disjoint = are_disjoint(src->mesh, dst->mesh);
     give_roles(&problem->src, &problem->dst, true);
     give_roles(&problem->dst, &problem->src, false);
     describe_reduction(problem);

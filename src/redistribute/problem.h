@@ -27,6 +27,7 @@ typedef struct tsr_side {
 typedef struct tsr_problem {
     tsr_side src, dst;
     bool same_mesh;
+    bool disjoint;      /**< no rank is in both meshes, for one ends before the other begins */
     bool reduces;       /**< some Partial dim of the source is reduced */
     bool shortcut;      /**< Shard -> Partial(sum) without communication: own elements kept, the rest filled */
     bool local;         /**< no rank needs anything from another */

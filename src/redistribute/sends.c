@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "mesh/geometry.h"
 #include "redistribute/build.h"
+#include "redistribute/item.h"
 #include "redistribute/nodes.h"
 #include "redistribute/turn.h"
 
@@ -112,11 +113,22 @@ static tsr_status add_terms(sender *s)
     return TSR_OK;
 }
 
+/* No region has more homes with something to do: as many as owners, and where they share the work, as the longest dim has elements. */
+static int64_t most_busy(const sender *s)
+{
+    const tsr_item *item = s->item;
+    const int64_t owners = tsr_side_count(&s->problem->dst, TSR_ROLE_FREE);
+    int64_t longest = 1;
+    if (s->problem->each)
+        return owners;
+    for (int dim = 0; dim < item->src->ndim; dim++)
+        longest = tsr_max_i64(longest, tsr_min_i64(item->src_shape[dim], tsr_largest_length(item->dst, dim)));
+    return tsr_min_i64(owners, longest);
+}
+
 static tsr_status add_contributions(sender *s)
 {
-    /* Between two meshes replica r serves homes r, r + k, ..; no region has more homes than owners. */
-    if (!s->problem->same_mesh &&
-        tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate) >= tsr_side_count(&s->problem->dst, TSR_ROLE_FREE))
+    if (tsr_homes_first_served(s->problem, s->item->src_coordinate) >= most_busy(s))
         return TSR_OK;
     for (int64_t region = 0; region < s->turns.count; region++) {
         tsr_turns_seek(&s->turns, region);

@@ -84,6 +84,9 @@ static const vast_plan vast_plans[] = {
     {"1048576", "1048576x1", "S(1)", "S(0;interleave=2)", NULL, 4242, 1},
     {"1024x1024", "1048576x1x1048576", "S(0),S(0)", "S(1),S(1)", NULL, 4242, 1},
     {"2x524288", "1048576x1", "P,S(0)", "R,S(1)", NULL, 4242, 2},
+    /* Who has no part in any reduction does not go through them, and ranks that only one mesh has are not looked for in the other. */
+    {"500000000x2", "500000000", "P,R", "S(0),R", NULL, 4243, 1},
+    {"2000x1000000", "2000", "S(0),P", "R", "100000000@2000000000", 2000004242, 2000},
     /* Of all that the destination takes, its own piece alone is moved. */
     {"1048576", "2097152", "S(0;interleave=2)", "P", NULL, 4242, 0},
     {"1000x1000x1000", "1048576x1024x32x32", "R,R,S(0)", "R,R,R", NULL, 424242424, 1998},
