@@ -9,6 +9,7 @@ import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds for an answer
+WARM_LOOPS = 3  # of Tessera's moves: it runs one before these to find how many calls fill it, which the peers' own 4 contain
 
 # One thread a rank for everybody.
 SINGLE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -71,16 +72,18 @@ def sizes(shape):
 
 
 class Tessera:
-    """The tool of a build directory: rank threads, or processes of the launcher of an MPI."""
+    """The tool of a build directory: rank threads, or processes of the launcher of an MPI. Moves write into one result again and again,
+    unless each call is to make a new one."""
 
-    def __init__(self, build, ranks, name="tessera", launcher=()):
+    def __init__(self, build, ranks, name="tessera", launcher=(), new_results=False):
         self.tool, self.llama, self.ranks = build / "tools" / "tessera", build / "examples" / "llama" / "tessera-llama", ranks
-        self.name, self.launcher = name, launcher
+        self.name, self.launcher, self.new_results = name, launcher, new_results
 
     def ways(self, case):
-        if self.launcher:
-            return ["direct"] if case["kind"] == "move" else []
-        return ["direct" if case["kind"] == "move" else "threads"]
+        if case["kind"] == "move":
+            return ["direct"]
+        elsewhere = self.launcher or self.new_results or case["ranks"] != self.ranks
+        return [] if elsewhere else ["threads"]
 
     def ask(self, case, way, samples):
         return getattr(self, case["kind"])(case, samples)
@@ -92,7 +95,8 @@ class Tessera:
 
     def move(self, case, samples):
         layouts = ["--shape", sizes(case["shape"]), "--from", case["from"], "--to", case["to"]]
-        return {**self.bench("dispatch", case, *layouts, "--iterations", samples)[0], "samples": samples}
+        loops = ["--warm-up", WARM_LOOPS, "--iterations", samples]
+        return {**self.bench("dispatch", case, *layouts, *loops, *["--new-result"][:self.new_results])[0], "samples": samples}
 
     def linear(self, case, samples):
         layers = [word for name in ("tokens", "hidden", "intermediate") for word in ("--" + name, case[name])]
@@ -133,16 +137,18 @@ def launcher_of(mpirun, ranks):
 
 
 class Mpi:
-    """A process a rank, each on a core of its own."""
+    """A process a rank, each on a core of its own: by the collectives that do a move, or by hand, where a loop adds."""
 
+    # The result of allreduce contains what P to S(0) asks for.
     WAYS = {("S(0)", "S(1)"): ["alltoallw", "pack+alltoall"], ("S(0)", "R"): ["allgather"],
-            ("P", "S(0)"): ["reduce_scatter", "reduce_scatter_block"], ("P", "R"): ["allreduce"]}
+            ("P", "S(0)"): ["reduce_scatter", "reduce_scatter_block", "allreduce"], ("P", "R"): ["allreduce"]}
+    BY_HAND = {("P", "S(0)"): ["alltoall+add"], ("P", "R"): ["alltoall+add+allgather"]}
 
-    def __init__(self, name, program, launcher):
-        self.name, self.command = name, [*launcher, program]
+    def __init__(self, name, program, launcher, ways=None):
+        self.name, self.command, self.of_moves = name, [*launcher, program], self.WAYS if ways is None else ways
 
     def ways(self, case):
-        return self.WAYS[case["from"], case["to"]] if case["kind"] == "move" else []
+        return self.of_moves.get((case["from"], case["to"]), []) if case["kind"] == "move" else []
 
     def ask(self, case, way, samples):
         return run([*self.command, way, *case["shape"], samples], MPI)[0]
@@ -220,8 +226,11 @@ def jax_ways(case):
     return [] if case["kind"] != "move" else ["shard_map"] if case["from"] == "P" else ["device_put", "jit"]
 
 
-def transformers_ways(case):
-    return ["DistributedConfig"] if case["kind"] == "decode" else []
+def transformers_ways(ranks):
+    def ways(case):
+        return ["DistributedConfig" if ranks > 1 else "one process"] if case["kind"] == "decode" and case["ranks"] == ranks else []
+
+    return ways
 
 
 def served(directory, ranks):
@@ -231,8 +240,8 @@ def served(directory, ranks):
         return Served(name, ways, command, processes, environment, directory / f"{name}.log")
 
     xla = {**XLA, "JAX_NUM_CPU_DEVICES": str(ranks)}
-    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla),
-            peer("transformers", transformers_ways, "transformers_peer.py", ranks, {})]
+    transformers = [peer("transformers", transformers_ways(count), "transformers_peer.py", count, {}) for count in sorted({1, ranks})]
+    return [peer("pytorch", torch_ways, "torch_peer.py", ranks, {}), peer("jax", jax_ways, "jax_peer.py", 1, xla), *transformers]
 
 
 def free_port():

@@ -1,4 +1,5 @@
 /* BYTES copied by THREADS threads at once, each an equal part, with the C library's memcpy: memcpy_moves THREADS BYTES SAMPLES. */
+#include "pages.h"
 #include "timing.h"
 
 #include <pthread.h>
@@ -11,7 +12,6 @@ typedef struct team {
     int threads, samples;
     size_t bytes; /**< of a thread */
     int calls;    /**< in a sample */
-    double warm;  /**< seconds that all have copied for so far */
     double *seconds;
 } team;
 
@@ -24,7 +24,7 @@ typedef struct member {
 
 static char *allocate(size_t bytes, int value)
 {
-    char *const at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    char *const at = allocate_pages(bytes);
     if (at == NULL)
         abort();
     memset(at, value, bytes);
@@ -51,17 +51,15 @@ static double copy_together(team *t, char *dst, const char *src)
     return seconds;
 }
 
-/** The first call touches the memory. Thread 0 decides how many calls fill a sample, and when all are warm. */
+/** The first call touches the memory. Thread 0 decides how many calls fill a sample. */
 static void warm_up(const member *m, char *dst, const char *src)
 {
     team *const t = m->team;
     copy_together(t, dst, src);
-    while (t->warm < WARM_SECONDS) {
+    for (int i = 0; i <= WARM_LOOPS; i++) {
         const double seconds = copy_together(t, dst, src);
-        if (m->index == 0) {
-            t->warm += seconds * t->calls;
+        if (m->index == 0)
             t->calls = calls_in_sample(seconds);
-        }
         pthread_barrier_wait(&t->together);
     }
 }

@@ -1,4 +1,5 @@
 /* One move of a rows x columns f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES. Both sizes divide by RANKS. */
+#include "pages.h"
 #include "reference.h"
 #include "timing.h"
 
@@ -11,7 +12,7 @@ typedef struct move {
     int rank, ranks;
     int rows, columns;
     float *src, *dst;
-    float *packed;                  /**< pack+alltoall: (ranks, rows / ranks, columns / ranks) */
+    float *packed; /**< pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: everybody's terms of this rank's row block */
     MPI_Datatype *sends, *receives; /**< alltoallw: a box for each peer */
     int *ones, *zeros, *counts;
 } move;
@@ -89,6 +90,40 @@ static void run_allreduce(move *m)
     MPI_Allreduce(m->src, m->dst, m->rows * m->columns, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/** The sum of `ranks` terms of `count` elements, which lie one behind the other, in the order of the ranks. */
+static void add(float *restrict to, const float *restrict terms, size_t count, int ranks)
+{
+    if (ranks == 1) {
+        memcpy(to, terms, count * sizeof *to);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[i] = terms[i] + terms[count + i];
+    for (int p = 2; p < ranks; p++)
+        for (size_t i = 0; i < count; i++)
+            to[i] += terms[(size_t)p * count + i];
+}
+
+/** Into the row block at `to`. */
+static void alltoall_and_add(move *m, float *to)
+{
+    const int count = block_rows(m) * m->columns;
+    MPI_Alltoall(m->src, count, MPI_FLOAT, m->packed, count, MPI_FLOAT, MPI_COMM_WORLD);
+    add(to, m->packed, (size_t)count, m->ranks);
+}
+
+static void run_alltoall_add(move *m)
+{
+    alltoall_and_add(m, m->dst);
+}
+
+static void run_alltoall_add_allgather(move *m)
+{
+    const int count = block_rows(m) * m->columns;
+    alltoall_and_add(m, m->dst + (size_t)m->rank * (size_t)count);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, m->dst, count, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
 enum { ROW_BLOCK, COLUMN_BLOCK, WHOLE, TERM };
 
 static const struct way {
@@ -102,6 +137,8 @@ static const struct way {
     {"reduce_scatter", TERM, ROW_BLOCK, NULL, run_reduce_scatter, NULL},
     {"reduce_scatter_block", TERM, ROW_BLOCK, NULL, run_reduce_scatter_block, NULL},
     {"allreduce", TERM, WHOLE, NULL, run_allreduce, NULL},
+    {"alltoall+add", TERM, ROW_BLOCK, NULL, run_alltoall_add, NULL},
+    {"alltoall+add+allgather", TERM, WHOLE, NULL, run_alltoall_add_allgather, NULL},
 };
 
 static const struct way *find_way(const char *name)
@@ -171,7 +208,7 @@ static double time_calls(move *m, const struct way *way, int calls)
 static float *allocate(const shard *s)
 {
     const size_t bytes = (size_t)s->rows * (size_t)s->columns * sizeof(float);
-    float *const at = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    float *const at = allocate_pages(bytes);
     if (at == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
     memset(at, 0, bytes);
@@ -218,11 +255,8 @@ static int warm_up(move *m, const struct way *way)
 {
     int calls = 1;
     time_calls(m, way, calls);
-    for (double warm = 0; warm < WARM_SECONDS;) {
-        const double taken = time_calls(m, way, calls);
-        warm += calls * taken;
-        calls = calls_in_sample(taken);
-    }
+    for (int i = 0; i <= WARM_LOOPS; i++)
+        calls = calls_in_sample(time_calls(m, way, calls));
     return calls;
 }
 

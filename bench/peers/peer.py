@@ -10,7 +10,7 @@ import traceback
 
 import numpy
 
-SAMPLE_SECONDS, WARM_SECONDS, MOST_CALLS = 0.02, 0.3, 10000  # the first two as in timing.h
+SAMPLE_SECONDS, WARM_LOOPS, MOST_CALLS = 0.02, 4, 10000  # the first two as in timing.h
 
 
 def reference(shape, ranks=None):
@@ -30,7 +30,7 @@ def calls_in_sample(seconds):
 
 def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda: None, slowest=lambda seconds: seconds):
     """Seconds a call, of several samples that are loops of about SAMPLE_SECONDS, or one call that takes longer. The first call, which
-    may plan and compile, is followed by WARM_SECONDS of such loops.
+    may plan and compile, and one that says how many fill a loop are followed by WARM_LOOPS of such loops.
 
     Each call is given one of as many sources, which are made before the clock runs. All ranks decide by the slowest one's time, so that
     they make as many calls.
@@ -45,11 +45,9 @@ def measure(call, samples, sources=lambda calls: [None] * calls, together=lambda
         return slowest((time.perf_counter() - begin) / calls)
 
     sample(1)
-    calls, warm = 1, 0.0
-    while warm < WARM_SECONDS:
-        taken = sample(calls)
-        warm += max(calls * taken, 1e-6)
-        calls = calls_in_sample(taken)
+    calls = 1
+    for _ in range(1 + WARM_LOOPS):
+        calls = calls_in_sample(sample(calls))
     return [sample(calls) for _ in range(samples)]
 
 

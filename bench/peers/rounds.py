@@ -43,13 +43,16 @@ def count_samples(answer):
 
 
 def circumstances(answers):
-    """When and how it was measured, and what others did meanwhile: "others" is the largest share of the cores in a round."""
+    """When and how it was measured, and what others did meanwhile: "others" is the largest share of the cores in a round, null where no
+    round's is known."""
+    others = [answer["others"] for answer in answers if answer["others"] is not None]
+
     def clock(seconds):
         return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
 
     return {"rounds": len(answers), "samples": max(map(count_samples, answers)), "asked": sum(answer["asked"] for answer in answers),
             "began": clock(answers[0]["began"]), "ended": clock(answers[-1]["ended"]),
-            "others": round(max(answer["others"] for answer in answers), 3)}
+            "others": round(max(others), 3) if others else None}
 
 
 def lines(case, name, way, answers):

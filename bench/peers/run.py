@@ -16,35 +16,37 @@ from implementations import Memcpy, Mpi, Served, Tessera, launcher_of, served
 from quiet import Quiet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROUNDS, SAMPLES = {True: 1, False: 3}, 3  # by whether it is to be quick
+SAMPLES = 3  # in a round
 
 
 def all_cases(options):
     doubled = options.directory / "shakespeare-doubled"
     chosen = [*cases.moves(options.quick, options.sides), *cases.linears(options.quick),
-              *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled)]
+              *cases.decodes(ROOT / "examples" / "llama" / "shakespeare", doubled, options.ranks)]
     for case in chosen:
         if options.only in (None, case["kind"]):
-            case["ranks"] = options.ranks
+            case.setdefault("ranks", options.ranks)
             if case["kind"] == "move":
                 case["payload_bytes"] = cases.payload_bytes(case, options.ranks)
             yield case
 
 
 def implementations(options):
-    """Ours and the peers; of every MPI its own ways and Tessera's engine, under the same launcher."""
-    every = [Tessera(options.build, options.ranks), Memcpy(options.directory / "memcpy_moves", options.ranks)]
+    """Ours and the peers; of every MPI its own ways, those by hand and Tessera's engine, under the same launcher."""
+    every = [Tessera(options.build, options.ranks), Tessera(options.build, options.ranks, "tessera-new", new_results=True),
+             Memcpy(options.directory / "memcpy_moves", options.ranks)]
     for name, mpirun in options.mpi:
         launcher = launcher_of(mpirun, options.ranks)
         every.append(Tessera(options.build, options.ranks, f"tessera-{name}", launcher))
-        every.append(Mpi(name, options.directory / f"{name}_moves", launcher))
+        program = options.directory / f"{name}_moves"
+        every += [Mpi(name, program, launcher), Mpi(f"{name}-by-hand", program, launcher, Mpi.BY_HAND)]
     return every + served(options.directory, options.ranks)
 
 
 def tell(line):
     figure = line.get("refused") or f"{1e6 * line['seconds']['median']:12.2f} us"
     what = " ".join(str(line[key]) for key in ("from", "to", "bytes", "tokens", "pass", "kv_heads") if key in line)
-    print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<20} {figure}", file=sys.stderr, flush=True)
+    print(f"{line['kind']:>7} {what:<24} {line['implementation']:>13} {line['way']:<22} {figure}", file=sys.stderr, flush=True)
 
 
 def failure(line):
@@ -52,11 +54,11 @@ def failure(line):
     return bool(line.get("wrong")) or ("refused" in line and line["implementation"].startswith("tessera"))
 
 
-def measure(chosen, running, quiet, rounds_of_each, output):
+def measure(chosen, running, quiet, quick, output):
     """Writes a line for every figure as it comes. Returns whether any failed."""
     failed = False
     for case in chosen:
-        for line in rounds.measure(case, running, quiet, rounds_of_each, SAMPLES):
+        for line in rounds.measure(case, running, quiet, cases.rounds(case, quick), SAMPLES):
             print(json.dumps(line), file=output, flush=True)
             tell(line)
             failed |= failure(line)
@@ -87,6 +89,18 @@ def named_launcher(text):
     return name, mpirun
 
 
+def refuse_unwritable(parser, path):
+    """Before anything is installed or measured. What is there stays as it is, and what is not there is not left behind."""
+    absent = not path.exists()
+    try:
+        with open(path, "a"):
+            pass
+        if absent:
+            path.unlink()
+    except OSError as error:
+        parser.error(f"--output {path} cannot be written ({error.strerror}): name a file in a folder that there is")
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directory", type=pathlib.Path, required=True, help="what scripts/bench-peers built")
@@ -100,7 +114,9 @@ def parse(arguments):
     parser.add_argument("--quick", action="store_true", help="few sizes, one round")
     parser.add_argument("--check", action="store_true", help="read the options, and do nothing")
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    refuse_unwritable(parser, options.output)
+    return options
 
 
 def main(arguments):
@@ -112,7 +128,7 @@ def main(arguments):
     try:
         with open(options.output, "w") as output:
             print(json.dumps(machine.describe(options.build, options.directory / "venv", options.mpi)), file=output, flush=True)
-            return measure(all_cases(options), running, quiet, ROUNDS[options.quick], output)
+            return measure(all_cases(options), running, quiet, options.quick, output)
     finally:
         for one in running:
             if isinstance(one, Served):

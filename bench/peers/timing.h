@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <time.h>
 
-/** A sample is a loop of calls that takes about so long, or one call that takes longer. Loops go on for the second time before the first
- * sample. */
+/** A sample is a loop of calls that takes about so long, or one call that takes longer. Two calls, of which the second says how many fill
+ * a loop, and so many loops come before the first sample. */
 #define SAMPLE_SECONDS 0.02
-#define WARM_SECONDS   0.3
+#define WARM_LOOPS     4
 #define MOST_CALLS     10000000
 
 static inline double clock_seconds(void)

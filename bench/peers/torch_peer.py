@@ -10,19 +10,14 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
+import gloo
 import peer
 
 PLACEMENTS = {"S(0)": Shard(0), "S(1)": Shard(1), "R": Replicate(), "P": Partial()}
 
 
-def slowest(seconds):
-    times = torch.tensor(seconds, dtype=torch.float64)
-    dist.all_reduce(times, dist.ReduceOp.MAX)
-    return times.item()
-
-
 def measure(call, samples):
-    return peer.measure(lambda _: call(), samples, together=dist.barrier, slowest=slowest)
+    return peer.measure(lambda _: call(), samples, together=dist.barrier, slowest=gloo.most)
 
 
 def count(wrong):

@@ -4,6 +4,7 @@
 usage: test_harness.py SOURCE_ROOT
 """
 import contextlib
+import functools
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import py_compile
 import subprocess
 import sys
 import tempfile
+import time
 import types
 
 ROOT = pathlib.Path(sys.argv[1])
@@ -27,6 +29,7 @@ import rounds  # noqa: E402
 import run  # noqa: E402
 import tap  # noqa: E402
 
+SHAKESPEARE = ROOT / "examples" / "llama" / "shakespeare"
 MOVE = {"kind": "move", "from": "S(0)", "to": "S(1)", "shape": [16, 16], "dtype": "f32", "bytes": 1024, "payload_bytes": 1024, "ranks": 2}
 
 # A peer whose case says what happens to it.
@@ -79,7 +82,7 @@ class Watched(quiet.Quiet):
         self.script, self.count = iter(others), 0
 
     def watch(self, ask):
-        if ask.__module__ == quiet.__name__:
+        if getattr(ask, "__module__", None) == quiet.__name__:
             return None, next(self.script)
         self.count += 1
         return {**ask(), "turn": self.count}, next(self.script)
@@ -98,6 +101,74 @@ def check_cases(report):
         [measured.payload_bytes(case, 2) for case in every[:4]] == [64, 128, 64, 128], every[:4]))
     found = [measured.count_wrong_ids(ids, [1, 2, 3]) for ids in ([1, 2, 3], [1, 9, 3], [1], [], [1, 2, 3, 4])]
     report.check("tokens that are missing or too many are wrong", unless(found == [0, 1, 2, 3, 1], found))
+    found = {case["bytes"]: measured.rounds(case, False) for case in every}
+    report.check("moves of up to 64 KiB are measured in 9 rounds, all else in 3, and in one where it is to be quick", unless(
+        found == {size: 9 if size <= 65536 else 3 for size in sizes} and measured.rounds(every[0], True) == 1
+        and measured.rounds({"kind": "linear"}, False) == 3, found))
+
+
+def check_implementations(report):
+    options = types.SimpleNamespace(build=pathlib.Path("b"), directory=pathlib.Path("d"), mpi=[("mpi", "mpirun")], ranks=2)
+    every = run.implementations(options)
+    names = [one.name for one in every]
+    report.check("who makes new results comes after who does not, and who does by hand after its MPI", unless(
+        names == ["tessera", "tessera-new", "memcpy", "tessera-mpi", "mpi", "mpi-by-hand", "pytorch", "jax", "transformers", "transformers"],
+        names))
+
+    def asked_for(case):
+        return [(one.name, way) for one in every for way in one.ways(case)]
+
+    partial = {**MOVE, "from": "P"}
+    found = [[way for name, way in asked_for({**partial, "to": to}) if name.startswith("mpi")] for to in ("S(0)", "R")]
+    report.check("sums go by MPI's reductions, whose whole result contains the part, and by hand", unless(
+        found == [["reduce_scatter", "reduce_scatter_block", "allreduce", "alltoall+add"], ["allreduce", "alltoall+add+allgather"]], found))
+    found = asked_for(MOVE)
+    report.check("nothing is added by hand where nothing is to be added", unless(
+        "mpi-by-hand" not in dict(found) and ("tessera-new", "direct") in found, found))
+    layers = {"kind": "linear", "ranks": 2}
+    report.check("layers are asked of Tessera's threads and of PyTorch", unless(
+        asked_for(layers) == [("tessera", "threads"), ("pytorch", "parallelize_module")], asked_for(layers)))
+    found = [(case["ranks"], case["kv_heads"], asked_for(case)) for case in measured.decodes(SHAKESPEARE, SHAKESPEARE, 2)]
+    alone, together = [("transformers", "one process")], [("tessera", "threads"), ("transformers", "DistributedConfig")]
+    report.check("transformers decode in one process too, with 3 heads and with 6", unless(
+        found == [(1, 3, alone), (1, 6, alone), (2, 3, together), (2, 6, together)], found))
+    processes = [one.count for one in every if isinstance(one, implementations.Served)]
+    report.check("PyTorch and transformers have a process a rank, JAX one", unless(processes == [2, 1, 1, 2], processes))
+
+
+def check_commands(report, folder):
+    """What the programs are told, by programs that tell it."""
+    tool = folder / "tools" / "tessera"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nprintf '{\"seconds\": {}, \"said\": \"%s\", \"omp\": \"%s\"}\\n' \"$*\" \"$OMP_NUM_THREADS\"\n")
+    tool.chmod(0o755)
+    known = {True: implementations.Tessera(folder, 2, new_results=True), False: implementations.Tessera(folder, 2)}
+    answers = {new: one.ask(MOVE, "direct", 3) for new, one in known.items()}
+    report.check("the tool is asked for new results where these are timed, and for them alone", unless(
+        all(("--new-result" in answer.get("said", "").split()) == new for new, answer in answers.items()), answers))
+    report.check("the tool warms up for as many loops as its peers", unless(
+        all("--warm-up 3 --iterations 3" in answer.get("said", "") for answer in answers.values()) and peer.WARM_LOOPS == 3 + 1, answers))
+    report.check("programs have one thread a rank", unless(answers[True].get("omp") == "1", answers))
+
+
+def environment_of(one, *names):
+    """Of the first process that serves."""
+    one.command = [sys.executable, "-c", "import json, os; input(); print(json.dumps(dict(os.environ)), flush=True); input()"]
+    answer = one.ask(MOVE, "answer", 1)
+    one.finish()
+    return [answer.get(name) for name in names]
+
+
+def check_environments(report, folder):
+    every = {one.name: one for one in implementations.served(folder, 2)}
+    for name, one in every.items():
+        found = environment_of(one, "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        report.check(f"{name} has one thread a rank", unless(found == ["1"] * 3, found))
+    found = environment_of(every["jax"], "XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "JAX_PLATFORMS")
+    report.check("XLA has one thread a device, and as many devices as ranks", unless(
+        found == ["--xla_cpu_multi_thread_eigen=false", "2", "cpu"], found))
+    found = environment_of(every["pytorch"], "WORLD_SIZE", "RANK")
+    report.check("the processes of PyTorch know how many they are", unless(found == ["2", "0"], found))
 
 
 def check_rounds(report):
@@ -143,14 +214,56 @@ def check_quiet(report):
     answer = watched.ask(lambda: {})
     report.check("patience ends, and the least disturbed answer is kept", unless(
         [answer[key] for key in ("turn", "others", "asked")] == [2, 0.3, 3], answer))
+    # Asked, valid and disturbed; a wait; asked, quiet, refused. Then the other way round.
+    valid, refused = {"seconds": [1]}, {"refused": "no"}
+    for fact, given in (("a refusal does not take the place of a figure that is there", [valid, refused]),
+                        ("a figure takes the place of a refusal, though more disturbed", [refused, valid])):
+        watched = Watched(0.4, [0.3, 0, 0.1] if given[0] is valid else [0.2, 0, 0.4])
+        answer = watched.ask(functools.partial(next, iter(given)))
+        report.check(fact, unless("seconds" in answer and answer["asked"] == 2, answer))
+    watched = Watched(60, [None])
+    answer = watched.ask(lambda: {})
+    report.check("what nobody knows to be disturbed is not asked for again", unless([answer["others"], answer["asked"]] == [None, 1], answer))
+    check_busy(report)
+    check_window(report)
+
+
+class Clocked(quiet.Quiet):
+    """What others used by when is scripted: marks of (seconds, seconds of the cores)."""
+
+    def __init__(self, marks):
+        self.script = iter(marks)
+        super().__init__(0, list)
+
+    def mark(self):
+        return next(self.script)
+
+
+def check_window(report):
+    cores, short = os.cpu_count(), quiet.SHORTEST
+    one = Clocked([(0, 0), (0, 0), (short / 2, 1)])
+    _, others = one.watch(dict)
+    report.check("what others did is not known of a run that is too short to tell", unless(others is None, others))
+    # Others are idle, then have all cores for a long answer; then a short one, whose window begins with the long one's.
+    one = Clocked([(0, 0), (5, 0), (5 + 2 * short, 2 * short * cores), (5 + 2 * short, 2 * short * cores), (5 + 2.5 * short, 2 * short * cores)])
+    found = [one.watch(dict)[1], one.watch(dict)[1]]
+    report.check("what others did is told of the answer, and of a short one with what was just before", unless(
+        abs(found[0] - 1) < 1e-9 and abs(found[1] - 0.8) < 1e-9, found))
+    report.check("an error of the kernel's books is at most a quarter of a disturbance", unless(
+        quiet.UNSURE / (cores * short) <= quiet.DISTURBED / 4 * (1 + 1e-9), short))
+    one = Clocked([(0, 0), (1, 5), (2, 4.9)])
+    report.check("nobody used less than nothing", unless(one.watch(dict)[1] == 0, one))
+
+
+def check_busy(report):
     busy = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\nsys.stdin.read()"
-    begin, before = quiet.busy_seconds(), quiet.own_seconds(list)
+    begin, before = quiet.busy_seconds(time.monotonic()), quiet.own_seconds(list)
     with subprocess.Popen([sys.executable, "-c", busy], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as served:
         served.stdout.readline()
         alive = quiet.own_seconds(lambda: [served.pid]) - before
         served.communicate()
     ended = quiet.own_seconds(list) - before
-    everybody = quiet.busy_seconds() - begin
+    everybody = quiet.busy_seconds(time.monotonic()) - begin
     report.check("what our processes use is ours while they run and when they ended", unless(
         min(alive, ended, everybody) > 0.3 - quiet.UNSURE, (alive, ended, everybody)))
 
@@ -226,10 +339,9 @@ def check_peer(report, folder):
         return list(range(count))
 
     times = peer.measure(given.append, 3, sources, slowest=lambda seconds: 0.004)
-    # A call takes 4 ms as all are told, so 5 fill a sample, and warming up is 1 of the first calls, 1 alone, and loops up to 0.3 s.
-    loops = 1 + 15
-    report.check("warm-up lasts its time, then every sample is a loop of as many calls, each with a source of its own", unless(
-        times == [0.004] * 3 and calls == [1] + [1] + [5] * (loops - 1) + [5] * 3 and len(given) == sum(calls), calls))
+    # A call takes 4 ms as all are told, so 5 fill a sample; before come one that may plan, one that is timed, and 4 loops.
+    report.check("after two calls and the loops of the warm-up every sample is a loop of as many calls, each with a source of its own", unless(
+        times == [0.004] * 3 and calls == [1, 1] + [5] * 4 + [5] * 3 and len(given) == sum(calls), calls))
     found = [peer.calls_in_sample(seconds) for seconds in (0, 1e-6, 0.009, 5)]
     report.check("a sample has one call at least, and not more than fit", unless(found == [peer.MOST_CALLS, peer.MOST_CALLS, 2, 1], found))
     for script in sorted(PEERS.glob("*.py")):
@@ -245,7 +357,7 @@ def measure(implementations_, folder):
     """(whether it failed, the lines)"""
     file = folder / "lines.json"
     with open(file, "w") as output, contextlib.redirect_stderr(io.StringIO()) as told:
-        failed = run.measure([MOVE], implementations_, quiet.Quiet(0, list), 1, output)
+        failed = run.measure([MOVE], implementations_, quiet.Quiet(0, list), True, output)
     return failed, [json.loads(line) for line in file.read_text().splitlines()], told.getvalue()
 
 
@@ -259,6 +371,15 @@ def check_run(report, folder):
             ("nor may its engine over MPI", {"tessera-mpi": refused, "mpi": right}, True)):
         failed, lines, told = measure([Scripted(name, [answer]) for name, answer in answers.items()], folder)
         report.check(fact, unless(failed == wanted and len(lines) == 2 and told.count("\n") == 2, (failed, lines, told)))
+
+
+def check_output(report, folder):
+    kept = folder / "kept.json"
+    kept.write_text("a run of before")
+    for path in (kept, folder / "new.json"):
+        run.main(["--check", "--directory", str(folder), "--build", "b", "--output", str(path)])
+    report.check("reading the options neither makes nor changes the output", unless(
+        kept.read_text() == "a run of before" and not (folder / "new.json").exists(), list(folder.iterdir())))
 
 
 def check_machine(report, folder):
@@ -280,6 +401,7 @@ def check_machine(report, folder):
 def main():
     report = tap.Report()
     check_cases(report)
+    check_implementations(report)
     check_rounds(report)
     check_layers(report)
     check_quiet(report)
@@ -289,7 +411,10 @@ def main():
         check_served(report, folder)
         check_peer(report, folder)
         check_run(report, folder)
+        check_output(report, folder)
         check_machine(report, folder)
+        check_commands(report, folder)
+        check_environments(report, folder)
     report.finish()
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT, TOOLS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+ROOT, TOOLS = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 CC = sys.argv[3].split()
 sys.path[:0] = [str(ROOT / "tests" / "invariants"), str(ROOT / "bench" / "peers")]
 import cases  # noqa: E402
@@ -39,6 +39,9 @@ def check_tool(report):
         and answer["calls"] > 1, answer))
     report.check("the limit is told, and that of S(0) to R is a third above the peak", unless(
         abs(share_of_limit(answer) - 4 / 3) < 1e-9, answer))
+    answer = implementations.Tessera(TOOLS, 2, "tessera-new", new_results=True).ask({**MOVE, "from": "P"}, "direct", 2)
+    report.check("the tool answers a move whose result is new at each call, and no element of it is wrong", unless(
+        answer.get("wrong") == 0 and answer.get("new_result") is True and answer["seconds"]["min"] > 0, answer))
     answer = tessera.ask({**MOVE, "to": "S(2)"}, "direct", 1)
     report.check("what the tool refuses is told in its sentence", unless("shard dim 2" in answer.get("refused", ""), answer))
 
@@ -106,11 +109,15 @@ def check_mpi(report, folder):
         return
     launcher = implementations.launcher_of(mpirun, 2)
     mpi = implementations.Mpi("mpi", program, launcher)
-    for (source, target), ways in mpi.WAYS.items():
-        for way in ways:
-            answer = mpi.ask({**MOVE, "from": source, "to": target}, way, 1)
-            report.check(f"{way} moves {source} to {target} right", unless(
-                answer.get("wrong") == 0 and len(answer["seconds"]) == 1, answer))
+    every = [(*move, way) for ways in (mpi.WAYS, mpi.BY_HAND) for move in ways for way in ways[move]]
+    for source, target, way in every:
+        answer = mpi.ask({**MOVE, "from": source, "to": target}, way, 1)
+        report.check(f"{way} moves {source} to {target} right", unless(
+            answer.get("wrong") == 0 and len(answer["seconds"]) == 1, answer))
+    for ranks in (1, 3):
+        alone = implementations.Mpi("mpi", program, implementations.launcher_of(mpirun, ranks))
+        answer = alone.ask({**MOVE, "shape": [12, 12]}, "alltoall+add+allgather", 1)
+        report.check(f"terms of {ranks} ranks are added by hand right", unless(answer.get("wrong") == 0, answer))
     answer = mpi.ask({**MOVE, "shape": [3, 16]}, "alltoallw", 1)
     report.check("sizes that do not divide are refused with a sentence", unless("divide by the ranks" in answer.get("refused", ""), answer))
     check_tool_by_mpi(report, launcher)
@@ -118,9 +125,13 @@ def check_mpi(report, folder):
 
 def check_usage(report):
     for given, said in ((["--nonsense"], "--nonsense is no option"), (["--output"], "needs a value"), (["--sides", "32,x"], "no list of whole numbers"),
-                        (["--ranks", "0"], "no list of whole numbers"), (["--only", "moves"], "invalid choice")):
+                        (["--ranks", "0"], "no list of whole numbers"), (["--only", "moves"], "invalid choice"),
+                        (["--output", "absent/x.json"], "No such file or directory"), (["--output", "."], "Is a directory")):
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([ROOT / "scripts" / "bench-peers", "--directory", folder, *given], capture_output=True, text=True)
+            done = subprocess.run([ROOT / "scripts" / "bench-peers", "--directory", "made", *given], capture_output=True, text=True, cwd=folder)
+            left = [path.name for path in pathlib.Path(folder).iterdir()]
+        report.check(f"scripts/bench-peers {' '.join(given)} takes names from where one stands, and leaves no file", unless(
+            left in ([], ["made"]), left))
         report.check(f"scripts/bench-peers {' '.join(given)} exits with 2 and says why, having done nothing", unless(
             done.returncode == 2 and "==" not in done.stdout and said in done.stdout + done.stderr, f"{done.returncode}: {done}"))
 
