@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """`tessera bench suite`, and sweeps and CSV of the benchmarks that it runs: dispatch, linear, plan, simulate."""
+import contextlib
 import csv
 import io
 import itertools
 import json
 import math
+import os
+import pathlib
+import subprocess
 import sys
 
 import harness
@@ -100,6 +104,29 @@ def a_sweep_ends_with_the_mesh_that_was_given(kind, mesh, smaller, *placements):
             harness.different("its line", {n: v for n, v in last.items() if n not in measured}, {n: v for n, v in alone.items() if n not in measured}))
 
 
+def running_threads(process):
+    """The threads of a process, but for its first, that run or want to."""
+    found = set()
+    for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            if (task / "stat").read_text().rpartition(")")[2].split()[0] == "R":
+                found.add(int(task.name))
+    return found - {process.pid}
+
+
+def nothing_else_runs_while_plans_are_timed():
+    """OpenBLAS lets the threads that it starts when it is loaded spin for 2^28 ticks here, which plans of 64 x 64 do not take. When the first
+    line has come they sleep: that of the first mesh, after which the second takes long."""
+    words = [tool.path, "bench", "plan", "--mesh", "4", "--mesh", "262144", "--shape", "262144x262144", "--from", "S(0)", "--to", "S(1)", "-n", "100", "-w", "0", "--csv"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "OPENBLAS_THREAD_TIMEOUT": "28"}) as running:
+        for _ in range(2):
+            running.stdout.readline()
+        # A thread of a sanitizer wakes up now and then; what spins is seen every time.
+        spinning = set.intersection(*(running_threads(running) for _ in range(10)))
+        running.kill()
+    return harness.different("threads that spin beside the one that plans", len(spinning), 0)
+
+
 def every_combination(wanted, names, *arguments):
     return harness.different("rows", [tuple(row[name] for name in names) for row in lines(*arguments)], wanted)
 
@@ -127,6 +154,10 @@ tool.case("the suite passes options on", the_suite_passes_options_on)
 tool.case("dispatch has tables of what their rows share", dispatch_has_tables)
 tool.case("plan has tables of what their rows share", plan_has_tables)
 tool.case("plan takes sizes", plan_takes_sizes)
+if pathlib.Path("/proc/self/task").exists():
+    tool.case("nothing else runs while plans are timed", nothing_else_runs_while_plans_are_timed)
+else:
+    tool.report.skip("nothing else runs while plans are timed", "without /proc nobody tells what threads do")
 for kind in ("plan", "simulate"):
     for mesh, smaller, *placements in [("24@4", [], "S(0)", "S(1)"), ("48@4", ["24"], "S(0)", "S(1)"), ("dp=2,tp=16", ["2x8"], "S(0),R", "R,S(1)"),
                                        ("2x8@[" + ",".join(map(str, range(40, 24, -1))) + "]", [], "S(0),S(1)", "R,S(0)")]:
