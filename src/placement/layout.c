@@ -158,11 +158,8 @@ tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placemen
         tsr_release(context, memory);
         return status;
     }
-    tsr_context_retain(context);
     tsr_mesh_retain((tsr_mesh *)mesh);
-    tsr_layout *layout = memory;
-    layout->id = tsr_context_number(context);
-    *out = layout;
+    *out = memory;
     return TSR_OK;
 }
 
@@ -172,6 +169,43 @@ tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like
     const bool has_room = layout_bytes(placements, like->mesh_ndim) <= sizeof *probe;
     memset(&probe->layout, 0, sizeof probe->layout);
     return init_layout(&probe->layout, like->mesh, placements, like->ndim, like->shape, like->dtype, has_room);
+}
+
+static const int64_t *follow(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
+{
+    return numbers ? (const int64_t *)(to + 1) + (numbers - (const int64_t *)(from + 1)) : NULL;
+}
+
+/* What was found right is not checked and hashed again: a copy differs in where its numbers are. */
+tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
+{
+    const tsr_layout *from = &probe->layout;
+    const size_t bytes = layout_bytes(from->placements, from->mesh_ndim);
+    if (bytes > sizeof *probe)
+        return tsr_layout_with(from, from->placements, out);
+    void *memory;
+    TSR_TRY(tsr_allocate(from->context, bytes, &memory));
+    tsr_layout *layout = memcpy(memory, probe, bytes);
+    for (int i = 0; i < layout->mesh_ndim; i++) {
+        tsr_placement *p = &layout->placements[i];
+        tsr_cut *cut = &layout->cuts[i];
+        p->sizes = follow(p->sizes, from, layout);
+        p->blocks = follow(p->blocks, from, layout);
+        cut->size_starts = follow(cut->size_starts, from, layout);
+        cut->block_starts = follow(cut->block_starts, from, layout);
+    }
+    tsr_mesh_retain(layout->mesh);
+    *out = layout;
+    return TSR_OK;
+}
+
+uint64_t tsr_layout_number(tsr_layout *layout)
+{
+    uint64_t id = atomic_load_explicit(&layout->id, memory_order_relaxed);
+    if (id != 0)
+        return id;
+    const uint64_t next = tsr_context_number(layout->context);
+    return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed) ? next : id;
 }
 
 tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
@@ -206,10 +240,9 @@ void tsr_layout_destroy(tsr_layout *layout)
 {
     if (!layout || !tsr_references_drop(&layout->references))
         return;
-    tsr_context *context = layout->context;
-    tsr_mesh_destroy(layout->mesh);
-    tsr_release(context, layout);
-    tsr_context_destroy(context);
+    tsr_mesh *mesh = layout->mesh;
+    tsr_release(layout->context, layout);
+    tsr_mesh_destroy(mesh);
 }
 
 const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout)

@@ -16,7 +16,7 @@ typedef struct tsr_dim_cuts {
 
 struct tsr_layout {
     tsr_references references;
-    tsr_context *context;
+    tsr_context *context; /**< the mesh's, which keeps it: ranks would pass one count back and forth */
     tsr_mesh *mesh;
     int mesh_ndim, ndim;
     int64_t shape[TSR_MAX_DIMS];
@@ -26,7 +26,7 @@ struct tsr_layout {
     tsr_cut cuts[TSR_MAX_DIMS];             /**< by mesh dim, where the placement is Shard */
     tsr_dim_cuts dims[TSR_MAX_DIMS];        /**< by tensor dim */
     uint64_t hash;                          /**< equal layouts have equal ones */
-    uint64_t id;                            /**< no other layout of this context has it, also after this one is gone; 0: a probe */
+    atomic_uint_least64_t id;               /**< tsr_layout_number(); 0: nobody has asked yet */
 };
 
 /** A layout on the stack, to look another one up with: allocates nothing. */
@@ -41,6 +41,12 @@ typedef union tsr_layout_probe {
  * compared, printed and copied (which checks them), and has no shapes.
  */
 tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like, const tsr_placement *placements);
+
+/** A layout of its own from a probe that was made right; lists for which there was no room are checked now. */
+tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out);
+
+/** A number that no other layout of this context has, also after this one is gone; not 0. Thread-safe. Not for probes. */
+uint64_t tsr_layout_number(tsr_layout *layout);
 
 /** The placements of `layout` for `mesh`, an equal one that may have other dims of size 1. Their arrays are those of the layout. */
 void tsr_placements_on(const tsr_layout *layout, const tsr_mesh *mesh, tsr_placement *out);

@@ -261,21 +261,23 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    TSR_TRY(find(&pairs, device, out));
-    if (src->id && dst->id) {
-        (*out)->source_id = src->id;
-        (*out)->destination_id = dst->id;
-    }
-    return TSR_OK;
+    return find(&pairs, device, out);
 }
 
-/* Layouts of one context with one id are one layout, which has stayed what it was. Probes have none, and are not asked for. */
+void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst)
+{
+    entry->source_id = tsr_layout_number(src);
+    entry->destination_id = tsr_layout_number(dst);
+}
+
+/* Layouts of one context with one id are one layout, which has stayed what it was. */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
-    cache *c = tsr_mesh_slot(src->mesh);
+    const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed), to = atomic_load_explicit(&dst->id, memory_order_relaxed);
+    cache *c = from != 0 && to != 0 ? tsr_mesh_slot(src->mesh) : NULL;
     for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
-        if (entry->source_id == src->id && entry->destination_id == dst->id && src->context == dst->context &&
+        if (entry->source_id == from && entry->destination_id == to && src->context == dst->context &&
             tsr_device_same(entry->device, device))
             return hit(c, entry);
     }

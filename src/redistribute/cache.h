@@ -30,7 +30,7 @@ typedef struct tsr_cached_plan {
     void *event;       /**< where work on the workspace ends, on a device with streams; NULL: it needs none */
     bool recorded;
     uint64_t used;                      /**< when last: the smallest goes first */
-    uint64_t source_id, destination_id; /**< of the layouts for which the plan of one tensor was found last; 0: none, or probes */
+    uint64_t source_id, destination_id; /**< of the layouts for which it was remembered last; 0: none */
 } tsr_cached_plan;
 
 /**
@@ -50,9 +50,12 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
 /** The same for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
 
+/** Lets tsr_cache_recall() find again what tsr_cache_find() found for these layouts, which are no probes. */
+void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst);
+
 /**
- * What tsr_cache_find() found the last time for these very layouts, which then were found fit for one another: nothing about them is to be
- * checked again. NULL, and nothing happened: it is to be asked. Any two layouts may be given.
+ * What tsr_cache_remember() was told the last time for these very layouts, which then were found fit for one another: nothing about them is
+ * to be checked again. NULL, and nothing happened: it is to be asked. Any two layouts may be given.
  */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device);
 

@@ -37,7 +37,6 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     TSR_TRY(tsr_allocate_zeroed(layout->context, sizeof(tsr_dtensor), &memory));
     tsr_dtensor *dtensor = memory;
     dtensor->references = 1;
-    dtensor->context = tsr_context_retain(layout->context);
     dtensor->layout = tsr_layout_retain((tsr_layout *)layout);
     dtensor->local = *local;
     tsr_device_driver_retain(local->device.driver);
@@ -57,7 +56,7 @@ static tsr_status allocate_bytes(const tsr_dtensor *dtensor, size_t bytes, void 
     tsr_comm *comm = sharing_of(dtensor);
     if (comm && bytes > 0)
         return tsr_comm_alloc_shared(comm, bytes, out);
-    return tsr_device_allocate(dtensor->context, dtensor->local.device, bytes, out);
+    return tsr_device_allocate(dtensor->layout->context, dtensor->local.device, bytes, out);
 }
 
 static void release_bytes(const tsr_dtensor *dtensor)
@@ -66,7 +65,7 @@ static void release_bytes(const tsr_dtensor *dtensor)
     if (comm)
         tsr_comm_free(comm, dtensor->local.data, dtensor->owned_bytes);
     else
-        tsr_device_release(dtensor->context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
+        tsr_device_release(dtensor->layout->context, dtensor->local.device, dtensor->local.data, dtensor->owned_bytes);
 }
 
 static tsr_status allocate_local(tsr_dtensor *dtensor)
@@ -176,13 +175,12 @@ void tsr_dtensor_destroy(tsr_dtensor *dtensor)
 {
     if (!dtensor || !tsr_references_drop(&dtensor->references))
         return;
-    tsr_context *context = dtensor->context;
+    tsr_layout *layout = dtensor->layout;
     if (dtensor->owned_bytes > 0)
         release_bytes(dtensor);
     tsr_device_driver_release(dtensor->local.device.driver);
-    tsr_layout_destroy(dtensor->layout);
-    tsr_release(context, dtensor);
-    tsr_context_destroy(context);
+    tsr_release(layout->context, dtensor);
+    tsr_layout_destroy(layout);
 }
 
 const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor)

@@ -8,8 +8,7 @@
 
 struct tsr_dtensor {
     tsr_references references;
-    tsr_context *context;
-    tsr_layout *layout;
+    tsr_layout *layout; /**< its context is the dtensor's */
     tsr_tensor local;
     size_t owned_bytes; /**< of local.data, if this dtensor allocated it; 0 where it is borrowed or empty */
 };

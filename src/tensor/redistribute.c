@@ -55,7 +55,9 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     if (*entry)
         return TSR_OK;
     TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
-    return tsr_cache_find(x->layout, y->layout, x->local.device, entry);
+    TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
+    tsr_cache_remember(*entry, x->layout, y->layout);
+    return TSR_OK;
 }
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
@@ -126,22 +128,22 @@ tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr
     return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
 }
 
-static tsr_status create_like(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **y)
+static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, tsr_dtensor **y)
 {
     tsr_layout *layout;
-    TSR_TRY(tsr_layout_with(x->layout, placements, &layout));
+    TSR_TRY(tsr_layout_keep(to, &layout));
     const tsr_status status = tsr_dtensor_create(layout, x->local.device, y);
     tsr_layout_destroy(layout);
     return status;
 }
 
 /* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
-static tsr_status redistribute(const tsr_dtensor *x, const tsr_layout *to, tsr_dtensor **out)
+static tsr_status redistribute(const tsr_dtensor *x, const tsr_layout_probe *to, tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
-    TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
+    TSR_TRY(tsr_cache_find(x->layout, &to->layout, x->local.device, &entry));
     tsr_dtensor *y = NULL;
-    tsr_status status = create_like(x, to->placements, &y);
+    tsr_status status = create_like(x, to, &y);
     status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);
@@ -157,11 +159,12 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    return redistribute(x, &to.layout, out);
+    return redistribute(x, &to, out);
 }
 
-static tsr_status in_place(tsr_dtensor *x, const tsr_layout *to, tsr_stream stream)
+static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_stream stream)
 {
+    const tsr_layout *to = &probe->layout;
     tsr_problem problem;
     tsr_problem_init(&problem, x->layout, to);
     if (!problem.in_place) {
@@ -173,7 +176,7 @@ static tsr_status in_place(tsr_dtensor *x, const tsr_layout *to, tsr_stream stre
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
-    tsr_status status = tsr_layout_with(x->layout, to->placements, &layout);
+    tsr_status status = tsr_layout_keep(probe, &layout);
     status = run(entry, &x->local, &x->local, stream, status);
     if (status != TSR_OK) {
         tsr_layout_destroy(layout);
@@ -190,7 +193,7 @@ tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placem
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    return in_place(x, &to.layout, stream);
+    return in_place(x, &to, stream);
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)

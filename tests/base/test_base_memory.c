@@ -10,7 +10,17 @@
 #include "base/memory.h"
 #include "counted_memory.h"
 
-static const size_t sizes[] = {0, 1, 63, 64, 65, 4096, ((size_t)4 << 20) - 64, (size_t)4 << 20, ((size_t)6 << 20) + 17};
+static const size_t sizes[] = {0,
+                               1,
+                               63,
+                               64,
+                               65,
+                               4096,
+                               ((size_t)64 << 10) - 64,
+                               ((size_t)64 << 10) - 63,
+                               ((size_t)4 << 20) - 64,
+                               (size_t)4 << 20,
+                               ((size_t)6 << 20) + 17};
 
 static void walk_sizes(tsr_context *context)
 {

@@ -33,6 +33,7 @@ static tsr_status warm_then_count(path *body, void *arg, int warm_ups)
 
 /** Moves of 64 bytes, each of another shape, so that each has a plan of its own. */
 typedef struct moves {
+    path *call; /**< what is counted */
     int ranks, count;
     tsr_dtensor *x[PLANS], *y[PLANS];
 } moves;
@@ -67,6 +68,17 @@ static tsr_status redistribute(void *arg, int run)
     return tsr_redistribute_into(m->x[run % m->count], m->y[run % m->count], NULL);
 }
 
+/** With memory that is new each time. */
+static tsr_status redistribute_anew(void *arg, int run)
+{
+    const moves *const m = arg;
+    const tsr_dtensor *const x = m->x[run % m->count], *const like = m->y[run % m->count];
+    tsr_dtensor *y;
+    TSR_TRY(tsr_redistribute(x, tsr_layout_placements(tsr_dtensor_layout(like)), &y));
+    tsr_dtensor_destroy(y);
+    return TSR_OK;
+}
+
 static tsr_status run_moves(tsr_comm *comm, void *arg)
 {
     moves m = *(const moves *)arg;
@@ -76,7 +88,7 @@ static tsr_status run_moves(tsr_comm *comm, void *arg)
     for (int i = 0; i < m.count && status == TSR_OK; i++)
         status = make_move(mesh, i, &m);
     if (status == TSR_OK)
-        status = warm_then_count(redistribute, &m, m.count);
+        status = warm_then_count(m.call, &m, m.count);
     for (int i = 0; i < m.count; i++) {
         tsr_dtensor_destroy(m.x[i]);
         tsr_dtensor_destroy(m.y[i]);
@@ -85,26 +97,37 @@ static tsr_status run_moves(tsr_comm *comm, void *arg)
     return status;
 }
 
-static tsr_status redistribute_on(int ranks, int plans)
+static tsr_status count_moves(path *call, int ranks, int plans)
 {
-    moves m = {.ranks = ranks, .count = plans};
+    moves m = {.call = call, .ranks = ranks, .count = plans};
     return tsr_threads_run(ranks, run_moves, &m, NULL);
 }
 
 static tsr_status redistribute_64_bytes(void)
 {
-    return redistribute_on(1, 1);
+    return count_moves(redistribute, 1, 1);
 }
 
 /** All instructions of both ranks, each asleep while it waits for the other. */
 static tsr_status redistribute_64_bytes_on_2_ranks(void)
 {
-    return redistribute_on(2, 1);
+    return count_moves(redistribute, 2, 1);
 }
 
 static tsr_status redistribute_among_64_plans(void)
 {
-    return redistribute_on(1, PLANS);
+    return count_moves(redistribute, 1, PLANS);
+}
+
+static tsr_status new_result_of_64_bytes(void)
+{
+    return count_moves(redistribute_anew, 1, 1);
+}
+
+/** Each of another shape, whose layouts are therefore others. */
+static tsr_status new_results_among_64_plans(void)
+{
+    return count_moves(redistribute_anew, 1, PLANS);
 }
 
 typedef struct pair {
@@ -176,6 +199,8 @@ static const struct {
     {"redistribute-64-bytes", redistribute_64_bytes},
     {"redistribute-64-bytes-on-2-ranks", redistribute_64_bytes_on_2_ranks},
     {"redistribute-among-64-plans", redistribute_among_64_plans},
+    {"new-result-of-64-bytes", new_result_of_64_bytes},
+    {"new-results-among-64-plans", new_results_among_64_plans},
     {"plan-on-16-ranks", plan_on_16_ranks},
     {"plan-on-a-million-ranks", plan_on_a_million_ranks},
     {"parse-placements", parse_placements},

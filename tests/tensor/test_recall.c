@@ -103,6 +103,9 @@ static tsr_status mix_contexts(tsr_comm *comm, void *arg)
     alone here, there;
     TSR_TRY(stand_alone(&here));
     TSR_TRY(stand_alone(&there));
+    /* Layouts have their numbers from the time when a plan was remembered for them, each context its own. */
+    for (int i = 1; i < MANY; i++)
+        TSR_TRY(tsr_redistribute_into(there.at[0], there.at[i], NULL));
     for (int i = 1; i < MANY; i++) {
         TSR_TRY(tsr_redistribute_into(here.at[0], here.at[i], NULL));
         for (int k = 0; k < MANY; k++)

@@ -1,0 +1,168 @@
+/** tsr_redistribute(): what a result has of its own, whatever becomes of what the call was given. */
+#include "ranks.h"
+#include "support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/tessera.h>
+
+#include <cmocka.h>
+
+/** Prints as one placement of so many numbers; more than a few hundred have no room on the stack of a call. */
+enum { ELEMENTS = 600 };
+
+typedef struct cut_case {
+    const char *name;
+    bool sizes; /**< else blocks */
+    size_t count;
+    int64_t numbers[4]; /**< of count <= 4; else all are 1 */
+} cut_case;
+
+static const cut_case cut_cases[] = {
+    {"two sizes", true, 2, {150, 450}},
+    {"a size of 0", true, 2, {0, 600}},
+    {"blocks", false, 4, {100, 50, 449, 1}},
+    {"as many blocks as elements", false, ELEMENTS, {0}},
+};
+
+static tsr_placement write_cut(const cut_case *c, int64_t numbers[ELEMENTS])
+{
+    for (size_t i = 0; i < c->count; i++)
+        numbers[i] = c->count <= 4 ? c->numbers[i] : 1;
+    tsr_placement cut = tsr_shard(0);
+    if (c->sizes) {
+        cut.sizes = numbers;
+        cut.size_count = c->count;
+    } else {
+        cut.blocks = numbers;
+        cut.block_count = c->count;
+    }
+    return cut;
+}
+
+static tsr_status make_numbered(const tsr_mesh *mesh, tsr_dtensor **out)
+{
+    const int64_t shape[] = {ELEMENTS};
+    tsr_layout *layout = NULL;
+    TSR_TRY(tsr_layout_parse(mesh, "R", 1, shape, TSR_I32, &layout));
+    const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), out);
+    tsr_layout_destroy(layout);
+    TSR_TRY(status);
+    int32_t *values = tsr_dtensor_to_local(*out).data;
+    for (int32_t i = 0; i < ELEMENTS; i++)
+        values[i] = i;
+    return TSR_OK;
+}
+
+/** The caller's numbers are gone by now. */
+static tsr_status check_layout(const tsr_dtensor *y, const cut_case *c)
+{
+    int64_t numbers[ELEMENTS];
+    const tsr_placement cut = write_cut(c, numbers);
+    tsr_layout *wanted = NULL;
+    TSR_TRY(tsr_layout_with(tsr_dtensor_layout(y), &cut, &wanted));
+    CHECK(tsr_layout_equal(tsr_dtensor_layout(y), wanted));
+    tsr_layout_destroy(wanted);
+    return TSR_OK;
+}
+
+/** There and back: the way back goes by what the result's layout says. */
+static tsr_status keep_numbers(tsr_comm *comm, void *arg)
+{
+    const cut_case *const c = arg;
+    int64_t numbers[ELEMENTS];
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL, *y = NULL, *z = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(make_numbered(mesh, &x));
+    for (int i = 0; i < 2; i++) {
+        const tsr_placement cut = write_cut(c, numbers);
+        TSR_TRY(tsr_redistribute(x, &cut, &y));
+        memset(numbers, 0xff, sizeof numbers);
+        TSR_TRY(check_layout(y, c));
+        TSR_TRY(tsr_full_tensor(y, &z));
+        CHECK(memcmp(tsr_dtensor_to_local(z).data, tsr_dtensor_to_local(x).data, ELEMENTS * sizeof(int32_t)) == 0);
+        tsr_dtensor_destroy(y);
+        tsr_dtensor_destroy(z);
+    }
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void a_result_keeps_the_numbers_of_its_cuts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
+        test_case("%s", cut_cases[i].name);
+        run_ranks(2, keep_numbers, (void *)&cut_cases[i]);
+    }
+}
+
+static tsr_status refuse_numbers(tsr_comm *comm, void *arg)
+{
+    cut_case wrong = *(const cut_case *)arg;
+    int64_t numbers[ELEMENTS];
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(make_numbered(mesh, &x));
+    const tsr_placement cut = write_cut(&wrong, numbers);
+    numbers[wrong.count - 1]++;
+    CHECK_ERROR(tsr_redistribute(x, &cut, &y), TSR_ERROR_ARGUMENT, "601");
+    CHECK(y == NULL);
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void numbers_that_do_not_sum_up_are_refused_however_many_there_are(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
+        test_case("%s, one too many", cut_cases[i].name);
+        run_ranks(2, refuse_numbers, (void *)&cut_cases[i]);
+    }
+}
+
+/** The result alone keeps mesh, layout and context; the caller has let go of all. */
+static tsr_status outlive(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(make_numbered(mesh, &x));
+    tsr_mesh_destroy(mesh);
+    const tsr_placement cut = tsr_shard(0);
+    TSR_TRY(tsr_redistribute(x, &cut, &y));
+    tsr_dtensor_destroy(x);
+    const tsr_tensor local = tsr_dtensor_to_local(y);
+    for (int32_t i = 0; i < ELEMENTS / 2; i++)
+        CHECK(((const int32_t *)local.data)[i] == i + tsr_comm_rank(comm) * ELEMENTS / 2);
+    CHECK(tsr_mesh_count(tsr_layout_mesh(tsr_dtensor_layout(y))) == 2);
+    tsr_dtensor_destroy(y);
+    return TSR_OK;
+}
+
+static void a_result_outlives_what_it_was_made_from(void **state)
+{
+    (void)state;
+    test_case("a result alone");
+    run_ranks(2, outlive, NULL);
+}
+
+int main(void)
+{
+    test_watchdog(60);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_result_keeps_the_numbers_of_its_cuts),
+        cmocka_unit_test(numbers_that_do_not_sum_up_are_refused_however_many_there_are),
+        cmocka_unit_test(a_result_outlives_what_it_was_made_from),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
