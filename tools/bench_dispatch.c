@@ -8,7 +8,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return bench_moves_measure(run, now, begins_table, now->value[OPT_NEW_RESULT] != NULL ? &new_results : &into);
 }
 
-/* A BLAS that was just loaded lets its idle threads spin for less than the first row warms up. */
+/* The peers that it is compared with warm up for as long. */
 const bench_kind bench_dispatch_kind = {.name = "bench dispatch",
                                         .axes = move_axes,
                                         .axis_count = MOVE_AXES,

@@ -232,7 +232,7 @@ const tool_command bench_plan_command = {
         "Plans one rank's part of a move over and over: seconds of a plan, all bytes that it asks of the allocator, and the messages that "
         "it "
         "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order where --rank does not say. "
-        "--sweep prints a line for the mesh and for each that halving its longest dim leaves, down to 16 ranks, fewest first; those "
+        "--sweep prints a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks, fewest first; those "
         "have unnamed dims and ranks from 0 up.\n\n"
         "-b, -e and -f take the place of --shape and step through sizes of the largest shard; --mesh and the pair of --from and --to may "
         "be "

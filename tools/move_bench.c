@@ -204,7 +204,7 @@ static int check_way(const move_bench *b)
     return EXIT_DONE;
 }
 
-/** Where it is the enqueuing that is timed, that needs neither long loops nor a BLAS that is at rest. */
+/** Where it is the enqueuing that is timed, that needs no long loops, neither before it nor in it. */
 static void settle_settings(move_bench *b)
 {
     if (!b->way->enqueues || !place_enqueues(b->setup.place))
