@@ -6,6 +6,7 @@
 #include "comm/nccl/types.h"
 #include "standin.h"
 #include "standin_ranks.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <tessera/sys/device.h>
@@ -410,6 +411,66 @@ static void ranks_destroy_their_groups_one_by_one(void **state)
         suite_run(n, let_go_early, NULL);
 }
 
+static tsr_status swap(tsr_comm *comm, int64_t *in, int64_t *out, bool start)
+{
+    const int peer = 1 - tsr_comm_rank(comm);
+    static const size_t bytes = sizeof *in;
+    const tsr_message send = {peer, out, bytes}, receive = {peer, in, bytes};
+    return start ? tsr_comm_exchange_start(comm, &send, 1, &receive, 1, tsr_device_host(), NULL) : tsr_comm_exchange_finish(comm);
+}
+
+/* What a thread of its own does with a group. */
+typedef struct errand {
+    tsr_comm *group;
+    tsr_status status;
+} errand;
+
+static void *swap_in_group(void *arg)
+{
+    errand *mine = arg;
+    int64_t in = 0, out = 1;
+    mine->status = swap(mine->group, &in, &out, true);
+    if (mine->status == TSR_OK)
+        mine->status = swap(mine->group, &in, &out, false);
+    if (mine->status == TSR_OK && in != 1)
+        mine->status = tsr_status_set(TSR_ERROR_INTERNAL, "%lld came", (long long)in);
+    return NULL;
+}
+
+/* The messages of the rank's own thread are on their way before the other begins, so that they go in the same order on both ranks. */
+static tsr_status swap_in_two_threads(tsr_comm *comm, errand *other)
+{
+    pthread_t thread;
+    int64_t in = 0, out = 2;
+    TSR_TRY(swap(comm, &in, &out, true));
+    CHECK(pthread_create(&thread, NULL, swap_in_group, other) == 0);
+    const tsr_status status = swap(comm, &in, &out, false);
+    pthread_join(thread, NULL);
+    TSR_TRY(status);
+    CHECK(in == 2);
+    return other->status;
+}
+
+static tsr_status call_in_two_threads(tsr_comm *comm, void *arg)
+{
+    enum { ROUNDS = 20 };
+    errand other = {.status = TSR_OK};
+    (void)arg;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &other.group));
+    tsr_status status = TSR_OK;
+    for (int round = 0; round < ROUNDS && status == TSR_OK; round++)
+        status = swap_in_two_threads(comm, &other);
+    tsr_comm_destroy(other.group);
+    return status;
+}
+
+/* The race is the thread sanitizer's to see. */
+static void threads_of_a_rank_may_share_its_communicators(void **state)
+{
+    (void)state;
+    suite_run(2, call_in_two_threads, NULL);
+}
+
 /* The thread's device is what it was before a call. */
 static tsr_status call_from_elsewhere(tsr_comm *comm, void *arg)
 {
@@ -447,6 +508,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(reductions_are_those_that_nccl_has),
         cmocka_unit_test(exchange_stands_in_where_nccl_has_no_reduction),
         cmocka_unit_test(ranks_destroy_their_groups_one_by_one),
+        cmocka_unit_test(threads_of_a_rank_may_share_its_communicators),
         cmocka_unit_test(a_rank_is_its_handle_whatever_device_is_current),
     };
     suite_start(count, arguments);

@@ -149,8 +149,7 @@ tsr_status tsr_nccl_exchange_finish(void *self)
     tsr_nccl_handle *handle = self;
     tsr_nccl_exchange *e = &handle->exchange;
     e->started = false;
-    if (handle->family->unsettled == handle)
-        TSR_TRY(tsr_nccl_conclude_now(handle->family));
+    TSR_TRY(tsr_nccl_conclude_own(handle));
     while (e->staged && round_bytes(e) > 0) {
         TSR_TRY(tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms));
         copy_out(handle);

@@ -159,18 +159,70 @@ tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const
     return mark(handle, stream);
 }
 
-void tsr_nccl_conclude_later(tsr_nccl_handle *handle)
+/* The handle that is unsettled, held, or NULL. `only` that one, or NULL: any. */
+static tsr_nccl_handle *hold_unsettled(tsr_nccl_family *family, const tsr_nccl_handle *only, uint64_t *number)
 {
-    handle->family->unsettled = handle;
+    tsr_nccl_lock(family);
+    tsr_nccl_handle *handle = !only || family->unsettled == only ? family->unsettled : NULL;
+    *number = family->started;
+    if (handle)
+        handle->holders++;
+    tsr_nccl_unlock(family);
+    return handle;
 }
 
-/* A handle that breaks here says so in its own next call too. */
-tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family)
+/* Another thread may have settled it too, and started something else. */
+static void let_go(tsr_nccl_handle *handle, uint64_t number)
 {
-    tsr_nccl_handle *handle = family->unsettled;
-    family->unsettled = NULL;
+    tsr_nccl_family *family = handle->family;
+    tsr_nccl_lock(family);
+    handle->holders--;
+    if (family->started == number)
+        family->unsettled = NULL;
+    tsr_nccl_unlock(family);
+}
+
+/* It stays unsettled until it is not, so that no other thread goes on before. A handle that breaks here says so in its own next call too.
+ */
+static tsr_status conclude(tsr_nccl_family *family, const tsr_nccl_handle *only)
+{
+    uint64_t number;
+    tsr_nccl_handle *handle = hold_unsettled(family, only, &number);
     if (!handle)
         return TSR_OK;
-    TSR_TRY(tsr_nccl_settle(handle));
-    return mark(handle, family->stream);
+    tsr_status status = tsr_nccl_settle(handle);
+    if (status == TSR_OK)
+        status = mark(handle, family->stream);
+    let_go(handle, number);
+    return status;
+}
+
+static bool note_unsettled(tsr_nccl_handle *handle)
+{
+    tsr_nccl_family *family = handle->family;
+    tsr_nccl_lock(family);
+    const bool vacant = !family->unsettled;
+    if (vacant) {
+        family->unsettled = handle;
+        family->started++;
+    }
+    tsr_nccl_unlock(family);
+    return vacant;
+}
+
+/* Another thread may have left one of its own since this one's call began. */
+void tsr_nccl_conclude_later(tsr_nccl_handle *handle)
+{
+    while (!note_unsettled(handle))
+        conclude(handle->family, NULL);
+}
+
+tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family)
+{
+    return conclude(family, NULL);
+}
+
+tsr_status tsr_nccl_conclude_own(tsr_nccl_handle *handle)
+{
+    return conclude(handle->family, handle);
 }

@@ -86,7 +86,7 @@ static void unlink_handle(tsr_nccl_handle *handle)
     *at = handle->next;
 }
 
-/* Under the lock. Frees the handle if NCCL is done with it, or if it is not to be waited for any longer. */
+/* Under the lock, of a handle that nobody holds. Frees it if NCCL is done with it, or if it is not to be waited for any longer. */
 static void bury(tsr_nccl_handle *handle, bool at_once)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -113,7 +113,7 @@ static bool sweep(tsr_nccl_family *family, bool at_once)
     tsr_nccl_lock(family);
     for (tsr_nccl_handle *handle = family->handles, *next; handle; handle = next) {
         next = handle->next;
-        if (handle->finalizing)
+        if (handle->finalizing && handle->holders == 0)
             bury(handle, at_once);
     }
     const bool empty = !family->handles;
@@ -141,29 +141,29 @@ static void finalize(tsr_nccl_handle *handle)
         tsr_nccl_break(handle, TSR_ERROR_PEER);
 }
 
-/* What a borrowed communicator that hangs has left in the stream. */
+/* Under the lock: what a borrowed communicator that hangs has left in the stream. */
 static bool is_busy(tsr_nccl_family *family)
 {
     int previous = family->device;
-    tsr_nccl_lock(family);
     const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK && family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
     family->api->cuda_set_device(previous);
-    tsr_nccl_unlock(family);
     return busy;
 }
 
 /* What it has started on the family's stream is to be over before its memory goes: a communicator of ours ends when that is. */
 static void begin_to_go(tsr_nccl_handle *handle)
 {
-    if (handle->family->unsettled == handle)
-        tsr_nccl_conclude_now(handle->family);
+    tsr_nccl_family *family = handle->family;
+    tsr_nccl_conclude_own(handle);
     if (handle->owned)
         finalize(handle);
     else if (handle->exchange.started && handle->exchange.staged)
-        tsr_nccl_drain(handle, handle->family->stream, handle->family->timeout_ms);
-    if (!handle->owned && (handle->broken || atomic_load(&handle->family->aborted)))
-        handle->family->leaks = is_busy(handle->family);
+        tsr_nccl_drain(handle, family->stream, family->timeout_ms);
+    tsr_nccl_lock(family);
+    if (!handle->owned && (handle->broken || atomic_load(&family->aborted)))
+        family->leaks = is_busy(family);
     handle->finalizing = true;
+    tsr_nccl_unlock(family);
 }
 
 /* One that goes because it failed is broken, which is not to be said instead of why. */

@@ -42,6 +42,7 @@ typedef struct tsr_nccl_family {
     cudaEvent_t last;         /**< after the last kernel that was left to a stream, if `marked` */
     bool marked;
     tsr_nccl_handle *unsettled; /**< what it has started may not be in the stream yet; or NULL */
+    uint64_t started;           /**< how often there was one */
     tsr_nccl_block *spare;      /**< that no handle uses */
     bool leaks;                 /**< a borrowed communicator hangs, which may still write to them: they are left alone */
 } tsr_nccl_family;
@@ -62,6 +63,7 @@ struct tsr_nccl_handle {
     ncclComm_t comm; /**< NULL: none yet, or gone */
     bool owned;      /**< we made it, so we abort and destroy it */
     bool finalizing; /**< it goes */
+    int holders;     /**< threads that conclude what it has started: it is not freed before */
     ncclComm_t made; /**< by a split that is under way */
     bool stuck;      /**< it failed, and NCCL may write `made` whenever it likes: the handle is never freed */
     int rank, ranks;
@@ -117,6 +119,9 @@ tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const
 /** The same for later: the kernel is in the family's stream before anything else is done in the family, or when this is called. */
 void tsr_nccl_conclude_later(tsr_nccl_handle *handle);
 tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family);
+
+/** That of this handle alone. */
+tsr_status tsr_nccl_conclude_own(tsr_nccl_handle *handle);
 
 /** Waits until NCCL has done what it was given, so that the communicator may be called again. A failure breaks the handle. */
 tsr_status tsr_nccl_settle(tsr_nccl_handle *handle);
