@@ -79,10 +79,9 @@ Where an implementation has several ways, its fastest counts. The scripts are in
 """
 
 SAMPLED = """\
-A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is the
-first call and loops for 0.3 s, of Tessera's layers three loops, of transformers one text, and of `tessera-llama` the prompt. Around
-Tessera's moves the tool times plain copies into the same destination: it warms those up first, three times 0.3 s, and makes some 60 ms of
-them before each sample.
+A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is a call
+or two and four such loops, of Tessera's layers three, of transformers one text, and of `tessera-llama` the prompt. Before each loop of
+Tessera's moves, those of its warm-up too, the tool times plain copies into the same destination, some 60 ms of them.
 """
 
 
