@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`tessera bench simulate`: its figures against the model's formula, sampled meshes, sweeps, pictures, and what --validate says.
 usage: test_bench_simulate.py TOOL [long]"""
+import csv
 import json
 import math
 import re
@@ -345,6 +346,13 @@ def validation_says_how_far_it_is_off():
     return wrong
 
 
+def csv_names_fields_of_fields_whole():
+    done = tool.run("bench", "simulate", "--mesh", 2, "--shape", "64x64", "--from", "S(0)", "--to", "R", "--validate", "--csv")
+    names, values = csv.reader(done.stdout.splitlines())
+    return (harness.different("fields", list(dict.fromkeys(name.split(".")[0] for name in names)), VALIDATED) + harness.different("values", len(values), len(names)) +
+            harness.different("of the error", [n for n in names if "error." in n], ["links_error.inside.median", "links_error.inside.max", "links_error.between"]))
+
+
 def the_table_names_the_links_of_every_mode():
     lines = tool.run("bench", "simulate", "--mesh", 2, "--shape", "16x16", "--from", "S(0)", "--to", "R", "--mode", "message,direct", "--validate").stdout.splitlines()
     wrong = harness.different("place", lines[0], "# engine threads, device host")
@@ -375,6 +383,7 @@ if sys.argv[2:] == ["long"]:
                  ["256", "2097150 messages", "128 ranks"])
     tool.case("whiskers of the picture reach from the least to the most", whiskers_of_the_picture_reach_from_least_to_most)
     tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
+    tool.case("CSV names fields of fields whole", csv_names_fields_of_fields_whole)
     tool.case("the table names the links of every mode", the_table_names_the_links_of_every_mode)
     tool.case("the model is of the right size", the_model_is_of_the_right_size)
     tool.report.finish()
