@@ -2,24 +2,17 @@
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "comm/clock.h"
 #include "comm/patience.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define SECOND      INT64_C(1000000000)
-#define MILLISECOND INT64_C(1000000)
+#define SECOND INT64_C(1000000000)
 
 /* Names of late ranks that a sentence has room for. */
 #define LATE_NAMED 4
-
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * SECOND + time.tv_nsec;
-}
 
 tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
                                const tsr_patience *patience, tsr_bed *beds)
@@ -161,8 +154,8 @@ static void name_late(tsr_rendezvous *rendezvous, uint64_t arrival, char *words,
     tsr_text_append(&text, " did not come within %lld ms", (long long)rendezvous->patience->timeout_ms);
 }
 
-/* Under the mutex; false if the time has passed. */
-static bool wait_until(tsr_rendezvous *rendezvous, int64_t time)
+/* Under the mutex; false if the time has passed. The condition goes by the clock of deadlines. */
+static bool wait_until(tsr_rendezvous *rendezvous, tsr_deadline time)
 {
     if (time == INT64_MAX)
         return pthread_cond_wait(&rendezvous->changed, &rendezvous->mutex) == 0;
@@ -170,21 +163,13 @@ static bool wait_until(tsr_rendezvous *rendezvous, int64_t time)
     return pthread_cond_timedwait(&rendezvous->changed, &rendezvous->mutex, &until) != ETIMEDOUT;
 }
 
-static int64_t deadline_of(const tsr_patience *patience)
-{
-    int64_t wait;
-    if (patience->timeout_ms <= 0 || !tsr_multiply(patience->timeout_ms, MILLISECOND, &wait) || wait > INT64_MAX - now())
-        return INT64_MAX;
-    return now() + wait;
-}
-
 static void wait_locked(tsr_rendezvous *rendezvous, uint64_t arrival, bool shown)
 {
-    const int64_t deadline = deadline_of(rendezvous->patience);
+    const tsr_deadline deadline = tsr_deadline_in(rendezvous->patience->timeout_ms);
     while (!is_complete(rendezvous, arrival) && !atomic_load(&rendezvous->broken)) {
-        if (wait_until(rendezvous, shown ? tsr_min_i64(deadline, now() + SECOND) : deadline))
+        if (wait_until(rendezvous, shown ? tsr_min_i64(deadline, tsr_deadline_in(1000)) : deadline))
             continue;
-        if (now() >= deadline && !is_complete(rendezvous, arrival)) {
+        if (tsr_deadline_passed(deadline) && !is_complete(rendezvous, arrival)) {
             char reason[TSR_REASON_BYTES];
             name_late(rendezvous, arrival, reason, sizeof reason);
             break_locked(rendezvous, reason);
