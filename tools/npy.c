@@ -21,10 +21,7 @@ static tsr_status failed(const char *path, const char *verb)
 /** Puts the file's name before the sentence of the last error. */
 static tsr_status named(const char *path, tsr_status status)
 {
-    char sentence[1024];
-    strncpy(sentence, tsr_status_message(), sizeof sentence - 1);
-    sentence[sizeof sentence - 1] = '\0';
-    return tsr_status_set(status, "%s: %s", path, sentence);
+    return tsr_status_set(status, "%s: %s", path, tsr_status_message());
 }
 
 /** A private, writable mapping: what reordering changes stays ours, and untouched pages stay the file's. */

@@ -2,12 +2,8 @@
 #include "engines.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <tessera/sys/status.h>
-
-/** Any sentence of the library. */
-#define SENTENCE_BYTES 1024
 
 /** One run. A rank that fails leaves peers that NCCL does not tell: it aborts their communicators, which are listed while they live. */
 typedef struct gathering {
@@ -68,18 +64,18 @@ static tsr_status run_rank(tsr_comm *seat, void *arg)
     const int rank = tsr_comm_rank(seat), ranks = tsr_comm_size(seat);
     tsr_nccl_options options = TSR_NCCL_OPTIONS_INIT;
     tsr_comm *comm;
-    char sentence[SENTENCE_BYTES];
+    tsr_kept_sentence sentence;
     options.driver = g->cuda->driver;
     TSR_TRY(take_gpu(g, seat));
     TSR_TRY(g->cuda->library.comm_create_nccl(ranks, rank, &g->id, &options, &comm));
     list(g, rank, comm);
     const tsr_status status = g->main(comm, g->arg);
-    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
+    tsr_status_keep(&sentence);
     if (status != TSR_OK)
         abort_all(g, ranks);
     list(g, rank, NULL);
     tsr_comm_destroy(comm);
-    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s", sentence);
+    return tsr_status_restore(&sentence, status);
 }
 
 static tsr_status run_gathering(gathering *g, int ranks)

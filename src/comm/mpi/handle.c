@@ -27,17 +27,17 @@ tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
         return status;
     handle->broken = true;
     handle->world->broken = true;
-    snprintf(handle->words, sizeof handle->words, "%s", tsr_status_message());
-    tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->words);
+    tsr_status_keep(&handle->why);
+    tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->why.text);
     if (handle->gated)
-        tsr_mpi_gate_lose(&handle->gate, handle->words);
+        tsr_mpi_gate_lose(&handle->gate, handle->why.text);
     return status;
 }
 
 tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
 {
     if (handle->broken)
-        return tsr_status_set(TSR_ERROR_PEER, "%s", handle->words);
+        return tsr_status_restore(&handle->why, TSR_ERROR_PEER);
     if (handle->gated && tsr_mpi_gate_is_lost(&handle->gate))
         return tsr_mpi_break(handle, tsr_mpi_gate_say_broken(&handle->gate));
     const int aborter = tsr_mpi_world_aborter(handle->world);

@@ -7,11 +7,12 @@
 #include <stdatomic.h>
 #include <tessera/mpi.h>
 #include <tessera/sys/comm.h>
+#include <tessera/sys/status.h>
 
 #include "comm/mpi/gate.h"
 #include "comm/mpi/tray.h"
 
-/** Room for why a communicator is broken. */
+/** Room for what a call says of its messages. */
 #define TSR_MPI_WORDS 256
 
 /** Tags of a group: one a way. */
@@ -120,8 +121,8 @@ typedef struct tsr_mpi_handle {
     int rank, ranks;
     tsr_mpi_exchange exchange;
     bool broken;
-    char words[TSR_MPI_WORDS]; /**< why */
-    bool gated;                /**< all its ranks share this node, and meet at the gate */
+    tsr_kept_sentence why; /**< it is */
+    bool gated;            /**< all its ranks share this node, and meet at the gate */
     tsr_mpi_gate gate;
     tsr_mpi_trays trays; /**< by which ranks of this node send to one another */
 } tsr_mpi_handle;

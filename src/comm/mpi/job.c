@@ -1,11 +1,8 @@
 #include "comm/mpi/engine.h"
 #include "comm/mpi/error.h"
 #include <stdio.h>
-#include <string.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
-
-#define SENTENCE 1024
 
 struct tsr_mpi_job {
     tsr_context *context;
@@ -17,7 +14,7 @@ struct tsr_mpi_job {
 /* How a rank's program ended. */
 typedef struct ending {
     int32_t status;
-    char sentence[SENTENCE];
+    tsr_kept_sentence sentence;
 } ending;
 
 static tsr_status initialize(bool *ours)
@@ -119,11 +116,12 @@ size_t tsr_mpi_version_print(char *text, size_t capacity)
     return (size_t)snprintf(text, capacity, "%s", words);
 }
 
+/* Zeroed behind the sentence too, for all of it is sent. */
 static ending ending_of(tsr_status status)
 {
     ending mine = {.status = (int32_t)status};
     if (status != TSR_OK)
-        snprintf(mine.sentence, sizeof mine.sentence, "%s", tsr_status_message());
+        tsr_status_keep(&mine.sentence);
     return mine;
 }
 
@@ -149,9 +147,11 @@ static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options
 {
     tsr_comm *comm;
     TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, &comm));
+    tsr_kept_sentence sentence;
     const tsr_status status = main(comm, arg);
+    tsr_status_keep(&sentence);
     tsr_comm_destroy(comm);
-    return status;
+    return tsr_status_restore(&sentence, status);
 }
 
 /* All ranks come here, whatever became of their programs. */
@@ -162,9 +162,9 @@ static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mi
     const tsr_status status = find_cause(job, witness, mine, &cause, &theirs);
     if (status != TSR_OK) {
         job->lost = true;
-        return mine->status == TSR_OK ? status : tsr_status_set((tsr_status)mine->status, "%s", mine->sentence);
+        return mine->status == TSR_OK ? status : tsr_status_restore(&mine->sentence, (tsr_status)mine->status);
     }
-    return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence);
+    return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
 }
 
 /* Over a communicator of its own, which nothing that the program does can break; it takes the caller's timeout and context. */

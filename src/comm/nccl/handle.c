@@ -2,7 +2,6 @@
 
 #include "comm/clock.h"
 #include "comm/nccl/staging.h"
-#include <stdio.h>
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
@@ -21,7 +20,7 @@ void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
 static tsr_status check_whole(const tsr_nccl_handle *handle)
 {
     if (handle->broken)
-        return tsr_status_set(TSR_ERROR_PEER, "an earlier call has broken this communicator: %s", handle->why);
+        return tsr_status_set(TSR_ERROR_PEER, "an earlier call has broken this communicator: %s", handle->why.text);
     if (atomic_load(&handle->family->aborted))
         return tsr_status_set(TSR_ERROR_PEER, "rank %d of %d has aborted", handle->rank, handle->ranks);
     return TSR_OK;
@@ -30,9 +29,9 @@ static tsr_status check_whole(const tsr_nccl_handle *handle)
 /* Under the lock. */
 static tsr_status break_handle(tsr_nccl_handle *handle, tsr_status status)
 {
-    snprintf(handle->why, sizeof handle->why, "%s", tsr_status_message());
+    tsr_status_keep(&handle->why);
     handle->broken = true;
-    tsr_log(handle->family->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->why);
+    tsr_log(handle->family->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->why.text);
     tsr_nccl_handle_abort(handle);
     return status;
 }

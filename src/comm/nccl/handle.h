@@ -16,8 +16,7 @@
 #include <stdbool.h>
 #include <tessera/nccl.h>
 #include <tessera/sys/comm.h>
-
-#define TSR_NCCL_SENTENCE_BYTES 512
+#include <tessera/sys/status.h>
 
 typedef struct tsr_nccl_handle tsr_nccl_handle;
 
@@ -68,7 +67,7 @@ struct tsr_nccl_handle {
     bool stuck;      /**< it failed, and NCCL may write `made` whenever it likes: the handle is never freed */
     int rank, ranks;
     bool broken; /**< every call says why */
-    char why[TSR_NCCL_SENTENCE_BYTES];
+    tsr_kept_sentence why;
     tsr_nccl_block *staging;
     tsr_nccl_exchange exchange;
 };

@@ -1,9 +1,6 @@
 #include "base/memory.h"
 #include "comm/threads/engine.h"
-#include <stdio.h>
 #include <string.h>
-
-#define SENTENCE_BYTES 1024
 
 typedef struct run run;
 
@@ -15,7 +12,7 @@ typedef struct runner {
     pthread_t thread;
     tsr_status status;
     int order; /* among the ranks that failed */
-    char sentence[SENTENCE_BYTES];
+    tsr_kept_sentence sentence;
 } runner;
 
 struct run {
@@ -43,7 +40,7 @@ static void *run_rank(void *arg)
         mine->status = shared->main(mine->comm, shared->arg);
         if (mine->status != TSR_OK) {
             mine->order = atomic_fetch_add(&shared->failures, 1);
-            snprintf(mine->sentence, sizeof mine->sentence, "%s", tsr_status_message());
+            tsr_status_keep(&mine->sentence);
         }
     }
     tsr_comm_destroy(mine->comm);
@@ -65,7 +62,7 @@ static tsr_status result_of(const runner *runners, int nranks)
             cause = &runners[r];
     if (!cause)
         return TSR_OK;
-    const char *words = cause->sentence[0] ? cause->sentence : tsr_status_name(cause->status);
+    const char *words = cause->sentence.text[0] ? cause->sentence.text : tsr_status_name(cause->status);
     return tsr_status_set(cause->status, "rank %d: %s", cause->rank, words);
 }
 
