@@ -125,7 +125,7 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
-/** A ratio is read back as it was divided, and times show no more digits than they have. */
+/** As many as every double keeps of a decimal: 0.1 reads 0.1. A quotient is read back to so many, not to the bit. */
 #define REAL_DIGITS 15
 
 int write_open_json(json_t *json, FILE *stream)

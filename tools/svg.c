@@ -100,7 +100,8 @@ svg_colour svg_colour_of(size_t index)
     return colour;
 }
 
-svg_colour svg_dark_colour_of(size_t index)
+/** The same one's, dark enough for lines on white. */
+static svg_colour dark_colour_of(size_t index)
 {
     const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6);
     svg_colour colour;
@@ -163,7 +164,7 @@ void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
     if (s->body == NULL || count < 2)
         return;
     fprintf(s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
-            svg_dark_colour_of(index).text, dashes[index % DASHES]);
+            dark_colour_of(index).text, dashes[index % DASHES]);
     for (size_t i = 0; i < count; i++)
         fprintf(s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
     fputs("\"/>\n", s->body);
@@ -173,7 +174,7 @@ void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 {
     if (s->body == NULL)
         return;
-    const svg_colour colour = svg_dark_colour_of(index);
+    const svg_colour colour = dark_colour_of(index);
     fprintf(s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x, at.y,
             marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
     if (title != NULL)
@@ -185,7 +186,7 @@ void svg_whisker(svg *s, size_t index, double x, double y, double to_y)
 {
     if (s->body != NULL)
         fprintf(s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4, y,
-                to_y, svg_dark_colour_of(index).text);
+                to_y, dark_colour_of(index).text);
 }
 
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)

@@ -43,9 +43,6 @@ typedef struct svg_colour {
 /** The colour of one of many that stand side by side. */
 svg_colour svg_colour_of(size_t index);
 
-/** The same one's, dark enough for lines on white. */
-svg_colour svg_dark_colour_of(size_t index);
-
 /** A grey that is the darker the greater `share` (0 to 1) is, never too dark for black text. */
 svg_colour svg_shade(double share);
 

@@ -1,4 +1,5 @@
-/** FNV-1a over 64-bit words: fingerprints that ranks compare. Not for hostile input. */
+/** FNV-1a over 64-bit words, each with a shift after it that brings high bits down: fingerprints that ranks compare. Not for hostile
+ * input. */
 #ifndef TSR_BASE_HASH_H
 #define TSR_BASE_HASH_H
 

@@ -279,6 +279,7 @@ tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate)
     return settle(gate, UINT64_MAX);
 }
 
+/* By the machine's cores, not by those that this process may use: launchers bind each rank to a core of its own, so that each sees one. */
 static bool is_crowded(const tsr_mpi_node *node)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);

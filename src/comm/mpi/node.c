@@ -354,11 +354,6 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
     return at >= begin && at - begin < span_of(node) && bytes <= span_of(node) - (at - begin);
 }
 
-int tsr_mpi_node_rank(const tsr_mpi_node *node)
-{
-    return node->rank;
-}
-
 int tsr_mpi_node_ranks(const tsr_mpi_node *node)
 {
     return node->ranks;

@@ -36,8 +36,7 @@ void tsr_mpi_node_free_later(tsr_mpi_node *node, void *memory, const int32_t *le
 /** True if all ranks have these bytes at this address. */
 bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t bytes);
 
-/** This rank, and how many there are, in the communicator that the node was made of. */
-int tsr_mpi_node_rank(const tsr_mpi_node *node);
+/** How many ranks the communicator has of which the node was made. */
 int tsr_mpi_node_ranks(const tsr_mpi_node *node);
 
 /** Everybody on the node learns that rank `who` has aborted, as its caller counts ranks; the first one stays. */
