@@ -22,8 +22,13 @@ struct tsr_context {
     _Alignas(64) tsr_settings settings; /* every call reads them: apart from what threads write */
 };
 
-/* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. */
+/* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. A
+ * sanitizer is to see where blocks begin and end: to it all but empty ones are large. */
+#ifdef __SANITIZE_ADDRESS__
+#define SMALL_BYTES ((size_t)0)
+#else
 #define SMALL_BYTES ((size_t)64 << 10)
+#endif
 
 /* Aligned within what malloc() gave, whose address stands in front. It is a multiple of 16, so that there is room for that. */
 static void *allocate_small(size_t bytes, size_t alignment)
