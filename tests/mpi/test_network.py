@@ -18,6 +18,7 @@ report = tap.Report()
 FACTS = ["moves over two hosts, 2 + 1 ranks, give the bytes that the oracle says", "ranks know how they lie on hosts, and where they lie unevenly",
          "a cut link ends in an error that names who did not come", "a rank that is killed on another host holds up nobody"]
 LINK = "link0"
+LATE = "lost: peer: rank 1 did not come within 3000 ms"
 NAMES = [f"tsr{os.getpid()}{side}" for side in "ab"]
 NET = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
 ADDRESSES = [f"{NET}.1", f"{NET}.2"]
@@ -122,6 +123,11 @@ def look(agent):
     return wrong
 
 
+def names_rank_1(line):
+    """MPICH may give a peer up, and its call fail, before the time is over."""
+    return line.startswith(LATE) or (not is_open_mpi() and line.startswith(("lost: peer: rank 1: MPI_Isend: ", "lost: peer: rank 1: MPI_Irecv: ")))
+
+
 def cut(agent):
     job = mpirun(agent, (1, 1), talker, "talk")
     said = []
@@ -143,16 +149,15 @@ def cut(agent):
     if job.poll() is None:
         os.killpg(job.pid, signal.SIGKILL)
     job.wait()
-    wanted = "lost: peer: rank 1 did not come within 3000 ms"
-    return [] if lost.startswith(wanted) else [f"not \"{wanted}\": {''.join(said)[-1500:]}"]
+    return [] if names_rank_1(lost) else [f"not \"{LATE}\": {''.join(said)[-1500:]}"]
 
 
 def kill(agent):
     """Rank 0 is told where the launcher leaves it alive, which Open MPI's does not always do, whatever it is told."""
     status, said = finish(mpirun(agent, (1, 1), talker, "die", 1, survive=True), 60)
-    wanted = "lost: peer: rank 1 did not come within 3000 ms"
     ended = is_open_mpi() and status != -1 and "lost: " not in said
-    return [] if "talking" in said and (wanted in said or ended) else [f"exit status {status}, not \"{wanted}\": {said[-1500:]}"]
+    told = any(map(names_rank_1, said.splitlines()))
+    return [] if "talking" in said and (told or ended) else [f"exit status {status}, not \"{LATE}\": {said[-1500:]}"]
 
 
 def lacking():

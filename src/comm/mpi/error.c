@@ -18,6 +18,14 @@ static tsr_status status_of(int result)
     }
 }
 
+/* MPICH tells a stack of calls, one a line. */
+static void make_one_line(char *words)
+{
+    for (char *c = words; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+}
+
 tsr_status tsr_mpi_check(int result, const char *call)
 {
     if (result == MPI_SUCCESS)
@@ -26,5 +34,6 @@ tsr_status tsr_mpi_check(int result, const char *call)
     int length = 0;
     if (MPI_Error_string(result, words, &length) != MPI_SUCCESS)
         return tsr_status_set(TSR_ERROR_DEVICE, "%s failed with MPI's error %d", call, result);
+    make_one_line(words);
     return tsr_status_set(status_of(result), "%s: %s", call, words);
 }

@@ -17,14 +17,24 @@ static int tag_of(const tsr_mpi_handle *handle, tsr_mpi_way way)
     return handle->slot * TSR_MPI_TAGS + (int)way;
 }
 
+/* Says of which rank MPI complains. */
+static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
+{
+    char name[64];
+    const tsr_status status = tsr_mpi_check(result, call);
+    if (status == TSR_OK)
+        return TSR_OK;
+    return tsr_status_set(status, "%s: %s", tsr_mpi_name(handle, transit->message->peer, name), tsr_status_message());
+}
+
 static tsr_status post(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory, size_t bytes, bool receives)
 {
     const int peer = handle->names[transit->message->peer], tag = tag_of(handle, way);
     const MPI_Comm comm = handle->world->comm;
     MPI_Request *request = &transit->requests[way];
     if (receives)
-        return tsr_mpi_check(MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
-    return tsr_mpi_check(MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
+        return check(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
+    return check(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
 }
 
 static size_t next_piece(const tsr_mpi_transit *transit)
@@ -212,7 +222,8 @@ static tsr_status test(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi
     int done = 0;
     if (transit->requests[way] == MPI_REQUEST_NULL)
         return TSR_OK;
-    TSR_TRY(tsr_mpi_check(MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE), transit->receives ? "MPI_Irecv" : "MPI_Isend"));
+    const int result = MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE);
+    TSR_TRY(check(handle, transit, result, transit->receives ? "MPI_Irecv" : "MPI_Isend"));
     if (!done)
         return TSR_OK;
     *some = true;
