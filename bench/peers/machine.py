@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import subprocess
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ("torch", "jax", "jaxlib", "transformers", "numpy")
@@ -95,6 +96,11 @@ def versions(tool, venv, mpis):
     packages = ((venv and said(venv / "bin" / "python", "-c", listed)) or "").split()
     return {"tessera": said(tool, "--version"), **{name: mpi_version(mpirun) for name, mpirun in mpis},
             "python": platform.python_version(), **dict(zip(PACKAGES, packages))}
+
+
+def clock(seconds=None):
+    """Local time, as lines tell it; without seconds it is now's."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
 
 
 def describe(build, venv=None, mpis=()):

@@ -1,7 +1,8 @@
 """Asks implementations for a case in turns, several rounds, and makes lines of what they answer."""
 import functools
 import statistics
-import time
+
+import machine
 
 MEASURED = ("seconds", "gemm_seconds")
 BANDWIDTHS = ("peak", "limit")
@@ -46,12 +47,8 @@ def circumstances(answers):
     """When and how it was measured, and what others did meanwhile: "others" is the largest share of the cores in a round, null where no
     round's is known."""
     others = [answer["others"] for answer in answers if answer["others"] is not None]
-
-    def clock(seconds):
-        return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(seconds))
-
     return {"rounds": len(answers), "samples": max(map(count_samples, answers)), "asked": sum(answer["asked"] for answer in answers),
-            "began": clock(answers[0]["began"]), "ended": clock(answers[-1]["ended"]),
+            "began": machine.clock(answers[0]["began"]), "ended": machine.clock(answers[-1]["ended"]),
             "others": round(max(others), 3) if others else None}
 
 
