@@ -8,7 +8,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return bench_moves_measure(run, now, begins_table, now->value[OPT_NEW_RESULT] != NULL ? &new_results : &into);
 }
 
-/* The peers that it is compared with warm up for as long. */
+/* Small moves are timed: caches and the clock rate of cores are to be what a program that goes on has. */
 const bench_kind bench_dispatch_kind = {.name = "bench dispatch",
                                         .axes = move_axes,
                                         .axis_count = MOVE_AXES,
