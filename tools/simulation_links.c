@@ -5,30 +5,23 @@
 #include <stdlib.h>
 
 /** Whether some rank before `r` is on its node. */
-static bool has_mate_before(const int64_t *node, int r)
+static bool has_mate_before(const struct timed_row *rows, int r)
 {
     for (int before = 0; before < r; before++)
-        if (node[before] == node[r])
+        if (rows[before].node == rows[r].node)
             return true;
     return false;
 }
 
 /** The moves of all ranks know the nodes; there are none where all ranks are on one. */
-static int read_nodes(const calibration *c, measured_links *links)
+static int count_nodes(const calibration *c, int ranks)
 {
-    links->node_count = 1;
-    links->has_inside = c->inside > 0;
+    int count = 0;
     if (c->count == c->inside)
-        return EXIT_DONE;
-    links->node = calloc((size_t)links->ranks, sizeof *links->node);
-    if (links->node == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", links->ranks);
-    for (int r = 0; r < links->ranks; r++)
-        links->node[r] = c->moves[c->inside]->rows[r].node;
-    links->node_count = 0;
-    for (int r = 0; r < links->ranks; r++)
-        links->node_count += !has_mate_before(links->node, r);
-    return EXIT_DONE;
+        return 1;
+    for (int r = 0; r < ranks; r++)
+        count += !has_mate_before(c->moves[c->inside]->rows, r);
+    return count;
 }
 
 static int measure(place *p, measured_links *links)
@@ -38,8 +31,10 @@ static int measure(place *p, measured_links *links)
     int status = place_agree(p, c != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for a calibration"));
     if (status == EXIT_DONE)
         status = calibrate(p, &request, c);
-    if (status == EXIT_DONE)
-        status = place_agree(p, read_nodes(c, links));
+    if (status == EXIT_DONE) {
+        links->has_inside = c->inside > 0;
+        links->node_count = count_nodes(c, links->ranks);
+    }
     if (c != NULL) {
         links->profile = c->profile;
         links->inside = c->error[0];
@@ -48,13 +43,6 @@ static int measure(place *p, measured_links *links)
     }
     free(c);
     return status;
-}
-
-static void free_links(measured_links *links)
-{
-    if (links != NULL)
-        free(links->node);
-    free(links);
 }
 
 static int add(links_book *book, place *p, int ranks, tsr_mode mode)
@@ -68,7 +56,7 @@ static int add(links_book *book, place *p, int ranks, tsr_mode mode)
     if (status == EXIT_DONE)
         book->first = links;
     else
-        free_links(links);
+        free(links);
     return status;
 }
 
@@ -88,6 +76,6 @@ void links_book_finish(links_book *book)
     while (book->first != NULL) {
         measured_links *const links = book->first;
         book->first = links->next;
-        free_links(links);
+        free(links);
     }
 }

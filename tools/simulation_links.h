@@ -11,8 +11,7 @@ typedef struct measured_links {
     tsr_cost_profile profile;
     fit_error inside, between; /**< of the profile itself, over the moves that it was fitted to; 0 where nothing was measured */
     bool has_inside;           /**< some node has several of the ranks */
-    int node_count;            /**< how many nodes the ranks are on */
-    int64_t *node;             /**< of each rank; NULL on one node, where links between nodes are not measured */
+    int node_count;            /**< how many nodes the ranks are on; links between nodes are measured on several */
     struct measured_links *next;
 } measured_links;
 

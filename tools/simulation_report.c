@@ -37,7 +37,7 @@ static json_t *measured_to_json(const simulation *s, const place *p)
     const measured_links *const links = s->measured_links;
     return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes", links->node_count,
                      "links_error", "inside", links->has_inside ? error_to_json(links->inside) : json_null(), "between",
-                     links->node != NULL ? error_to_json(links->between) : json_null(), "measured_seconds", spread_to_json(s->measured),
+                     links->node_count > 1 ? error_to_json(links->between) : json_null(), "measured_seconds", spread_to_json(s->measured),
                      "error", simulation_error(s));
 }
 
@@ -99,7 +99,7 @@ static void print_links(const measured_links *links)
     fputs("#   relative error of the calibration: ", stdout);
     print_error("inside a node", links->has_inside, links->inside);
     fputs("; ", stdout);
-    print_error("between nodes", links->node != NULL, links->between);
+    print_error("between nodes", links->node_count > 1, links->between);
     putchar('\n');
 }
 
