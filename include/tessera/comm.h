@@ -1,7 +1,9 @@
 /**
  * Communicators: what MPI_Comm and ncclComm_t are. A handle is one rank's end of a group of ranks.
  *
- * A rank is its handle, never the calling thread: any thread may call for a rank, one call in flight per handle. Collective calls
+ * A rank is its handle, never the calling thread: any thread may call for a rank, one call in flight per handle. A second caller gets
+ * TSR_ERROR_STATE, naming the call that is in flight, which goes on; the first call that meets nobody has the same cause where a handle is
+ * given to two ranks by mistake. Collective calls
  * must be made by every rank of the communicator, in the same order, with arguments that agree; where they do not, every rank gets
  * TSR_ERROR_ARGUMENT naming the lowest rank that differs from rank 0 and both values. A rank that fails locally still takes part and
  * the others get TSR_ERROR_PEER naming it; the communicator stays usable. A rank that is lost, has returned or times out breaks the
@@ -50,7 +52,9 @@ TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, c
  * Each is freed with tsr_comm_destroy(), which counts as that rank's return. */
 TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
 
-/** Frees this rank's handle, and the groups made from it; NULL is fine. Meshes over it must be gone. Not collective. */
+/** Ends this rank's handle, and the groups made from it; NULL is fine. No call may be in flight on it. Not collective. Meshes over it, and
+ * dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that communicate over them return
+ * TSR_ERROR_STATE from then on. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */
@@ -62,6 +66,10 @@ TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, neve
 /** A number for the node of rank `rank` (0 to size - 1): ranks with equal numbers share one. -1 for all: the engine does not know. Meshes
  * over the communicator know the same, until tsr_mesh_with_nodes() says something else. */
 TSR_API int tsr_comm_node_of(const tsr_comm *comm, int rank);
+
+/** 1 if both have the same ranks in the same order, as MPI_CONGRUENT says it: they are one handle, or descend from one by tsr_comm_split().
+ * NULL is congruent to NULL alone. Any thread; does not communicate. */
+TSR_API int tsr_comm_congruent(const tsr_comm *a, const tsr_comm *b);
 
 /** Collective: ranks of equal `color` form a communicator, ordered by `key`, then by rank; a negative color takes part and gets NULL. The
  * caller owns `*out`, which must not outlive `comm`. */

@@ -20,7 +20,8 @@ extern "C" {
 typedef struct tsr_mesh tsr_mesh;
 
 /**
- * A mesh of `ndim` (1 to TSR_MAX_DIMS) dims over ranks of `comm`, which is borrowed and must outlive the mesh. `names` has ndim
+ * A mesh of `ndim` (1 to TSR_MAX_DIMS) dims over ranks of `comm`, which stays the caller's: after tsr_comm_destroy() the mesh can be read
+ * and destroyed. `names` has ndim
  * distinct names (letters, digits and underscores, not a digit first) or is NULL. `ranks` lists the communicator's rank at each row-major
  * coordinate, or is NULL for 0, 1, 2, ..; every rank at most once. The mesh may hold fewer ranks than the communicator. Copies what it is
  * given. TSR_ERROR_ARGUMENT: a size below 1, more ranks than the communicator has, a rank twice or out of range, a bad or repeated name.
@@ -72,7 +73,7 @@ TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);                  /**< how many 
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */
 TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);             /**< ranks in all */
 TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim); /**< NULL for an unnamed mesh; borrowed */
-TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);            /**< NULL for an abstract mesh; borrowed */
+TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);            /**< NULL for an abstract mesh; borrowed, also after its end */
 TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh);      /**< borrowed, never NULL */
 
 /** How ranks lie on nodes, in one form: nodes that ranks_per_node tells are not listed, and listed ones are numbered from 0 in the order of
@@ -94,6 +95,10 @@ TSR_API tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate
 /** 1 if both have the same sizes, ignoring dims of size 1, and the same ranks in the same places. Names, communicators and nodes do not
  * count. */
 TSR_API int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b);
+
+/** 1 if they are equal and their ranks the same ones: tsr_comm_congruent() holds for their communicators, or one mesh is abstract. What is
+ * on both can be operated on together. */
+TSR_API int tsr_mesh_congruent(const tsr_mesh *a, const tsr_mesh *b);
 
 #ifdef __cplusplus
 }

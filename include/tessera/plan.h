@@ -19,7 +19,8 @@ typedef struct tsr_plan tsr_plan;
 /** How boxes travel. Direct: read straight out of the peers' memory (engines that can). Message: packed, one message per peer, unpacked. */
 typedef enum tsr_mode { TSR_MODE_DIRECT = 0, TSR_MODE_MESSAGE } tsr_mode;
 
-/** For tsr_plan_options.rank: the rank of the source mesh's communicator, else the destination's; figures only if both are abstract. */
+/** For tsr_plan_options.rank: the rank of the communicator that the plan is over (tsr_plan_create()); figures only if all meshes are
+ * abstract. */
 #define TSR_RANK_DEFAULT (-2)
 /** For tsr_plan_options.rank: nobody's plan; it says what holds for all ranks (tsr_plan_in_place()), has no bytes, and cannot be executed.
  */
@@ -56,14 +57,21 @@ typedef struct tsr_plan_options {
 /**
  * Plans `src` -> `dst`; both describe the same global shape and dtype, their meshes may differ. Both are retained.
  * The caller owns `*out` and frees it with tsr_plan_destroy(). `options` may be NULL. Does not communicate.
- * TSR_ERROR_ARGUMENT: shapes or dtypes differ, listed nodes leave out a rank, or this rank would receive or send more than 2^61 bytes.
+ *
+ * The plan is over the communicator of the meshes. Where these have several, which descend from one by tsr_comm_split(), it is over the
+ * nearest from which all descend: the plan's layouts are then like `src` and `dst`, but number ranks as that communicator does, which all
+ * of its ranks pass to tsr_plan_prepare() and tsr_plan_execute(). Ranks of abstract meshes, and those that `options` names, are numbered
+ * so already.
+ *
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ, the meshes' communicators do not descend from one, listed nodes leave out a rank, or this
+ * rank would receive or send more than 2^61 bytes.
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 
 /**
  * Plans `count` moves that are made together, as a model's parameters are: src[i] -> dst[i]. Between two ranks they share one message, and
- * one pair of meetings serves all. Shapes and dtypes may differ from move to move, and so may meshes; rank and engine are those of the
- * first's. What takes a tensor of a plan takes an array of `count` then. The arrays are read during the call, the layouts retained.
+ * one pair of meetings serves all. Shapes and dtypes may differ from move to move, and so may meshes; the plan is over one communicator
+ * for all. What takes a tensor of a plan takes an array of `count` then. The arrays are read during the call, the layouts retained.
  * Otherwise as tsr_plan_create(); the bytes of all moves together may be at most 2^62.
  */
 TSR_API tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
@@ -98,7 +106,8 @@ TSR_API int tsr_plan_in_place(const tsr_plan *plan);
 /**
  * Collective over `comm`: makes the groups of ranks that the plan needs, keeps them in `comm` (keyed by their ranks, shared by all plans
  * and slices), and compares the plan across ranks. Ranks whose plans belong to other slices of the same communicator take part with theirs.
- * To be called once per plan and communicator; a second call does no harm.
+ * To be called once per plan and communicator; a second call does no harm. TSR_ERROR_STATE: the plan is another rank's, or over a
+ * communicator that calls ranks of its meshes otherwise than `comm`, with which it descends from one.
  */
 TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
 
@@ -108,9 +117,9 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
  * Allocates nothing, plans nothing, and on a device with streams waits for no stream: it enqueues, in the order that tessera.h says. Only
  * the first execution on a device makes the events for that, which `comm` keeps. A rank outside the source (destination) mesh may pass NULL
  * for `src` (`dst`); ranks outside both return at once. After return, in stream order, `src` may be overwritten. TSR_ERROR_STATE: the plan
- * was not prepared on `comm`, or is another rank's. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit, src and dst overlap
- * where tsr_plan_in_place() is 0, or ranks that read each other's memory bring different kinds of device or differ in what captures their
- * streams. TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's.
+ * was not prepared on `comm`, is another rank's, or over other ranks. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not fit,
+ * src and dst overlap where tsr_plan_in_place() is 0, or ranks that read each other's memory bring different kinds of device or differ in
+ * what captures their streams. TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's.
  *
  * By messages, ranks first compare what they call and tell each other whether all can. They do not where an engine of messages has
  * TSR_COMM_UNCHECKED (sys/comm.h), nor with tensors on a device with streams, so that the call only enqueues. Then what differs between

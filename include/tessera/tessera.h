@@ -3,12 +3,13 @@
  *
  * Ownership. An object that a call makes (create, from, parse, split, slice, with, ..) is the caller's, who frees it with the object's
  * destroy; destroying NULL is fine. Accessors borrow: what they give out lives as long as the object. Contexts, meshes, layouts, plans
- * and dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. Communicators
- * alone are borrowed: they must outlive the meshes over them. Outputs are written only on success.
+ * and dtensors are reference-counted and retain what they refer to; arrays and text that they are given are copied. A communicator's handle
+ * is ended by tsr_comm_destroy(), not by the last reference: what lies over it can be read and destroyed afterwards, in any order and by
+ * any thread, while calls that communicate say that it is gone (TSR_ERROR_STATE). Outputs are written only on success.
  *
  * Threads. Contexts, meshes, layouts and plans are immutable: any thread may use them at once. A rank is its communicator handle,
- * never the calling thread; one call may be in flight per handle, and dtensors belong to their mesh's handle. Every rank makes the same
- * collective calls in the same order (SPMD).
+ * never the calling thread; one call may be in flight per handle (a second one is refused, TSR_ERROR_STATE), and dtensors belong to their
+ * mesh's handle. Every rank makes the same collective calls in the same order (SPMD).
  *
  * Streams. A call that takes a stream is done in that stream's order. On the host there is one stream, NULL, and a call is done when it
  * returns. On a device with streams it is enqueued: the host waits for the hosts of peers, never for the device. What a rank's stream held

@@ -8,8 +8,7 @@
 #ifndef TSR_COMM_CALL_H
 #define TSR_COMM_CALL_H
 
-#include <stdbool.h>
-#include <tessera/sys/comm.h>
+#include "comm/entry.h"
 
 /** See order.h. */
 typedef struct tsr_order tsr_order;
@@ -114,6 +113,11 @@ tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out);
 
 /** True if peers reach these bytes; direct communicators only. */
 bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes);
+
+/** tsr_comm_exchange_start() and tsr_comm_exchange_finish(), within calls that have entered already. */
+tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                              size_t receive_count, tsr_device device, tsr_stream stream);
+tsr_status tsr_exchange_finish(tsr_comm *comm);
 
 /** The same agreement over a message engine: 64 bits a rank are exchanged. Used by checks and prepare, not by hot paths. */
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);

@@ -9,7 +9,8 @@ typedef struct tsr_collective tsr_collective;
 
 /** A row of what collectives there are. */
 typedef struct tsr_operation {
-    const char *name;            /**< "all_gather", as in tsr_comm_all_gather() */
+    const char *call;            /**< "tsr_comm_all_gather" */
+    const char *name;            /**< "all_gather" */
     bool reduces, rooted, parts; /**< `parts`: `count` or `counts` is what each rank has of the whole */
     /** Fills send_total and receive_total, from the elements of the whole. */
     tsr_status (*extents)(const tsr_comm *comm, tsr_collective *call, int64_t whole);

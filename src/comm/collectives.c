@@ -61,11 +61,19 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     return status;
 }
 
-static tsr_status run(tsr_comm *comm, tsr_collective *call)
+static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 {
     tsr_status local;
     TSR_TRY(tsr_collective_check(comm, call, &local));
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
+}
+
+static tsr_status run(tsr_comm *comm, tsr_collective *call)
+{
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call->operation->call);
+    TSR_TRY(tsr_comm_enter(comm, call->operation->call));
+    return tsr_comm_leave(comm, run_within(comm, call));
 }
 
 /* What all collectives are given. */
@@ -76,18 +84,43 @@ static tsr_collective call_of(const tsr_operation *operation, const void *send, 
         .operation = operation, .send = send, .receive = receive, .count = count, .dtype = dtype, .device = device, .stream = stream};
 }
 
+static const tsr_operation gathers_all = {
+    .call = "tsr_comm_all_gather",
+    .name = "all_gather",
+    .parts = true,
+    .extents = tsr_extents_gather_all,
+    .in_place = tsr_in_place_part,
+    .direct = tsr_direct_all_gather,
+    .message = tsr_message_all_gather,
+};
+
+static const tsr_operation broadcasts = {
+    .call = "tsr_comm_broadcast",
+    .name = "broadcast",
+    .rooted = true,
+    .extents = tsr_extents_same,
+    .in_place = tsr_in_place_whole,
+    .direct = tsr_direct_broadcast,
+    .message = tsr_message_broadcast,
+};
+
+tsr_status tsr_gather_bytes(tsr_comm *comm, const void *mine, void *all, size_t bytes)
+{
+    tsr_collective call = call_of(&gathers_all, mine, all, (int64_t)bytes, TSR_U8, tsr_device_host(), NULL);
+    return run_within(comm, &call);
+}
+
+tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int root)
+{
+    tsr_collective call = call_of(&broadcasts, data, data, (int64_t)bytes, TSR_U8, tsr_device_host(), NULL);
+    call.root = root;
+    return run_within(comm, &call);
+}
+
 tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
                                tsr_device device, tsr_stream stream)
 {
-    static const tsr_operation operation = {
-        .name = "all_gather",
-        .parts = true,
-        .extents = tsr_extents_gather_all,
-        .in_place = tsr_in_place_part,
-        .direct = tsr_direct_all_gather,
-        .message = tsr_message_all_gather,
-    };
-    tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
+    tsr_collective call = call_of(&gathers_all, send, receive, count, dtype, device, stream);
     call.counts = counts;
     return run(comm, &call);
 }
@@ -96,6 +129,7 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
                                    tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .call = "tsr_comm_reduce_scatter",
         .name = "reduce_scatter",
         .reduces = true,
         .parts = true,
@@ -113,6 +147,7 @@ tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, 
                                tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .call = "tsr_comm_all_reduce",
         .name = "all_reduce",
         .reduces = true,
         .extents = tsr_extents_same,
@@ -129,6 +164,7 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
                                const int64_t *receive_counts, tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .call = "tsr_comm_all_to_all",
         .name = "all_to_all",
         .parts = true,
         .extents = tsr_extents_exchange,
@@ -144,15 +180,7 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
 
 tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
-    static const tsr_operation operation = {
-        .name = "broadcast",
-        .rooted = true,
-        .extents = tsr_extents_same,
-        .in_place = tsr_in_place_whole,
-        .direct = tsr_direct_broadcast,
-        .message = tsr_message_broadcast,
-    };
-    tsr_collective call = call_of(&operation, buffer, buffer, count, dtype, device, stream);
+    tsr_collective call = call_of(&broadcasts, buffer, buffer, count, dtype, device, stream);
     call.root = root;
     return run(comm, &call);
 }
@@ -161,6 +189,7 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
                             int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .call = "tsr_comm_scatter",
         .name = "scatter",
         .rooted = true,
         .parts = true,
@@ -178,6 +207,7 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
                            tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
+        .call = "tsr_comm_gather",
         .name = "gather",
         .rooted = true,
         .parts = true,

@@ -33,6 +33,7 @@ static const char *missing_entry(const tsr_comm_table *table)
         {"meet", !direct || table->meet != NULL},
         {"alloc", (!table->free && !table->shares) || table->alloc != NULL},
         {"free", (!table->alloc && !table->shares) || table->free != NULL},
+        {"leave", !table->alloc || table->leave != NULL},
         {"exchange_start", !table->exchange_finish || table->exchange_start != NULL},
         {"exchange_finish", !table->exchange_start || table->exchange_finish != NULL},
         {"arrive", !table->await || table->arrive != NULL},
@@ -99,6 +100,7 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
     comm->table = *table;
     comm->table.size = sizeof comm->table;
+    comm->references = 1;
     comm->self = self;
     comm->context = context;
     comm->rank = table->rank(self);
@@ -134,21 +136,54 @@ tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table
     return status;
 }
 
+tsr_comm *tsr_comm_retain(tsr_comm *comm)
+{
+    if (comm)
+        tsr_references_add(&comm->references);
+    return comm;
+}
+
+void tsr_comm_release(tsr_comm *comm)
+{
+    while (comm && tsr_references_drop(&comm->references)) {
+        tsr_context *const context = comm->context;
+        tsr_comm *const parent = comm->parent;
+        if (comm->self)
+            comm->table.destroy(comm->self);
+        tsr_release(context, comm->ranks_in_parent);
+        tsr_release(context, comm);
+        tsr_context_destroy(context);
+        comm = parent;
+    }
+}
+
+/* What an engine has handed out to meshes' tensors stays until the last of them goes. */
+static void leave_engine(tsr_comm *comm)
+{
+    if (comm->table.leave) {
+        comm->table.leave(comm->self);
+        return;
+    }
+    comm->table.destroy(comm->self);
+    comm->self = NULL;
+}
+
 void tsr_comm_destroy(tsr_comm *comm)
 {
     if (!comm)
         return;
+    tsr_comm_close(comm);
     /* Peers may be reading what the groups hold. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
     tsr_groups_destroy(comm);
     tsr_orders_destroy(comm);
-    comm->table.destroy(comm->self);
-    tsr_context *context = comm->context;
-    tsr_hierarchy_destroy(context, comm->hierarchy);
-    tsr_release(context, comm->arrays);
-    tsr_release(context, comm);
-    tsr_context_destroy(context);
+    leave_engine(comm);
+    tsr_hierarchy_destroy(comm->context, comm->hierarchy);
+    comm->hierarchy = NULL;
+    tsr_release(comm->context, comm->arrays);
+    comm->arrays = NULL;
+    tsr_comm_release(comm);
 }
 
 int tsr_comm_rank(const tsr_comm *comm)
@@ -168,7 +203,7 @@ const char *tsr_comm_engine(const tsr_comm *comm)
 
 int tsr_comm_node_of(const tsr_comm *comm, int rank)
 {
-    return comm->table.node_of ? comm->table.node_of(comm->self, rank) : -1;
+    return comm->table.node_of && tsr_comm_is_open(comm) ? comm->table.node_of(comm->self, rank) : -1;
 }
 
 tsr_context *tsr_comm_context(const tsr_comm *comm)
@@ -213,15 +248,33 @@ static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **o
     return status;
 }
 
-tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
+/* Who its members are in the communicator that it was split off. */
+static tsr_status learn_ranks(tsr_comm *parent, tsr_comm *made)
 {
-    TSR_TRY(check(comm, out, "tsr_comm_split"));
-    if (comm->table.capabilities & TSR_COMM_NO_SPLIT)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
-                              comm->table.name);
-    TSR_TRY(agree(comm, "split", TSR_OK));
+    TSR_TRY(tsr_gather_bytes(made, &parent->rank, made->ranks_in_parent, sizeof parent->rank));
+    made->parent = tsr_comm_retain(parent);
+    return TSR_OK;
+}
+
+static tsr_status split_off(tsr_comm *comm, int color, int key, tsr_comm **out)
+{
+    TSR_TRY(split_locally(comm, color, key, out));
+    if (!*out)
+        return TSR_OK;
+    void *ranks;
+    TSR_TRY(tsr_allocate_array(comm->context, (size_t)(*out)->size, sizeof(int), &ranks));
+    (*out)->ranks_in_parent = ranks;
+    return TSR_OK;
+}
+
+static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
+{
     tsr_comm *made = NULL;
-    const tsr_status status = agree(comm, "split", split_locally(comm, color, key, &made));
+    tsr_status status = agree(comm, "split", TSR_OK);
+    if (status == TSR_OK)
+        status = agree(comm, "split", split_off(comm, color, key, &made));
+    if (status == TSR_OK && made)
+        status = learn_ranks(comm, made);
     if (status != TSR_OK) {
         tsr_comm_destroy(made);
         return status;
@@ -230,19 +283,54 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
-tsr_status tsr_comm_barrier(tsr_comm *comm)
+/* Of a group, whose ranks are known. */
+tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)
 {
-    TSR_TRY(check(comm, comm, "tsr_comm_barrier"));
+    TSR_TRY(agree(comm, "split", TSR_OK));
+    tsr_comm *made = NULL;
+    const tsr_status status = agree(comm, "split", split_locally(comm, color, comm->rank, &made));
+    if (status != TSR_OK) {
+        tsr_comm_destroy(made);
+        return status;
+    }
+    *out = made;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
+{
+    TSR_TRY(check(comm, out, "tsr_comm_split"));
+    if (!tsr_comm_can_split(comm))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
+                              comm->table.name);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
+    return tsr_comm_leave(comm, split(comm, color, key, out));
+}
+
+static tsr_status barrier(tsr_comm *comm)
+{
     if (tsr_comm_is_direct(comm) || tsr_comm_is_checked(comm))
         return agree(comm, "barrier", TSR_OK);
     TSR_TRY(tsr_comm_check_idle(comm));
     return comm->table.barrier(comm->self);
 }
 
+tsr_status tsr_comm_barrier(tsr_comm *comm)
+{
+    TSR_TRY(check(comm, comm, "tsr_comm_barrier"));
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_barrier"));
+    return tsr_comm_leave(comm, barrier(comm));
+}
+
 void tsr_comm_abort(tsr_comm *comm)
 {
-    if (comm)
+    if (comm && tsr_comm_is_open(comm))
         comm->table.abort(comm->self);
+}
+
+static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
+{
+    return comm->table.wait ? comm->table.wait(comm->self, stream, timeout_ms) : TSR_OK;
 }
 
 tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
@@ -250,7 +338,8 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
     TSR_TRY(check(comm, comm, "tsr_comm_wait"));
     if (timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
-    return comm->table.wait ? comm->table.wait(comm->self, stream, timeout_ms) : TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_wait"));
+    return tsr_comm_leave(comm, wait_for_stream(comm, stream, timeout_ms));
 }
 
 static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
@@ -260,12 +349,12 @@ static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
 
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
 {
+    TSR_TRY(tsr_comm_check_open(comm, "memory"));
     return comm->table.alloc(comm->self, bytes, out);
 }
 
-tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
+static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
 {
-    TSR_TRY(check(comm, out, "tsr_comm_alloc"));
     TSR_TRY(agree(comm, "alloc", TSR_OK));
     void *memory = NULL;
     const tsr_status local = alloc_locally(comm, bytes, &memory);
@@ -277,6 +366,13 @@ tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
     }
     *out = memory;
     return TSR_OK;
+}
+
+tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
+{
+    TSR_TRY(check(comm, out, "tsr_comm_alloc"));
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_alloc"));
+    return tsr_comm_leave(comm, alloc_on_all(comm, bytes, out));
 }
 
 void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes)

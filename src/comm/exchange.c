@@ -120,12 +120,9 @@ static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
     return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
 }
 
-tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                             tsr_device device, tsr_stream stream)
+static tsr_status exchange(tsr_comm *comm, const tsr_exchange *given)
 {
-    if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: comm is NULL");
-    tsr_exchange mine = {"tsr_comm_exchange", sends, receives, send_count, receive_count, device, stream, {0}};
+    tsr_exchange mine = *given;
     if (tsr_comm_is_direct(comm)) {
         word_call(comm, &mine);
         TSR_TRY(tsr_call_begin(comm, &mine.call, describe, NULL));
@@ -134,6 +131,17 @@ tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t se
     TSR_TRY(tsr_comm_check_idle(comm));
     TSR_TRY(check_lists(comm, &mine));
     return exchange_by_messages(comm, &mine);
+}
+
+tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                             tsr_device device, tsr_stream stream)
+{
+    static const char call[] = "tsr_comm_exchange";
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+    TSR_TRY(tsr_comm_enter(comm, call));
+    const tsr_exchange given = {call, sends, receives, send_count, receive_count, device, stream, {0}};
+    return tsr_comm_leave(comm, exchange(comm, &given));
 }
 
 static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
@@ -146,11 +154,9 @@ static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
     return TSR_OK;
 }
 
-tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                   size_t receive_count, tsr_device device, tsr_stream stream)
+tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                              size_t receive_count, tsr_device device, tsr_stream stream)
 {
-    if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange_start: comm is NULL");
     TSR_TRY(tsr_comm_check_idle(comm));
     comm->exchange = (tsr_exchange){"tsr_comm_exchange_start", sends, receives, send_count, receive_count, device, stream, {0}};
     if (tsr_comm_is_direct(comm)) {
@@ -163,10 +169,18 @@ tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, siz
     return TSR_OK;
 }
 
-tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
+tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                   size_t receive_count, tsr_device device, tsr_stream stream)
 {
+    static const char call[] = "tsr_comm_exchange_start";
     if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange_finish: comm is NULL");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+    TSR_TRY(tsr_comm_enter(comm, call));
+    return tsr_comm_leave(comm, tsr_exchange_start(comm, sends, send_count, receives, receive_count, device, stream));
+}
+
+static tsr_status check_started(const tsr_comm *comm)
+{
     if (!comm->exchanging)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
                               comm->rank, comm->size);
@@ -174,6 +188,12 @@ tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
                               comm->rank, comm->size);
+    return TSR_OK;
+}
+
+tsr_status tsr_exchange_finish(tsr_comm *comm)
+{
+    TSR_TRY(check_started(comm));
     const tsr_exchange *mine = &comm->exchange;
     comm->exchanging = false;
     if (tsr_comm_is_direct(comm)) {
@@ -182,4 +202,13 @@ tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
     }
     comm->started = false;
     return comm->table.exchange_finish ? comm->table.exchange_finish(comm->self) : exchange_by_messages(comm, mine);
+}
+
+tsr_status tsr_comm_exchange_finish(tsr_comm *comm)
+{
+    static const char call[] = "tsr_comm_exchange_finish";
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+    TSR_TRY(tsr_comm_enter(comm, call));
+    return tsr_comm_leave(comm, tsr_exchange_finish(comm));
 }

@@ -166,7 +166,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
 /* comm->records of all ranks, from this rank's own. */
 static tsr_status share_records(tsr_comm *comm, tsr_group_record mine)
 {
-    return tsr_comm_all_gather(comm, &mine, comm->records, sizeof mine, NULL, TSR_U8, tsr_device_host(), NULL);
+    return tsr_gather_bytes(comm, &mine, comm->records, sizeof mine);
 }
 
 /* The lowest member of this rank's set that brought something else, or -1. */
@@ -231,8 +231,8 @@ static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_
     TSR_TRY(share_records(comm, mine));
     const mismatch found = first_mismatch(comm);
     request->describe(request->arg, words[comm->rank == found.odd], WORDS);
-    TSR_TRY(tsr_comm_broadcast(comm, words[0], WORDS, TSR_U8, found.base, tsr_device_host(), NULL));
-    TSR_TRY(tsr_comm_broadcast(comm, words[1], WORDS, TSR_U8, found.odd, tsr_device_host(), NULL));
+    TSR_TRY(tsr_broadcast_bytes(comm, words[0], WORDS, found.base));
+    TSR_TRY(tsr_broadcast_bytes(comm, words[1], WORDS, found.odd));
     return tsr_disagreement(tsr_comm_name(comm, found.base), words[0], tsr_comm_name(comm, found.odd), words[1]);
 }
 
@@ -349,7 +349,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
         local = grow(comm, request, held, &grown);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && missing)
-        status = tsr_comm_split(comm, make ? set.ranks[0] : -1, comm->rank, &made);
+        status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
     if (status != TSR_OK) {
         free_entry(comm, entry);
         free_growth(comm, request, &grown);

@@ -2,7 +2,9 @@
 #ifndef TSR_COMM_OBJECT_H
 #define TSR_COMM_OBJECT_H
 
+#include "base/references.h"
 #include "comm/call.h"
+#include "comm/entry.h"
 #include "comm/group.h"
 #include "comm/order.h"
 
@@ -72,6 +74,10 @@ typedef struct tsr_group_entry {
 } tsr_group_entry;
 
 struct tsr_comm {
+    tsr_comm_mark mark;        /**< see entry.h; first */
+    tsr_references references; /**< the handle's owner, meshes over it, and communicators that were split off it */
+    tsr_comm *parent;          /**< that this one was split off, retained; NULL: none, or a group's */
+    int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
     tsr_comm_table table;
     void *self;
     tsr_context *context;
@@ -105,6 +111,14 @@ struct tsr_comm {
     tsr_group_entry whole; /**< the communicator itself; its hash is 0 until it is prepared */
     tsr_group_entry *groups;
 };
+
+/** tsr_comm_all_gather() and tsr_comm_broadcast() of host memory, within a call that has entered already: `bytes` of each rank become
+ * `all`, and those of rank `root` everybody's `data`. */
+tsr_status tsr_gather_bytes(tsr_comm *comm, const void *mine, void *all, size_t bytes);
+tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int root);
+
+/** tsr_comm_split() within a call that has entered already, of ranks in their order, into a communicator that does not know its parent. */
+tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out);
 
 /** Frees the groups and what they hold. */
 void tsr_groups_destroy(tsr_comm *comm);

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include <string.h>
-#include <tessera/sys/status.h>
+#include <tessera/sys/comm.h>
 
 int64_t tsr_mesh_limit(const tsr_comm *comm)
 {
@@ -151,7 +151,8 @@ static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *g
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%lld] and ranks[%lld] are both %lld", description->call, (long long)twice[0],
                               (long long)twice[1], (long long)description->ranks[twice[0]]);
     }
-    *mesh = (tsr_mesh){.context = tsr_context_retain(description->context), .comm = description->comm, .grid = *grid, .nodes = nodes};
+    *mesh = (tsr_mesh){
+        .context = tsr_context_retain(description->context), .comm = tsr_comm_retain(description->comm), .grid = *grid, .nodes = nodes};
     mesh->references = 1;
     mesh->hash = tsr_grid_hash(grid);
     copy_names(description, mesh, (char *)(list + 2 * listed));

@@ -10,7 +10,7 @@
 struct tsr_mesh {
     tsr_references references;
     tsr_context *context; /* retained */
-    tsr_comm *comm;       /* borrowed */
+    tsr_comm *comm;       /* retained; NULL: abstract */
     tsr_grid grid;
     uint64_t hash;
     tsr_node_map *nodes;             /* a reference of its own; NULL: not known */

@@ -6,7 +6,7 @@
 #include "mesh/build.h"
 #include "mesh/geometry.h"
 #include <string.h>
-#include <tessera/sys/status.h>
+#include <tessera/sys/comm.h>
 
 tsr_status tsr_mesh_create(tsr_comm *comm, int ndim, const int64_t *shape, const char *const *names, const int64_t *ranks, tsr_mesh **out)
 {
@@ -60,6 +60,7 @@ void tsr_mesh_destroy(tsr_mesh *mesh)
         mesh->slot_destroy(mesh->slot);
     tsr_context *context = mesh->context;
     tsr_node_map_destroy(mesh->nodes);
+    tsr_comm_release(mesh->comm);
     tsr_release(context, mesh);
     tsr_context_destroy(context);
 }
@@ -151,6 +152,13 @@ tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate, int *i
 int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b)
 {
     return a == b || (a->hash == b->hash && tsr_grid_equal(&a->grid, &b->grid));
+}
+
+int tsr_mesh_congruent(const tsr_mesh *a, const tsr_mesh *b)
+{
+    if (!tsr_mesh_equal(a, b))
+        return 0;
+    return a->comm == b->comm || !a->comm || !b->comm || tsr_comm_congruent(a->comm, b->comm);
 }
 
 int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate)

@@ -3,6 +3,7 @@
 #include "ops/gradients.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/rule.h"
 #include <string.h>
 #include <tessera/sys/memory.h>
 
@@ -62,7 +63,8 @@ static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r
     g->present = r->gradients[which] != NULL;
     if (!g->present)
         return TSR_OK;
-    TSR_TRY(tsr_layer_check_mesh(CALLER "_create", r->x, names[which], r->gradients[which]));
+    if (r->gradients[which])
+        TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", r->x, names[which], r->gradients[which]));
     TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, &own));
     TSR_TRY(tsr_local_form_take(own, &g->own));
     TSR_TRY(tsr_local_form_retain(r->gradients[which], &g->wanted));

@@ -50,17 +50,6 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
     return first < 0 ? TSR_OK : tsr_gemm_supported(caller, operands[first]->device, operands[first]->dtype);
 }
 
-tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const char *name, const tsr_layout *layout)
-{
-    if (!layout || tsr_mesh_equal(tsr_layout_mesh(x), tsr_layout_mesh(layout)))
-        return TSR_OK;
-    char ours[128], theirs[128];
-    tsr_mesh_print(tsr_layout_mesh(x), ours, sizeof(ours));
-    tsr_mesh_print(tsr_layout_mesh(layout), theirs, sizeof(theirs));
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on mesh %s but %s on mesh %s; both must be on one mesh", caller, ours, name,
-                          theirs);
-}
-
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
 {
     if (tsr_mesh_comm(tsr_layout_mesh(x)))

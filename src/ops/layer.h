@@ -16,9 +16,6 @@ tsr_status tsr_layer_adds_bias(const tsr_layout *own, bool *adds);
 /** Operands (NULL ones are skipped) are on one device, which can multiply their dtype. */
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count);
 
-/** Both are on one mesh; `name` is the one that is to be where x is. */
-tsr_status tsr_layer_check_mesh(const char *caller, const tsr_layout *x, const char *name, const tsr_layout *layout);
-
 /** The mesh of x has ranks that can run a layer. */
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);
 

@@ -2,6 +2,7 @@
 #include "ops/gemm.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/rule.h"
 #include <tessera/sys/memory.h>
 
 #define CALLER "tsr_linear_plan"
@@ -45,7 +46,8 @@ static tsr_status measure(tsr_linear_plan *plan)
 static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y)
 {
     tsr_layout *own;
-    TSR_TRY(tsr_layer_check_mesh(CALLER "_create", x, "y", y));
+    if (y)
+        TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", x, "y", y));
     TSR_TRY(tsr_linear_propagate(x, w, b, &own));
     TSR_TRY(tsr_local_form_take(own, &plan->own));
     TSR_TRY(tsr_local_form_retain(x, &plan->x));

@@ -104,21 +104,51 @@ static tsr_status refuse_pair(const application *a, int first, int second, const
     return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
 }
 
+static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+{
+    char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
+    tsr_mesh_print(first, ours, sizeof(ours));
+    tsr_mesh_print(other, theirs, sizeof(theirs));
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", caller, first_name, ours,
+                          name, theirs);
+}
+
+static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+{
+    char mesh[PLACEMENTS_TEXT];
+    tsr_mesh_print(first, mesh, sizeof(mesh));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: the communicators differ: %s and %s are on mesh %s, but of communicators of %d and of %d ranks, which are not "
+        "the same ranks in the same order",
+        caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)), tsr_comm_size(tsr_mesh_comm(other)));
+}
+
+tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
+                               const tsr_layout *other)
+{
+    const tsr_mesh *a = tsr_layout_mesh(first), *b = tsr_layout_mesh(other);
+    if (tsr_mesh_congruent(a, b))
+        return TSR_OK;
+    return (tsr_mesh_equal(a, b) ? refuse_comm : refuse_mesh)(caller, first_name, a, name, b);
+}
+
+/* Dims of size 1 count here: placements are written one a dim. */
+static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
+{
+    bool same = tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
+    for (int dim = 0; same && dim < tsr_mesh_ndim(a); dim++)
+        same = tsr_mesh_size(a, dim) == tsr_mesh_size(b, dim);
+    return same;
+}
+
 static tsr_status check_meshes(const application *a)
 {
-    const tsr_mesh *first = tsr_layout_mesh(a->operands[0]);
     for (int i = 1; i < a->terms.count; i++) {
-        const tsr_mesh *mesh = tsr_layout_mesh(a->operands[i]);
-        bool same = tsr_mesh_ndim(mesh) == tsr_mesh_ndim(first) && tsr_mesh_equal(mesh, first);
-        for (int dim = 0; same && dim < tsr_mesh_ndim(first); dim++)
-            same = tsr_mesh_size(mesh, dim) == tsr_mesh_size(first, dim);
-        if (same)
-            continue;
-        char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
-        tsr_mesh_print(first, ours, sizeof(ours));
-        tsr_mesh_print(mesh, theirs, sizeof(theirs));
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", a->rule->caller,
-                              a->rule->names[0], ours, a->rule->names[i], theirs);
+        TSR_TRY(tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
+        const tsr_mesh *first = tsr_layout_mesh(a->operands[0]), *other = tsr_layout_mesh(a->operands[i]);
+        if (!has_shape_of(first, other))
+            return refuse_mesh(a->rule->caller, a->rule->names[0], first, a->rule->names[i], other);
     }
     return TSR_OK;
 }

@@ -30,4 +30,8 @@ typedef struct tsr_rule {
  * that do not match, or placements that the rule does not take. */
 tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, tsr_layout **out);
 
+/** Operands `first` and `other` are on meshes of the same ranks in the same places. TSR_ERROR_ARGUMENT names both. */
+tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
+                               const tsr_layout *other);
+
 #endif

@@ -169,7 +169,16 @@ static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_c
 {
     if (!plan || !comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "comm");
-    return tsr_plan_check_rank(plan, comm);
+    return tsr_plan_check_comm(plan, comm);
+}
+
+/* Within a call that has entered, of a rank that takes part. */
+static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
+                          tsr_stream stream)
+{
+    bool prepared;
+    const tsr_group *group = find_group(plan, comm, &prepared);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
 }
 
 tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
@@ -178,17 +187,13 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
     TSR_TRY(check_call("tsr_plan_execute", plan, comm));
     if (!tsr_plan_takes_part(plan))
         return TSR_OK;
-    bool prepared;
-    const tsr_group *group = find_group(plan, comm, &prepared);
-    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute"));
+    return tsr_comm_leave(comm, execute(plan, comm, src, dst, workspace, bytes, stream));
 }
 
-tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
-                          tsr_stream stream)
+static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                                 size_t bytes, tsr_stream stream)
 {
-    TSR_TRY(check_call("tsr_plan_start", plan, comm));
-    if (!tsr_plan_takes_part(plan))
-        return TSR_OK;
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
     if (!prepared)
@@ -209,11 +214,18 @@ tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
     return TSR_OK;
 }
 
-tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)
+tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
+                          tsr_stream stream)
 {
-    TSR_TRY(check_call("tsr_plan_finish", plan, comm));
+    TSR_TRY(check_call("tsr_plan_start", plan, comm));
     if (!tsr_plan_takes_part(plan))
         return TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_start"));
+    return tsr_comm_leave(comm, start_in_group(plan, comm, src, dst, workspace, bytes, stream));
+}
+
+static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)
+{
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
     if (!prepared || group->pending != plan)
@@ -221,4 +233,13 @@ tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)
                               prepared && group->pending ? "another plan was started here" : "the plan was not started here");
     ((tsr_group *)group)->pending = NULL;
     return finish(tsr_scratch_divide(plan, group->scratch).pending);
+}
+
+tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)
+{
+    TSR_TRY(check_call("tsr_plan_finish", plan, comm));
+    if (!tsr_plan_takes_part(plan))
+        return TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_finish"));
+    return tsr_comm_leave(comm, finish_in_group(plan, comm));
 }

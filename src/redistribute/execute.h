@@ -107,8 +107,9 @@ tsr_status tsr_native_finish(tsr_execution *e);
 tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                         size_t bytes, tsr_stream stream, tsr_status local);
 
-/** TSR_ERROR_STATE: the plan is another rank's than the communicator's. */
-tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm);
+/** TSR_ERROR_STATE: the plan is another rank's, or over another communicator, of one descent with `comm`, in which ranks of its meshes are
+ * called otherwise. */
+tsr_status tsr_plan_check_comm(const tsr_plan *plan, const tsr_comm *comm);
 
 /** Binds the execution to its tensors, after checks; e->bound and e->spans are set, and have room. */
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes);

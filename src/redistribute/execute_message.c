@@ -158,8 +158,8 @@ static void expect(round *r)
 static tsr_status post(round *r)
 {
     expect(r);
-    const tsr_status status = tsr_comm_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count,
-                                                      r->receive_count, r->e->device, r->e->stream);
+    const tsr_status status = tsr_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count,
+                                                 r->receive_count, r->e->device, r->e->stream);
     return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
 }
 
@@ -264,7 +264,7 @@ static tsr_status run_phase(tsr_execution *e, int phase)
         const bool more = at + 1 < e->rounds;
         if (more)
             note(e, pack(&next));
-        TSR_TRY(tsr_comm_exchange_finish(e->group->comm));
+        TSR_TRY(tsr_exchange_finish(e->group->comm));
         if (more && !e->checked && e->local != TSR_OK)
             return tsr_execution_give_up(e, e->local);
         if (more)

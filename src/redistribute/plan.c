@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "comm/call.h"
 #include "mesh/geometry.h"
+#include "redistribute/common_comm.h"
 #include "redistribute/confined.h"
 #include "redistribute/execute.h"
 #include "redistribute/item.h"
@@ -50,36 +51,21 @@ static tsr_status check_options(const tsr_plan_options *options)
     return TSR_OK;
 }
 
-/* The communicator that a plan's meshes speak of; NULL if both are abstract. */
-static const tsr_comm *own_comm(const tsr_layout *src, const tsr_layout *dst)
-{
-    return tsr_mesh_comm(src->mesh) ? tsr_mesh_comm(src->mesh) : tsr_mesh_comm(dst->mesh);
-}
-
-static int64_t pick_rank(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options)
+static int64_t pick_rank(const tsr_comm *comm, const tsr_plan_options *options)
 {
     if (options->rank != TSR_RANK_DEFAULT)
         return options->rank;
-    const tsr_comm *comm = own_comm(src, dst);
     return comm ? tsr_comm_rank(comm) : TSR_RANK_NONE;
 }
 
-static tsr_mode pick_mode(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                          const tsr_node_map *nodes)
+static tsr_mode pick_mode(const tsr_common_layouts *layouts, const tsr_plan_options *options, const tsr_node_map *nodes)
 {
-    const tsr_comm *comm = own_comm(src[0], dst[0]);
-    if (!comm || options->mode != TSR_MODE_DIRECT)
+    if (!layouts->comm || options->mode != TSR_MODE_DIRECT)
         return options->mode;
-    for (size_t i = 0; i < count; i++)
-        if (!tsr_move_is_direct(comm, nodes, options->no_split, src[i], dst[i]))
+    for (size_t i = 0; i < layouts->count; i++)
+        if (!tsr_move_is_direct(layouts->comm, nodes, options->no_split, layouts->src[i], layouts->dst[i]))
             return TSR_MODE_MESSAGE;
     return TSR_MODE_DIRECT;
-}
-
-static bool leaves_work_to_streams(const tsr_layout *src, const tsr_layout *dst)
-{
-    const tsr_comm *comm = own_comm(src, dst);
-    return comm && tsr_comm_has_streams(comm);
 }
 
 /* What the figures of an execution come to must be countable for all items together. */
@@ -180,12 +166,11 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
 }
 
 /* What the options say, in which the mode has been picked, with rank, nodes and profile picked. */
-static tsr_status take_options(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                               tsr_node_map *nodes)
+static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, tsr_node_map *nodes)
 {
     plan->options = *options;
-    plan->options.rank = pick_rank(src[0], dst[0], options);
-    plan->streams = leaves_work_to_streams(src[0], dst[0]);
+    plan->options.rank = pick_rank(plan->comm, options);
+    plan->streams = plan->comm && tsr_comm_has_streams(plan->comm);
     plan->nodes = tsr_node_map_retain(nodes);
     plan->options.nodes = tsr_node_map_value(nodes);
     plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
@@ -193,31 +178,48 @@ static tsr_status take_options(tsr_plan *plan, const tsr_layout *const *src, con
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                       tsr_node_map *nodes, tsr_plan **out)
+static tsr_status make(const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes, tsr_plan **out)
 {
     void *memory, *items;
-    tsr_context *context = src[0]->context;
+    tsr_context *context = layouts->src[0]->context;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan), &memory));
     tsr_plan *plan = memory;
     plan->references = 1;
     plan->context = tsr_context_retain(context);
-    tsr_status status = tsr_allocate_array(context, count, sizeof(tsr_item), &items);
+    plan->comm = layouts->comm;
+    tsr_status status = tsr_allocate_array(context, layouts->count, sizeof(tsr_item), &items);
     if (status == TSR_OK) {
         plan->items = items;
-        plan->count = count;
-        for (size_t i = 0; i < count; i++)
+        plan->count = layouts->count;
+        for (size_t i = 0; i < plan->count; i++)
             plan->items[i].context = context;
-        status = take_options(plan, src, dst, options, nodes);
+        status = take_options(plan, options, nodes);
     }
     if (status == TSR_OK)
-        status = build(plan, src, dst);
+        status = build(plan, layouts->src, layouts->dst);
     if (status != TSR_OK) {
         tsr_plan_destroy(plan);
         return status;
     }
     *out = plan;
     return TSR_OK;
+}
+
+static tsr_status create_over_one(const tsr_common_layouts *layouts, const tsr_plan_options *given, tsr_plan **out)
+{
+    tsr_plan_options options = *given;
+    tsr_node_map *nodes;
+    TSR_TRY(pick_nodes(layouts->src[0], layouts->dst[0], &options, &nodes));
+    const tsr_nodes said = options.nodes.count > 0 ? options.nodes : tsr_node_map_value(nodes);
+    tsr_status status = check_nodes(&said, layouts->count, layouts->src);
+    if (status == TSR_OK)
+        status = check_nodes(&said, layouts->count, layouts->dst);
+    if (status == TSR_OK) {
+        options.mode = pick_mode(layouts, &options, nodes);
+        status = make(layouts, &options, nodes, out);
+    }
+    tsr_node_map_destroy(nodes);
+    return status;
 }
 
 static tsr_status create(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
@@ -228,27 +230,22 @@ static tsr_status create(const char *call, size_t count, const tsr_layout *const
         TSR_TRY(check_layouts(call, src[i], dst[i]));
     TSR_TRY(tsr_options_read(call, given, &options, sizeof options));
     TSR_TRY(check_options(&options));
-    tsr_node_map *nodes;
-    TSR_TRY(pick_nodes(src[0], dst[0], &options, &nodes));
-    const tsr_nodes said = options.nodes.count > 0 ? options.nodes : tsr_node_map_value(nodes);
-    tsr_status status = check_nodes(&said, count, src);
+    tsr_common_layouts layouts;
+    tsr_status status = tsr_common_layouts_find(call, count, src, dst, &layouts);
     if (status == TSR_OK)
-        status = check_nodes(&said, count, dst);
-    if (status == TSR_OK) {
-        options.mode = pick_mode(count, src, dst, &options, nodes);
-        status = make(count, src, dst, &options, nodes, out);
-    }
-    tsr_node_map_destroy(nodes);
+        status = create_over_one(&layouts, &options, out);
+    tsr_common_layouts_free(&layouts);
     return status;
 }
 
 tsr_status tsr_plan_create_like(const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, int64_t rank,
                                 tsr_plan **out)
 {
+    const tsr_common_layouts layouts = {.comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
     tsr_plan_options options = plan->options;
     options.rank = rank;
     options.profile = &plan->profile;
-    return make(plan->count, src, dst, &options, plan->nodes, out);
+    return make(&layouts, &options, plan->nodes, out);
 }
 
 tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)

@@ -120,6 +120,7 @@ struct tsr_plan {
     tsr_references references;
     tsr_context *context;
     tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile NULL */
+    tsr_comm *comm;           /**< over which the layouts' meshes are, which keep it; NULL: all are abstract */
     tsr_node_map *nodes;      /**< a reference of its own; NULL: not known */
     tsr_cost_profile profile;
     tsr_device_ops host; /**< with the kernels that the context chose */

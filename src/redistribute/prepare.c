@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "comm/lineage.h"
 #include "mesh/geometry.h"
 #include "redistribute/confined.h"
 #include "redistribute/execute.h"
@@ -63,18 +64,59 @@ static tsr_status list_plan_ranks(const tsr_plan *plan, const tsr_comm *comm, in
     return status;
 }
 
-tsr_status tsr_plan_check_rank(const tsr_plan *plan, const tsr_comm *comm)
+/* The first rank of the mesh that two communicators, which descend from `common`, do not both call so; -1: there is none. */
+static int64_t find_other(const tsr_mesh *mesh, const tsr_comm *a, const tsr_comm *b, const tsr_comm *common)
 {
-    if (plan->options.rank == tsr_comm_rank(comm))
-        return TSR_OK;
+    int64_t coordinate[TSR_MAX_DIMS] = {0};
+    do {
+        const int64_t rank = tsr_mesh_rank(mesh, coordinate);
+        if (rank >= tsr_comm_size(a) || rank >= tsr_comm_size(b) ||
+            tsr_comm_rank_in(a, (int)rank, common) != tsr_comm_rank_in(b, (int)rank, common))
+            return rank;
+    } while (tsr_grid_next(tsr_mesh_grid(mesh), coordinate));
+    return -1;
+}
+
+static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_t rank)
+{
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "the plan is over a communicator of %d ranks, whose rank %lld is not that of the communicator of %d ranks that was "
+        "passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
+        tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
+}
+
+/* Communicators that do not descend from one, such as two engines' of the same processes, may number ranks alike: the caller knows. */
+static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
+{
+    const tsr_comm *const common = tsr_comm_common(plan->comm, (tsr_comm *)comm);
+    for (size_t i = 0; common && i < 2 * plan->count; i++) {
+        const tsr_item *const item = &plan->items[i / 2];
+        const int64_t other = find_other(i % 2 ? item->dst->mesh : item->src->mesh, plan->comm, comm, common);
+        if (other >= 0)
+            return refuse_comm(plan, comm, other);
+    }
+    return TSR_OK;
+}
+
+static tsr_status refuse_rank(const tsr_plan *plan, const tsr_comm *comm)
+{
     return tsr_status_set(
         TSR_ERROR_STATE,
         "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
         (long long)plan->options.rank, tsr_comm_rank(comm));
 }
 
+tsr_status tsr_plan_check_comm(const tsr_plan *plan, const tsr_comm *comm)
+{
+    if (plan->comm && plan->comm != comm)
+        TSR_TRY(check_family(plan, comm));
+    return plan->options.rank == tsr_comm_rank(comm) ? TSR_OK : refuse_rank(plan, comm);
+}
+
 static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
 {
+    TSR_TRY(tsr_plan_check_comm(plan, comm));
     bool direct = true;
     for (size_t i = 0; i < plan->count && plan->options.mode == TSR_MODE_DIRECT && direct; i++)
         direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].src, plan->items[i].dst);
@@ -82,7 +124,7 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
                               tsr_comm_engine(comm));
-    return tsr_plan_check_rank(plan, comm);
+    return TSR_OK;
 }
 
 /* All ranks of the communicator find the same: also those that the plan leaves out. */
@@ -98,7 +140,7 @@ static tsr_status check_split(const tsr_comm *comm, int count)
 
 tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
-    tsr_comm *comm = tsr_mesh_comm(mesh);
+    tsr_comm *const comm = tsr_mesh_comm(mesh);
     int64_t coordinate[TSR_MAX_DIMS];
     tsr_rank_set set = {NULL, 0};
     int *ranks = NULL;
@@ -183,5 +225,6 @@ tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm)
     if (!plan || !comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_prepare: %s is NULL", !plan ? "plan" : "comm");
     const tsr_group *group;
-    return tsr_plan_prepare_with(plan, comm, TSR_OK, &group);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_prepare"));
+    return tsr_comm_leave(comm, tsr_plan_prepare_with(plan, comm, TSR_OK, &group));
 }

@@ -458,6 +458,13 @@ static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_o
 {
     if (!src || !dst || !has_out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
+    const tsr_comm *const from = tsr_mesh_comm(src->mesh), *const to = tsr_mesh_comm(dst->mesh);
+    if (from && to && !tsr_comm_congruent(from, to))
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "tsr_layout_relabel: the communicators differ: src is over one of %d ranks, dst over one of %d: both meshes must "
+            "be over the same ranks in the same order, or abstract",
+            tsr_comm_size(from), tsr_comm_size(to));
     if (tsr_layout_same_tensor(src, dst))
         return TSR_OK;
     char a[512], b[512];

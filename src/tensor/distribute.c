@@ -92,6 +92,13 @@ static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_r
     return status;
 }
 
+static tsr_status scatter_together(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
+                                   tsr_status local)
+{
+    TSR_TRY(tsr_comm_enter(comm, "tsr_distribute_tensor"));
+    return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
+}
+
 tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
                                  const tsr_distribute_options *given, tsr_dtensor **out)
 {
@@ -108,7 +115,7 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
     if (status == TSR_OK)
         status = tsr_dtensor_create(layout, global->device, &y);
     if (options.source_rank >= 0)
-        status = scatter(tsr_mesh_comm(mesh), global, options.source_rank, layout, y, status);
+        status = scatter_together(tsr_mesh_comm(mesh), global, options.source_rank, layout, y, status);
     else if (status == TSR_OK)
         status = cut(global, y);
     if (y) {

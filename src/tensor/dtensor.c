@@ -16,7 +16,7 @@ tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
     if (!tsr_mesh_comm(mesh))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
-    return TSR_OK;
+    return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 
 /* What the layout gives this rank, as a contiguous tensor without data; shape {0} outside the mesh. */
@@ -38,6 +38,7 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     tsr_dtensor *dtensor = memory;
     dtensor->references = 1;
     dtensor->layout = tsr_layout_retain((tsr_layout *)layout);
+    dtensor->comm = tsr_mesh_comm(layout->mesh);
     dtensor->local = *local;
     tsr_device_driver_retain(local->device.driver);
     *out = dtensor;
@@ -47,8 +48,7 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
 /* Where ranks are processes, peers reach a dtensor in the memory that they share; else NULL. */
 static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
 {
-    tsr_comm *comm = tsr_mesh_comm(dtensor->layout->mesh);
-    return comm && tsr_comm_shares_some(comm) && !dtensor->local.device.driver ? comm : NULL;
+    return tsr_comm_shares_some(dtensor->comm) && !dtensor->local.device.driver ? dtensor->comm : NULL;
 }
 
 static tsr_status allocate_bytes(const tsr_dtensor *dtensor, size_t bytes, void **out)
@@ -141,6 +141,13 @@ static void describe_layout(const void *layout, char *text, size_t capacity)
     tsr_layout_describe(layout, text, capacity);
 }
 
+static tsr_status agree_on_layout(const tsr_layout *layout, tsr_status local)
+{
+    tsr_comm *const comm = tsr_mesh_comm(layout->mesh);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_dtensor_from_local"));
+    return tsr_comm_leave(comm, tsr_mesh_agree(layout->mesh, layout->hash, local, describe_layout, layout));
+}
+
 tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *given, tsr_dtensor **out)
 {
     if (!local || !layout || !out)
@@ -155,7 +162,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
     if (status == TSR_OK)
         status = wrap(layout, local, &dtensor);
     if (options.check)
-        status = tsr_mesh_agree(layout->mesh, layout->hash, status, describe_layout, layout);
+        status = agree_on_layout(layout, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(dtensor);
         return status;

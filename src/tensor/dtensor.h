@@ -9,6 +9,7 @@
 struct tsr_dtensor {
     tsr_references references;
     tsr_layout *layout; /**< its context is the dtensor's */
+    tsr_comm *comm;     /**< the layout's mesh's, which keeps it */
     tsr_tensor local;
     size_t owned_bytes; /**< of local.data, if this dtensor allocated it; 0 where it is borrowed or empty */
 };

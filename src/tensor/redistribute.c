@@ -28,6 +28,17 @@ static tsr_status name_call(const char *call, tsr_status status)
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }
 
+static bool on_one_mesh(const tsr_layout *a, const tsr_layout *b)
+{
+    return tsr_mesh_equal(a->mesh, b->mesh) && tsr_mesh_comm(a->mesh) == tsr_mesh_comm(b->mesh);
+}
+
+/* Of layouts that are not on one mesh. */
+static const char *where_else(const tsr_layout *a, const tsr_layout *b)
+{
+    return tsr_mesh_equal(a->mesh, b->mesh) ? ", over another communicator" : "";
+}
+
 static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
 {
     if (!x || !y)
@@ -37,9 +48,9 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     if (!tsr_layout_same_tensor(a, b))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
-    if (!tsr_mesh_equal(a->mesh, b->mesh) || tsr_mesh_comm(a->mesh) != tsr_mesh_comm(b->mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must be on one mesh (tsr_plan_create() takes two)",
-                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
+    if (!on_one_mesh(a, b))
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
+                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one",
@@ -51,7 +62,7 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
 /* A pair of layouts that has met here before is not checked again: layouts do not change. */
 static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
 {
-    *entry = x && y && tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
+    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
     if (*entry)
         return TSR_OK;
     TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
@@ -60,11 +71,20 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     return TSR_OK;
 }
 
-tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
+static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
     tsr_cached_plan *entry;
     TSR_TRY(find_plan(x, y, &entry));
     return run(entry, &x->local, &y->local, stream, TSR_OK);
+}
+
+tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
+{
+    static const char call[] = "tsr_redistribute_into";
+    if (!x || !y)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !x ? "x" : "y");
+    TSR_TRY(tsr_comm_enter(x->comm, call));
+    return tsr_comm_leave(x->comm, redistribute_into(x, y, stream));
 }
 
 typedef struct batch {
@@ -83,12 +103,12 @@ static void get_layouts(const void *arg, size_t i, const tsr_layout **src, const
 /* Against the first, whose mesh keeps the plan. */
 static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
 {
-    const tsr_mesh *a = x->layout->mesh, *b = first->layout->mesh;
     char here[512], there[512];
-    if (!tsr_mesh_equal(a, b) || tsr_mesh_comm(a) != tsr_mesh_comm(b))
+    if (!on_one_mesh(x->layout, first->layout))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "x is %s, that of tensor 0 is %s: all must be on one mesh (tsr_plan_create_batch() takes several)",
-                              tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there));
+                              "x is %s, that of tensor 0 is %s%s: all must be on one mesh (tsr_plan_create_batch() takes several)",
+                              tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
+                              where_else(x->layout, first->layout));
     if (!tsr_device_same(x->local.device, first->local.device))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one",
                               tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
@@ -112,20 +132,27 @@ static tsr_status check_batch(const batch *b)
     return TSR_OK;
 }
 
+static tsr_status redistribute_batch(const batch *b, tsr_stream stream)
+{
+    const size_t count = b->count;
+    const tsr_layout_pairs pairs = {count, get_layouts, b};
+    tsr_cached_plan *entry;
+    TSR_TRY(tsr_cache_find_batch(&pairs, b->x[0]->local.device, &entry));
+    if (count == 1)
+        return run(entry, &b->x[0]->local, &b->y[0]->local, stream, TSR_OK);
+    for (size_t i = 0; i < count; i++) {
+        entry->tensors[i] = b->x[i]->local;
+        entry->tensors[count + i] = b->y[i]->local;
+    }
+    return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
+}
+
 tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream)
 {
     const batch b = {count, x, y};
     TSR_TRY(check_batch(&b));
-    const tsr_layout_pairs pairs = {count, get_layouts, &b};
-    tsr_cached_plan *entry;
-    TSR_TRY(tsr_cache_find_batch(&pairs, x[0]->local.device, &entry));
-    if (count == 1)
-        return run(entry, &x[0]->local, &y[0]->local, stream, TSR_OK);
-    for (size_t i = 0; i < count; i++) {
-        entry->tensors[i] = x[i]->local;
-        entry->tensors[count + i] = y[i]->local;
-    }
-    return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
+    TSR_TRY(tsr_comm_enter(x[0]->comm, "tsr_redistribute_batch"));
+    return tsr_comm_leave(x[0]->comm, redistribute_batch(&b, stream));
 }
 
 static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, tsr_dtensor **y)
@@ -159,7 +186,8 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    return redistribute(x, &to, out);
+    TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute"));
+    return tsr_comm_leave(x->comm, redistribute(x, &to, out));
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_stream stream)
@@ -193,7 +221,8 @@ tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placem
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
     tsr_layout_probe to;
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
-    return in_place(x, &to, stream);
+    TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_in_place"));
+    return tsr_comm_leave(x->comm, in_place(x, &to, stream));
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
@@ -201,7 +230,7 @@ tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_
     if (!dy || !x_layout || !dx)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_backward: %s is NULL", !dy ? "dy" : !x_layout ? "x_layout" : "dx");
     const tsr_layout *from = dy->layout;
-    if (!tsr_layout_same_tensor(from, x_layout) || !tsr_mesh_equal(from->mesh, x_layout->mesh)) {
+    if (!tsr_layout_same_tensor(from, x_layout) || !tsr_mesh_congruent(from->mesh, x_layout->mesh)) {
         char have[512], want[512];
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",

@@ -100,6 +100,66 @@ static void memory_entries_come_together(void **state)
     table = message_engine_table;
     table.free = no_free;
     assert_refused(&table, "`alloc`");
+    table.alloc = no_memory;
+    assert_refused(&table, "`leave`");
+}
+
+static int rank_zero(void *self)
+{
+    (void)self;
+    return 0;
+}
+
+static int one_rank(void *self)
+{
+    (void)self;
+    return 1;
+}
+
+/* An engine that counts how often it is left and destroyed. */
+typedef struct counting {
+    int left, destroyed, freed;
+} counting;
+
+static void count_leave(void *self)
+{
+    ((counting *)self)->left++;
+}
+
+static void count_destroy(void *self)
+{
+    ((counting *)self)->destroyed++;
+}
+
+static void count_free(void *self, void *memory, size_t bytes)
+{
+    (void)memory;
+    (void)bytes;
+    ((counting *)self)->freed++;
+}
+
+static void an_engine_that_gives_memory_is_left_at_once_and_destroyed_with_the_last_reference(void **state)
+{
+    (void)state;
+    counting counts = {0};
+    tsr_comm *comm = NULL;
+    tsr_comm_table table = message_engine_table;
+    table.rank = rank_zero;
+    table.ranks = one_rank;
+    table.alloc = no_memory;
+    table.free = count_free;
+    table.leave = count_leave;
+    table.destroy = count_destroy;
+    assert_int_equal(tsr_comm_create_from_table(NULL, &table, &counts, &comm), TSR_OK);
+    tsr_comm_retain(comm);
+    tsr_comm_destroy(comm);
+    assert_int_equal(counts.left, 1);
+    assert_int_equal(counts.destroyed, 0);
+    tsr_comm_free(comm, &counts, 1);
+    assert_int_equal(counts.freed, 1);
+    tsr_comm_release(comm);
+    assert_int_equal(counts.left, 1);
+    assert_int_equal(counts.destroyed, 1);
 }
 
 static void halves_come_together(void **state)
@@ -239,18 +299,6 @@ static tsr_status await_unless_broken(void *self)
     return meet_unless_broken(self);
 }
 
-static int rank_zero(void *self)
-{
-    (void)self;
-    return 0;
-}
-
-static int one_rank(void *self)
-{
-    (void)self;
-    return 1;
-}
-
 static void leave_alone(void *self)
 {
     (void)self;
@@ -342,6 +390,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_message_engine_without_a_required_entry_is_refused_by_its_name),
         cmocka_unit_test(a_direct_engine_needs_slot_and_meet),
         cmocka_unit_test(memory_entries_come_together),
+        cmocka_unit_test(an_engine_that_gives_memory_is_left_at_once_and_destroyed_with_the_last_reference),
         cmocka_unit_test(halves_come_together),
         cmocka_unit_test(a_smaller_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),

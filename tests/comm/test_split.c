@@ -115,6 +115,51 @@ static void groups_have_the_ranks_of_a_color_by_key_then_rank(void **state)
         suite_run(n, split_by_rules, NULL);
 }
 
+/* Rank `rank` of a group, in the world; -1: there is none. */
+static int member_of(const rule *by, int like, int rank, int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        if (by->color(r) == by->color(like) && expect(by, r, ranks).rank == rank)
+            return r;
+    return -1;
+}
+
+/* Whether two rules put `rank` into groups of the same ranks in the same order. */
+static bool agree_on(const rule *a, const rule *b, int rank, int ranks)
+{
+    bool same = true;
+    for (int r = 0; r < ranks; r++)
+        same = same && member_of(a, rank, r, ranks) == member_of(b, rank, r, ranks);
+    return same;
+}
+
+static tsr_status compare_groups(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int rank = tsr_comm_rank(comm), ranks = tsr_comm_size(comm);
+    tsr_comm *groups[RULES];
+    for (int i = 0; i < RULES; i++)
+        TSR_TRY(tsr_comm_split(comm, rules[i].color(rank), rules[i].key(rank), &groups[i]));
+    for (int i = 0; i < RULES; i++) {
+        for (int j = 0; j < RULES; j++) {
+            const bool both = groups[i] && groups[j];
+            const int wanted = both ? agree_on(&rules[i], &rules[j], rank, ranks) : groups[i] == groups[j];
+            CHECK(tsr_comm_congruent(groups[i], groups[j]) == wanted);
+        }
+        CHECK(tsr_comm_congruent(comm, groups[i]) == (groups[i] && agree_on(&rules[0], &rules[i], rank, ranks)));
+    }
+    for (int i = 0; i < RULES; i++)
+        tsr_comm_destroy(groups[i]);
+    return TSR_OK;
+}
+
+static void congruent_is_what_has_the_same_ranks_in_the_same_order(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 5; n++)
+        suite_run(n, compare_groups, NULL);
+}
+
 /* Halves until one rank is left, and back. */
 static tsr_status split_down(tsr_comm *comm, void *arg)
 {
@@ -188,6 +233,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_have_the_ranks_of_a_color_by_key_then_rank),
+        cmocka_unit_test(congruent_is_what_has_the_same_ranks_in_the_same_order),
         cmocka_unit_test(groups_split_again),
         cmocka_unit_test(groups_do_not_wait_for_one_another),
         cmocka_unit_test(memory_is_had_by_all_or_by_none),

@@ -65,6 +65,51 @@ static void *abort_soon(void *comm)
     return NULL;
 }
 
+/* A rank that is given to two threads by mistake. */
+typedef struct shared_handle {
+    tsr_comm *comm;
+    tsr_status status;
+    char sentence[256];
+    pthread_t thread;
+} shared_handle;
+
+static void *meet_once(void *arg)
+{
+    shared_handle *mine = arg;
+    mine->status = tsr_comm_barrier(mine->comm);
+    snprintf(mine->sentence, sizeof mine->sentence, "%s", mine->status == TSR_OK ? "" : tsr_status_message());
+    return NULL;
+}
+
+/* Whichever of both threads comes second is told so, and the first goes on to wait for rank 1. */
+static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
+{
+    (void)state;
+    tsr_comm *handles[2];
+    shared_handle both[2];
+    assert_int_equal(tsr_comm_create_threads(2, NULL, handles), TSR_OK);
+    for (int i = 0; i < 2; i++) {
+        both[i] = (shared_handle){.comm = handles[0]};
+        assert_int_equal(pthread_create(&both[i].thread, NULL, meet_once, &both[i]), 0);
+    }
+    int refused = -1;
+    while (refused < 0) {
+        usleep(1000);
+        for (int i = 0; i < 2 && refused < 0; i++)
+            if (pthread_tryjoin_np(both[i].thread, NULL) == 0)
+                refused = i;
+    }
+    assert_int_equal(both[refused].status, TSR_ERROR_STATE);
+    assert_string_equal(both[refused].sentence,
+                        "tsr_comm_barrier: rank 0 of 2 is in tsr_comm_barrier() already, which another thread called with this handle: a "
+                        "handle is one rank's, and takes one call at a time");
+    assert_int_equal(tsr_comm_barrier(handles[1]), TSR_OK);
+    pthread_join(both[!refused].thread, NULL);
+    assert_int_equal(both[!refused].status, TSR_OK);
+    tsr_comm_destroy(handles[0]);
+    tsr_comm_destroy(handles[1]);
+}
+
 static void a_thread_without_a_rank_may_abort(void **state)
 {
     (void)state;
@@ -309,6 +354,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_that_cannot_be_had_are_an_error),
         cmocka_unit_test(any_thread_may_call_for_a_rank),
+        cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
         cmocka_unit_test(a_thread_without_a_rank_may_abort),
         cmocka_unit_test(a_world_of_one_needs_no_other_thread),
         cmocka_unit_test(bad_arguments_are_refused),

@@ -187,6 +187,46 @@ static void dtensors_lie_where_peers_reach_them(void **state)
     launched_run_all(2, read_neighbours_tensor, NULL, NULL);
 }
 
+/* What the ranks of a node share stays as long as something lies in it, whoever has left. */
+static tsr_status outlive(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t mesh_shape[] = {tsr_comm_size(comm)}, shape[] = {1000};
+    const tsr_placement replicate = tsr_replicate();
+    tsr_comm *own = NULL;
+    tsr_mesh *mesh = NULL;
+    tsr_layout *layout = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    void *memory = NULL;
+    TSR_TRY(tsr_comm_split(comm, 0, tsr_comm_rank(comm), &own));
+    TSR_TRY(tsr_mesh_create(own, 1, mesh_shape, NULL, NULL, &mesh));
+    TSR_TRY(tsr_layout_create(mesh, &replicate, 1, shape, TSR_I32, &layout));
+    TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), &x));
+    TSR_TRY(tsr_comm_alloc(own, 4000, &memory));
+    int32_t *const mine = tsr_dtensor_to_local(x).data, *const given = memory;
+    for (int i = 0; i < 1000; i++)
+        mine[i] = given[i] = i;
+    TSR_TRY(tsr_redistribute(x, &replicate, &y));
+    tsr_comm_destroy(own);
+    TSR_TRY(suite_check_usable(comm));
+    for (int i = 0; i < 1000; i++)
+        CHECK(mine[i] == i && given[i] == i && ((const int32_t *)tsr_dtensor_to_local(y).data)[i] == i);
+    CHECK_ERROR(tsr_redistribute_into(x, y, NULL), TSR_ERROR_STATE, "was destroyed");
+    tsr_mesh_destroy(mesh);
+    tsr_comm_free(own, memory, 4000);
+    tsr_dtensor_destroy(y);
+    tsr_layout_destroy(layout);
+    tsr_dtensor_destroy(x);
+    return suite_check_usable(comm);
+}
+
+static void shared_memory_outlives_its_communicator(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= launched_ranks() && n <= MOST_RANKS; n++)
+        launched_run_all(n, outlive, NULL, NULL);
+}
+
 /* What is given back serves again, in whatever order. */
 static tsr_status use_again(tsr_comm *comm, void *arg)
 {
@@ -395,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_message_of_more_than_2_gib_arrives),
         cmocka_unit_test(memory_lies_at_one_address_in_all_processes),
         cmocka_unit_test(dtensors_lie_where_peers_reach_them),
+        cmocka_unit_test(shared_memory_outlives_its_communicator),
         cmocka_unit_test(memory_that_is_freed_serves_again),
         cmocka_unit_test(groups_come_and_go),
         cmocka_unit_test(ranks_may_differ_in_the_length_of_pieces),

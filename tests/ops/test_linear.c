@@ -10,6 +10,58 @@
 
 #include <cmocka.h>
 
+/* Weights over the ranks in falling order: local products would meet the wrong pieces of x. */
+static tsr_status multiply_across(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const int64_t ranks = tsr_comm_size(comm), shape[] = {ranks, 2 * ranks};
+    const tsr_placement columns = tsr_shard(1), replicate = tsr_replicate();
+    tsr_comm *turned = NULL, *copy = NULL;
+    tsr_mesh *mesh = NULL, *other = NULL, *alike = NULL;
+    tsr_dtensor *x = NULL, *w = NULL, *same = NULL, *y = NULL;
+    float values[2 * 16] = {0};
+    for (int i = 0; i < 2 * ranks * ranks && i < 32; i++)
+        values[i] = (float)i;
+    const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
+    TSR_TRY(tsr_comm_split(comm, 0, -tsr_comm_rank(comm), &turned));
+    TSR_TRY(tsr_comm_split(comm, 0, tsr_comm_rank(comm), &copy));
+    TSR_TRY(tsr_mesh_create(comm, 1, &ranks, NULL, NULL, &mesh));
+    TSR_TRY(tsr_mesh_create(turned, 1, &ranks, NULL, NULL, &other));
+    TSR_TRY(tsr_mesh_create(copy, 1, &ranks, NULL, NULL, &alike));
+    TSR_TRY(tsr_distribute_tensor(&global, mesh, &columns, NULL, &x));
+    TSR_TRY(tsr_distribute_tensor(&global, other, &columns, NULL, &w));
+    TSR_TRY(tsr_distribute_tensor(&global, alike, &columns, NULL, &same));
+    tsr_linear_plan *plan = NULL;
+    const tsr_status refused = tsr_linear(x, w, NULL, &replicate, &y);
+    const bool named = strstr(tsr_status_message(), "the communicators differ: x and w are on mesh 4");
+    const tsr_status unplanned = tsr_linear_plan_create(tsr_dtensor_layout(x), tsr_dtensor_layout(w), NULL, NULL, &plan);
+    if (refused != TSR_ERROR_ARGUMENT || !named || unplanned != TSR_ERROR_ARGUMENT || y || plan)
+        return tsr_status_set(TSR_ERROR_INTERNAL, "falling ranks: %s, %s", tsr_status_name(refused), tsr_status_name(unplanned));
+    TSR_TRY(tsr_linear(x, same, NULL, &replicate, &y));
+    for (int i = 0; i < ranks; i++) {
+        float wanted = 0;
+        for (int k = 0; k < 2 * ranks; k++)
+            wanted += values[k] * values[2 * ranks * i + k];
+        if (((const float *)tsr_dtensor_to_local(y).data)[i] != wanted)
+            return tsr_status_set(TSR_ERROR_INTERNAL, "element %d of a copy's product is wrong", i);
+    }
+    tsr_dtensor *const made[] = {x, w, same, y};
+    tsr_mesh *const meshes[] = {mesh, other, alike};
+    for (int i = 0; i < 4; i++)
+        tsr_dtensor_destroy(made[i]);
+    for (int i = 0; i < 3; i++)
+        tsr_mesh_destroy(meshes[i]);
+    tsr_comm_destroy(turned);
+    tsr_comm_destroy(copy);
+    return TSR_OK;
+}
+
+static void operands_over_ranks_in_another_order_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_threads_run(4, multiply_across, NULL, NULL), TSR_OK);
+}
+
 /* What one mesh dim may hold of x, and of w and b beside it. */
 typedef struct pairing {
     const char *x, *w, *b;
@@ -300,6 +352,7 @@ static void results_have_the_placements_asked_for_on_mesh_dims_of_size_one_too(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operands_over_ranks_in_another_order_are_refused),
         cmocka_unit_test(every_combination_on_meshes_of_one_dim_is_exact),
         cmocka_unit_test(every_combination_on_meshes_of_several_dims_is_exact),
         cmocka_unit_test(batch_dims_none_to_seven_are_exact),

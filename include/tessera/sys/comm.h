@@ -55,7 +55,7 @@ struct tsr_comm_table {
     /** Required. Any thread, at any time, more than once. */
     void (*abort)(void *self);
 
-    /** Required. Not collective; counts as this rank's return. */
+    /** Required. Not collective; counts as this rank's return, unless `leave` has come before. */
     void (*destroy)(void *self);
 
     /** Required if capabilities has TSR_COMM_DIRECT. TSR_COMM_SLOT_BYTES bytes of rank `rank`, aligned to 64: written by its owner before a
@@ -77,7 +77,8 @@ struct tsr_comm_table {
                              tsr_device device, tsr_stream stream);
     tsr_status (*broadcast)(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream);
 
-    /** Optional, both or neither; the context's allocator stands in. */
+    /** Optional, both or neither; the context's allocator stands in. `free` may come from any thread, also during another call, and after
+     * `leave`. */
     tsr_status (*alloc)(void *self, size_t bytes, void **out);
     void (*free)(void *self, void *memory, size_t bytes);
 
@@ -116,6 +117,11 @@ struct tsr_comm_table {
      * lacks an entry is refused as tsr_comm_create_from_table() does, on that rank, and the parent's `destroy` ends `self`. Without it the
      * parent's table serves its groups. */
     void (*tell_table)(void *self, tsr_comm_table *out);
+
+    /** Required of engines that have `alloc`: this rank's return, when its handle is destroyed. What `alloc` has given stays as it is until
+     * `destroy`, which comes when nothing refers to the communicator any more, perhaps from another thread; between the two nothing but
+     * `free` is called. Without it tsr_comm_destroy() calls `destroy` at once. */
+    void (*leave)(void *self);
 };
 
 /**
@@ -124,6 +130,14 @@ struct tsr_comm_table {
  * names; `self` then stays the caller's.
  */
 TSR_API tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out);
+
+/**
+ * For what refers to a communicator and may outlive it, as meshes do: one reference more, and one back; NULL is fine. After
+ * tsr_comm_destroy() the handle is there until the last reference goes, knows its rank, size, engine's name and context, and refuses calls
+ * that communicate (TSR_ERROR_STATE). Any thread; neither communicates.
+ */
+TSR_API tsr_comm *tsr_comm_retain(tsr_comm *comm);
+TSR_API void tsr_comm_release(tsr_comm *comm);
 
 #ifdef __cplusplus
 }

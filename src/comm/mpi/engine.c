@@ -35,6 +35,11 @@ static void abort_all(void *self)
         tsr_mpi_notice_abort(world);
 }
 
+static void leave(void *self)
+{
+    tsr_mpi_handle_leave(self);
+}
+
 static void destroy(void *self)
 {
     tsr_mpi_handle_destroy(self);
@@ -73,18 +78,18 @@ static tsr_status await(void *self)
 
 static tsr_status alloc(void *self, size_t bytes, void **out)
 {
-    return tsr_mpi_node_alloc(((tsr_mpi_handle *)self)->world->node, bytes, out);
+    return tsr_mpi_node_alloc(((tsr_mpi_handle *)self)->node, bytes, out);
 }
 
 static void release(void *self, void *memory, size_t bytes)
 {
     (void)bytes;
-    tsr_mpi_node_free(((tsr_mpi_handle *)self)->world->node, memory);
+    tsr_mpi_node_free(((tsr_mpi_handle *)self)->node, memory);
 }
 
 static int shares(void *self, const void *memory, size_t bytes)
 {
-    return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->world->node, memory, bytes);
+    return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->node, memory, bytes);
 }
 
 static void tell_table(void *self, tsr_comm_table *out);
@@ -100,6 +105,7 @@ static const tsr_comm_table message_table = {
     .barrier = tsr_mpi_barrier,
     .abort = abort_all,
     .destroy = destroy,
+    .leave = leave,
     .exchange_start = tsr_mpi_exchange_start,
     .exchange_finish = tsr_mpi_exchange_finish,
     .node_of = node_of,
@@ -117,6 +123,7 @@ static const tsr_comm_table node_table = {
     .exchange = tsr_mpi_exchange_all,
     .abort = abort_all,
     .destroy = destroy,
+    .leave = leave,
     .slot = slot_of,
     .meet = meet,
     .arrive = arrive,

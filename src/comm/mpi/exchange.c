@@ -55,7 +55,7 @@ tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
 
 void tsr_mpi_exchange_free(tsr_mpi_handle *handle)
 {
-    tsr_release(handle->world->context, handle->exchange.memory);
+    tsr_release(handle->context, handle->exchange.memory);
 }
 
 static void end_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit)

@@ -177,15 +177,20 @@ void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot)
         atomic_fetch_and(&world->taken[slot / 64], ~(UINT64_C(1) << slot % 64));
 }
 
-static void free_handle(tsr_mpi_handle *handle)
+static void free_arrays(tsr_mpi_handle *handle)
 {
-    tsr_context *context = handle->world->context;
+    tsr_context *context = handle->context;
     tsr_mpi_exchange_free(handle);
     tsr_release(context, handle->counts[0]);
     tsr_release(context, handle->steps);
     tsr_release(context, handle->names);
     tsr_release(context, handle->posts);
-    tsr_release(context, handle);
+}
+
+static void free_handle(tsr_mpi_handle *handle)
+{
+    free_arrays(handle);
+    tsr_release(handle->context, handle);
 }
 
 void tsr_mpi_world_leave(tsr_mpi_world *world)
@@ -201,7 +206,7 @@ static void leave_world(tsr_mpi_handle *handle)
     tsr_mpi_world_leave(world);
 }
 
-void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
+void tsr_mpi_handle_leave(tsr_mpi_handle *handle)
 {
     tsr_mpi_world *world = handle->world;
     if (handle->exchange.started) {
@@ -212,7 +217,23 @@ void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
     tsr_mpi_trays_leave(&handle->trays);
     if (!handle->broken)
         tsr_mpi_world_free_slot(world, handle->slot);
-    leave_world(handle);
+    tsr_context_retain(handle->context);
+    if (handle->node)
+        tsr_mpi_node_retain(handle->node);
+    handle->left = true;
+    free_arrays(handle);
+    tsr_mpi_world_leave(world);
+}
+
+void tsr_mpi_handle_destroy(tsr_mpi_handle *handle)
+{
+    tsr_context *context = handle->context;
+    if (!handle->left)
+        tsr_mpi_handle_leave(handle);
+    if (handle->node)
+        tsr_mpi_node_release(handle->node);
+    tsr_release(context, handle);
+    tsr_context_destroy(context);
 }
 
 void tsr_mpi_handle_abandon(tsr_mpi_handle *handle)
@@ -245,7 +266,7 @@ tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle
 {
     tsr_mpi_handle *handle;
     TSR_TRY(tsr_allocate(world->context, sizeof *handle, (void **)&handle));
-    *handle = (tsr_mpi_handle){.world = world, .slot = -1, .ranks = ranks};
+    *handle = (tsr_mpi_handle){.world = world, .context = world->context, .node = world->node, .slot = -1, .ranks = ranks};
     const tsr_status status = furnish(handle, ranks);
     if (status != TSR_OK) {
         tsr_mpi_trays_leave(&handle->trays);

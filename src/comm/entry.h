@@ -1,0 +1,50 @@
+/**
+ * One call at a time on a handle, and none after its end.
+ *
+ * Every public call that uses a handle enters it first and leaves it when it returns. A second caller, or a caller that
+ * comes after tsr_comm_destroy(), is refused with a sentence. Calls within the library go on below the mark: functions of
+ * src/comm that are not public neither enter nor leave.
+ */
+#ifndef TSR_COMM_ENTRY_H
+#define TSR_COMM_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <tessera/sys/comm.h>
+
+/** The first member of a tsr_comm. */
+typedef struct tsr_comm_mark {
+    const char *inside; /**< atomic; the call in flight, "tsr_comm_barrier"; NULL: none */
+    bool closed;        /**< atomic; tsr_comm_destroy() was called */
+} tsr_comm_mark;
+
+/** Words why `call` may not enter: TSR_ERROR_STATE. `inside` is what the mark held. */
+tsr_status tsr_comm_refuse_entry(const tsr_comm *comm, const char *call, const char *inside);
+
+/** `call` is static text. After anything but TSR_OK the handle is not entered. */
+static inline tsr_status tsr_comm_enter(tsr_comm *comm, const char *call)
+{
+    tsr_comm_mark *mark = (tsr_comm_mark *)comm;
+    const char *inside = NULL;
+    if (__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return TSR_OK;
+    return tsr_comm_refuse_entry(comm, call, inside);
+}
+
+/** Returns `status`, with which the call ends. */
+static inline tsr_status tsr_comm_leave(tsr_comm *comm, tsr_status status)
+{
+    __atomic_store_n(&((tsr_comm_mark *)comm)->inside, NULL, __ATOMIC_RELEASE);
+    return status;
+}
+
+/** Nothing enters any more. */
+void tsr_comm_close(tsr_comm *comm);
+
+/** False after tsr_comm_destroy(). */
+bool tsr_comm_is_open(const tsr_comm *comm);
+
+/** TSR_ERROR_STATE after tsr_comm_destroy(), for calls that do not enter; `call` begins the sentence. */
+tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call);
+
+#endif
