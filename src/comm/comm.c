@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "comm/arrays.h"
 #include "comm/hierarchy.h"
 #include <string.h>
 
@@ -53,46 +54,6 @@ static tsr_status check_table(const tsr_comm_table *table)
     return TSR_OK;
 }
 
-/* Gives out the next `bytes` of a block; with a NULL block only counts. All sizes are multiples of 8. */
-static void *carve(char *block, size_t *used, size_t bytes)
-{
-    void *at = block ? block + *used : NULL;
-    *used += bytes;
-    return at;
-}
-
-/* Lays the arrays of one element a rank into `block` and returns their bytes. */
-static size_t place_arrays(tsr_comm *comm, char *block)
-{
-    const size_t n = (size_t)comm->size;
-    size_t used = 0;
-    comm->slots = carve(block, &used, n * sizeof *comm->slots);
-    comm->sources = carve(block, &used, n * sizeof *comm->sources);
-    comm->destinations = carve(block, &used, n * sizeof *comm->destinations);
-    comm->strides = carve(block, &used, n * sizeof *comm->strides);
-    comm->messages = carve(block, &used, 2 * n * sizeof *comm->messages);
-    comm->cursors = carve(block, &used, n * sizeof *comm->cursors);
-    comm->agreements = carve(block, &used, n * sizeof *comm->agreements);
-    comm->records = carve(block, &used, n * sizeof *comm->records);
-    return used;
-}
-
-static tsr_status make_arrays(tsr_comm *comm)
-{
-    TSR_TRY(tsr_allocate_zeroed(comm->context, place_arrays(comm, NULL), &comm->arrays));
-    place_arrays(comm, comm->arrays);
-    for (int r = 0; r < comm->size; r++)
-        for (int d = 0; d < TSR_MAX_DIMS; d++)
-            comm->strides[r][d] = 1;
-    if (!(comm->table.capabilities & TSR_COMM_DIRECT)) {
-        comm->slots = NULL;
-        return TSR_OK;
-    }
-    for (int r = 0; r < comm->size; r++)
-        comm->slots[r] = comm->table.slot(comm->self, r);
-    return TSR_OK;
-}
-
 static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
 {
     tsr_comm *comm;
@@ -109,11 +70,14 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
                                 comm->rank, comm->size);
     else
-        status = make_arrays(comm);
+        status = tsr_arrays_create(comm);
     if (status == TSR_OK)
         status = tsr_hierarchy_create(comm, &comm->hierarchy);
+    if (status == TSR_OK && comm->hierarchy)
+        status = tsr_terms_reserve(comm, true);
     if (status != TSR_OK) {
-        tsr_release(context, comm->arrays);
+        tsr_hierarchy_destroy(context, comm->hierarchy);
+        tsr_arrays_destroy(comm);
         tsr_release(context, comm);
         return status;
     }
@@ -146,7 +110,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     comm->table.destroy(comm->self);
     tsr_context *context = comm->context;
     tsr_hierarchy_destroy(context, comm->hierarchy);
-    tsr_release(context, comm->arrays);
+    tsr_arrays_destroy(comm);
     tsr_release(context, comm);
     tsr_context_destroy(context);
 }

@@ -76,6 +76,8 @@ static tsr_status split(void *self, int color, int key, void **out)
         *out = NULL;
         return TSR_OK;
     }
+    /* The carrier's first exchange makes what later ones need: from now on exchanges allocate nothing, as an engine's should. */
+    (void)tsr_comm_exchange(part, NULL, 0, NULL, 0, tsr_device_host(), NULL);
     const tsr_status status = make_self(part, 1, mine->calls, mine->tally, out);
     if (status != TSR_OK)
         tsr_comm_destroy(part);

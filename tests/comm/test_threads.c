@@ -231,23 +231,27 @@ static tsr_status check_rank_failed(tsr_status status)
     return TSR_OK;
 }
 
-/* Whatever fails, fails on all ranks, and the communicator goes on. */
+/* The failure that came first, if it is one that may come. */
+static void note(tsr_status *first, tsr_status status)
+{
+    if (*first == TSR_OK)
+        *first = status == TSR_OK || check_rank_failed(status) == TSR_OK ? status : TSR_ERROR_INTERNAL;
+}
+
+/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first reduction on each makes arrays. */
 static tsr_status make_everything(tsr_comm *comm, void *arg)
 {
     (void)arg;
     tsr_comm *group = NULL;
     void *memory = NULL;
-    tsr_status status = tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &group);
-    TSR_TRY(suite_check_usable(comm));
-    if (status == TSR_OK) {
-        status = suite_check_usable(group);
-        if (status == TSR_OK)
-            status = tsr_comm_alloc(comm, 100, &memory);
-        tsr_comm_free(comm, memory, 100);
-        tsr_comm_destroy(group);
-    }
-    if (status != TSR_OK)
-        TSR_TRY(check_rank_failed(status));
+    tsr_status status = TSR_OK;
+    note(&status, tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &group));
+    note(&status, suite_check_usable(comm));
+    note(&status, tsr_comm_alloc(comm, 100, &memory));
+    tsr_comm_free(comm, memory, 100);
+    if (group)
+        note(&status, suite_check_usable(group));
+    tsr_comm_destroy(group);
     TSR_TRY(suite_check_usable(comm));
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "out of memory, as it should be");
 }
@@ -269,6 +273,33 @@ static void every_allocation_may_fail(void **state)
         assert_nothing_leaked(&memory);
     }
     assert_true(n > 20);
+}
+
+enum { MANY = 256 };
+
+/* What `nranks` handles take before they are used. */
+static size_t bytes_of_world(int nranks)
+{
+    counted_memory memory = {0};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    options.context = counted_context(&memory);
+    tsr_comm *handles[MANY];
+    assert_int_equal(tsr_comm_create_threads(nranks, &options, handles), TSR_OK);
+    const size_t bytes = memory.live_bytes;
+    for (int r = 0; r < nranks; r++)
+        tsr_comm_destroy(handles[r]);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
+    return bytes;
+}
+
+/* Twice the ranks take twice the memory, not four times. */
+static void what_a_handle_takes_does_not_grow_with_the_ranks(void **state)
+{
+    (void)state;
+    const size_t half = bytes_of_world(MANY / 2), whole = bytes_of_world(MANY);
+    if (whole > 2 * half)
+        fail_msg("%d ranks take %zu bytes, but %d ranks %zu", MANY / 2, half, MANY, whole);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -318,6 +349,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(ranks_that_have_returned_do_not_count_as_awake),
         cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_a_handle_takes_does_not_grow_with_the_ranks),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

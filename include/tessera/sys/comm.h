@@ -116,6 +116,10 @@ struct tsr_comm_table {
      * lacks an entry is refused as tsr_comm_create_from_table() does, on that rank, and the parent's `destroy` ends `self`. Without it the
      * parent's table serves its groups. */
     void (*tell_table)(void *self, tsr_comm_table *out);
+
+    /** Optional, of engines with TSR_COMM_DIRECT: what `slot` gives for each rank, in a list that is there until `destroy`. Handles of one
+     * process can share it; without it each keeps a list of its own. */
+    void *const *(*slots)(void *self);
 };
 
 /**

@@ -24,7 +24,12 @@ static int count_ranks(void *self)
 
 static void *slot_of(void *self, int rank)
 {
-    return (char *)((const seat *)self)->team->slots + (size_t)rank * TSR_COMM_SLOT_BYTES;
+    return ((const seat *)self)->team->slot_list[rank];
+}
+
+static void *const *slots_of(void *self)
+{
+    return ((const seat *)self)->team->slot_list;
 }
 
 static tsr_status meet(void *self)
@@ -173,6 +178,7 @@ static const tsr_comm_table threads_table = {
     .meet = meet,
     .arrive = arrive,
     .await = await,
+    .slots = slots_of,
 };
 
 static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, tsr_comm **out)

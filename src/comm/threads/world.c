@@ -94,6 +94,7 @@ static void free_team(tsr_team *team)
     tsr_release(context, team->arrivals);
     tsr_release(context, team->posts);
     tsr_release(context, team->slots);
+    tsr_release(context, team->slot_list);
     tsr_release(context, team->ranks);
     tsr_release(context, team);
 }
@@ -103,6 +104,7 @@ static tsr_status allocate_team(tsr_team *team, size_t count)
     tsr_context *context = team->world->context;
     TSR_TRY(tsr_allocate_array(context, count, sizeof *team->ranks, (void **)&team->ranks));
     TSR_TRY(tsr_allocate_array(context, count, TSR_COMM_SLOT_BYTES, &team->slots));
+    TSR_TRY(tsr_allocate_array(context, count, sizeof *team->slot_list, (void **)&team->slot_list));
     TSR_TRY(tsr_allocate_array(context, count, sizeof *team->posts, (void **)&team->posts));
     return tsr_allocate_array(context, count, sizeof(tsr_arrivals), &team->arrivals);
 }
@@ -127,8 +129,10 @@ tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_te
     tsr_status status = allocate_team(team, (size_t)count);
     if (status != TSR_OK)
         goto free_team;
-    for (int m = 0; m < count; m++)
+    for (int m = 0; m < count; m++) {
         team->ranks[m] = ranks ? ranks[m] : m;
+        team->slot_list[m] = (char *)team->slots + (size_t)m * TSR_COMM_SLOT_BYTES;
+    }
     status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience, world->beds);
     if (status != TSR_OK)
         goto free_team;

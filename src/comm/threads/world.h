@@ -23,9 +23,10 @@ struct tsr_team {
     tsr_world *world;
     tsr_rendezvous rendezvous;
     int count;
-    int handles;     /**< members that are left; under the world's lock, as are the links */
-    int *ranks;      /**< of the members in the world, ascending by member */
-    void *slots;     /**< TSR_COMM_SLOT_BYTES a member */
+    int handles; /**< members that are left; under the world's lock, as are the links */
+    int *ranks;  /**< of the members in the world, ascending by member */
+    void *slots; /**< TSR_COMM_SLOT_BYTES a member */
+    void **slot_list;
     tsr_post *posts; /**< one a member */
     void *arrivals;
     tsr_team *next, *previous;
