@@ -25,29 +25,34 @@ static void set_patience(tsr_world *world, const tsr_threads_options *options, b
     patience->crowded = world->count > count_cores();
     patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? TSR_LOOKS_CROWDED : TSR_LOOKS_ALONE;
     patience->timeout_ms = options->timeout_ms;
-    patience->stalled = watched ? tsr_world_check_stall : NULL;
+    if (watched && options->stall_ms > 0) {
+        patience->sleeps = tsr_stall_sleeps;
+        patience->rises = tsr_stall_rises;
+    }
     patience->world = world;
+    world->stall_ms = options->stall_ms;
 }
 
 static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_world **out)
 {
     tsr_world *world;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *world, (void **)&world));
-    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->beds, (void **)&world->beds);
+    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
     if (status != TSR_OK)
         goto free_world;
     if (pthread_mutex_init(&world->lock, NULL) != 0) {
         status = tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
-        goto free_beds;
+        goto free_residents;
     }
     world->context = tsr_context_retain(context);
     world->count = nranks;
+    world->left = nranks;
     set_patience(world, options, watched);
     *out = world;
     return TSR_OK;
 
-free_beds:
-    tsr_release(context, world->beds);
+free_residents:
+    tsr_release(context, world->residents);
 free_world:
     tsr_release(context, world);
     return status;
@@ -57,7 +62,7 @@ static void free_world(tsr_world *world)
 {
     tsr_context *context = world->context;
     pthread_mutex_destroy(&world->lock);
-    tsr_release(context, world->beds);
+    tsr_release(context, world->residents);
     tsr_release(context, world);
     tsr_context_destroy(context);
 }
@@ -76,10 +81,17 @@ tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_
 
 void tsr_world_seat(tsr_world *world, int rank)
 {
-    tsr_bed *bed = &world->beds[rank];
+    tsr_resident *resident = &world->residents[rank];
     pthread_mutex_lock(&world->lock);
-    bed->owner = pthread_self();
-    bed->shown = true;
+    resident->owner = pthread_self();
+    resident->seated = true;
+    pthread_mutex_unlock(&world->lock);
+}
+
+void tsr_world_unseat(tsr_world *world, int rank)
+{
+    pthread_mutex_lock(&world->lock);
+    world->residents[rank].ended = true;
     pthread_mutex_unlock(&world->lock);
 }
 
@@ -133,7 +145,7 @@ tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_te
         team->ranks[m] = ranks ? ranks[m] : m;
         team->slot_list[m] = (char *)team->slots + (size_t)m * TSR_COMM_SLOT_BYTES;
     }
-    status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience, world->beds);
+    status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience);
     if (status != TSR_OK)
         goto free_team;
     link_team(world, team);
@@ -163,11 +175,12 @@ static void break_team(tsr_team *team, int member, const char *what)
 /* Under the lock. */
 static void depart(tsr_world *world, int rank)
 {
-    world->beds[rank].gone = true;
+    const char *what = world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
+    tsr_stall_depart(world);
     for (tsr_team *team = world->teams; team; team = team->next) {
-        const int member = member_of(team, rank);
+        const int member = team == world->first ? rank : member_of(team, rank);
         if (member >= 0)
-            break_team(team, member, "returned");
+            break_team(team, member, what);
     }
 }
 
