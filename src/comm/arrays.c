@@ -67,8 +67,8 @@ void tsr_records_destroy(tsr_comm *comm)
 
 void tsr_arrays_destroy(tsr_comm *comm)
 {
-    void *const arrays[] = {comm->own_slots,    (void *)comm->sources, comm->destinations, comm->ones,
-                            comm->messages, comm->cursors,         comm->agreements,   comm->records};
+    void *const arrays[] = {comm->own_slots, (void *)comm->sources, comm->destinations, comm->ones,
+                            comm->messages,  comm->cursors,         comm->agreements,   comm->records};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         tsr_release(comm->context, arrays[i]);
 }
