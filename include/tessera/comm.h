@@ -55,7 +55,8 @@ typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
  * next call sets that to 0.
  *
  * A thread that calls for a rank may be cancelled (deferred): while it waits for peers, which get TSR_ERROR_PEER as if the rank had ended,
- * and the communicator is broken. What that call had allocated is not freed.
+ * and the communicator is broken. What that call had allocated is not freed. The thread that called tsr_threads_run() itself is cancelled
+ * after that has returned.
  */
 TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
 

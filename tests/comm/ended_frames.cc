@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdexcept>
 
-namespace {
+namespace
+{
 
 std::atomic<int> gone{0};
 

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <tessera/sys/device.h>
 
 enum { RANKS = 4, ODD = 1 };
@@ -90,7 +91,8 @@ static void run_ended(ended *all, tsr_rank_main *body, int64_t spin)
 static void peers_hear_of_a_thread_that_ends(void **state)
 {
     (void)state;
-    static void (*const ways[])(tsr_comm *comm) = {exit_thread, cancel_thread, cancel_in_meeting, exit_after_split, exit_with_started_call};
+    static void (*const ways[])(tsr_comm * comm) = {exit_thread, cancel_thread, cancel_in_meeting, exit_after_split,
+                                                    exit_with_started_call};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         ended all = {.end = ways[i]};
         run_ended(&all, end_odd, 0);
@@ -213,6 +215,86 @@ static void a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting(voi
     tsr_device_driver_destroy(all.driver);
 }
 
+/* An allocator that lets its caller be cancelled, and with `cancels_release` cancels it in the release of slots. */
+static _Thread_local bool cancels_release;
+
+static void *allocate_plainly(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release_or_end(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    free(memory);
+    if (cancels_release && bytes > RANKS * TSR_COMM_SLOT_BYTES)
+        pthread_cancel(pthread_self());
+    pthread_testcancel();
+}
+
+/* The odd rank is the last to leave the group, whose memory goes under the lock of all ranks. */
+static tsr_status leave_last(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    if (tsr_comm_rank(comm) != ODD)
+        tsr_comm_destroy(group);
+    TSR_TRY(tsr_comm_barrier(comm));
+    cancels_release = tsr_comm_rank(comm) == ODD;
+    if (tsr_comm_rank(comm) == ODD)
+        tsr_comm_destroy(group);
+    return tsr_comm_barrier(comm);
+}
+
+static void a_thread_is_not_cancelled_with_the_lock_of_all(void **state)
+{
+    (void)state;
+    tsr_context_options choices = TSR_CONTEXT_OPTIONS_INIT;
+    choices.allocator = (tsr_allocator){allocate_plainly, release_or_end, NULL};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    assert_int_equal(tsr_context_create(&choices, &options.context), TSR_OK);
+    assert_odd_is_named(tsr_threads_run(RANKS, leave_last, NULL, &options));
+    tsr_context_destroy(options.context);
+}
+
+typedef struct caller {
+    atomic_int running, ended;
+} caller;
+
+static tsr_status run_for_long(tsr_comm *comm, void *arg)
+{
+    caller *all = arg;
+    atomic_fetch_add(&all->running, 1);
+    suite_sleep(200);
+    TSR_TRY(tsr_comm_barrier(comm));
+    atomic_fetch_add(&all->ended, 1);
+    return TSR_OK;
+}
+
+static void *run_and_wait(void *arg)
+{
+    tsr_threads_run(RANKS, run_for_long, arg, NULL);
+    pthread_testcancel();
+    return arg;
+}
+
+static void a_caller_that_is_cancelled_sees_its_ranks_to_their_end(void **state)
+{
+    (void)state;
+    caller all = {0};
+    pthread_t thread;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, run_and_wait, &all), 0);
+    while (atomic_load(&all.running) < RANKS)
+        suite_sleep(1);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(all.ended, RANKS);
+}
+
 #ifdef HAS_CXX
 /* The odd rank's group goes with the object that holds it, so nothing leaks. */
 static void objects_of_frames_go_with_the_thread(void **state)
@@ -260,6 +342,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_rank_that_is_cancelled_in_its_sleep_lets_peers_go),
         cmocka_unit_test(a_cancelled_rank_waits_for_those_who_read_its_memory),
         cmocka_unit_test(a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting),
+        cmocka_unit_test(a_thread_is_not_cancelled_with_the_lock_of_all),
+        cmocka_unit_test(a_caller_that_is_cancelled_sees_its_ranks_to_their_end),
         cmocka_unit_test(objects_of_frames_go_with_the_thread),
         cmocka_unit_test(a_bare_status_is_told_as_one),
     };

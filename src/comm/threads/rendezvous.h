@@ -29,7 +29,7 @@ typedef struct tsr_bed {
     tsr_rendezvous *where;
     uint64_t arrival; /**< for which it waits */
     int rank;         /**< of the world, for which it calls */
-    pthread_t thread;
+    int owner;        /**< the rank whose main the thread runs, or -1 */
     bool listed;
     struct tsr_bed *next, *previous;
 } tsr_bed;

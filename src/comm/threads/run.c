@@ -147,7 +147,11 @@ tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_threads_run: main is NULL");
     TSR_TRY(tsr_threads_decide("tsr_threads_run", nranks, options, &mine));
     run shared = {.main = main, .arg = arg};
+    /* Ranks use this frame: it stays until they have ended. They may be cancelled themselves. */
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     const tsr_status status = run_ranks(&shared, nranks, &mine);
+    pthread_setcancelstate(state, &state);
     tsr_context_destroy(mine.context);
     return status;
 }

@@ -31,10 +31,21 @@ static int64_t count_threads(void)
     return at ? strtoll(at, NULL, 10) : 0;
 }
 
-static bool owns(const tsr_world *world, const tsr_bed *bed)
+static bool is_owner(const tsr_world *world, int rank)
 {
-    const tsr_resident *resident = &world->residents[bed->rank];
-    return resident->seated && pthread_equal(resident->owner, bed->thread);
+    const tsr_resident *resident = &world->residents[rank];
+    return resident->seated && pthread_equal(resident->owner, pthread_self());
+}
+
+/* The rank whose main the calling thread runs, most likely that for which it calls; -1: none. */
+static int find_own_rank(const tsr_world *world, int likely)
+{
+    if (is_owner(world, likely))
+        return likely;
+    int rank = world->count - 1;
+    while (rank >= 0 && !is_owner(world, rank))
+        rank--;
+    return rank;
 }
 
 /* What was told, and since when nothing changes, begins anew. */
@@ -46,14 +57,14 @@ static void stir(tsr_world *world)
 
 static void list(tsr_world *world, tsr_bed *bed)
 {
-    bed->thread = pthread_self();
+    bed->owner = find_own_rank(world, bed->rank);
     bed->listed = true;
     bed->next = world->beds;
     if (bed->next)
         bed->next->previous = bed;
     world->beds = bed;
     world->threads++;
-    world->owners += owns(world, bed);
+    world->owners += bed->owner >= 0;
     if (world->owners == world->left)
         world->look = 0;
     stir(world);
@@ -68,7 +79,7 @@ static void unlist(tsr_world *world, tsr_bed *bed)
     if (bed->next)
         bed->next->previous = bed->previous;
     world->threads--;
-    world->owners -= owns(world, bed);
+    world->owners -= bed->owner >= 0;
     stir(world);
 }
 
@@ -92,7 +103,7 @@ static bool nobody_else_is_there(const tsr_world *world)
 static const tsr_bed *bed_of(const tsr_world *world, int rank)
 {
     const tsr_bed *bed = world->beds;
-    while (bed && (bed->rank != rank || !owns(world, bed)))
+    while (bed && bed->owner != rank)
         bed = bed->next;
     return bed;
 }
@@ -142,30 +153,26 @@ static void look(tsr_world *world, tsr_text *words)
     world->look = end + tsr_max_i64(BETWEEN_LOOKS_NS, BETWEEN_LOOKS_LONG * (end - begin));
 }
 
-/* Files are read and the log is written here: neither is left by cancellation, with the lock or without. */
 void tsr_stall_sleeps(void *arg, tsr_bed *bed)
 {
     tsr_world *world = arg;
     char line[TSR_REASON_BYTES] = "";
     tsr_text words = {line, sizeof line, 0};
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     if (!bed->listed)
         list(world, bed);
     look(world, &words);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
     if (line[0])
         tsr_log(world->context, TSR_LOG_ERROR, "%s", line);
-    pthread_setcancelstate(state, &state);
 }
 
 void tsr_stall_rises(void *arg, tsr_bed *bed)
 {
     tsr_world *world = arg;
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     unlist(world, bed);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
 
 void tsr_stall_depart(tsr_world *world)

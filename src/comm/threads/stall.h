@@ -33,6 +33,10 @@ struct tsr_world {
     bool told;                  /**< the log knows of the stillness that ends with `patient` */
 };
 
+/** No thread is cancelled with the lock, whatever is called under it, such as the allocator. `state`: what lock has returned. */
+int tsr_world_lock(tsr_world *world);
+void tsr_world_unlock(tsr_world *world, int state);
+
 /** See tsr_patience; `world` is a tsr_world. */
 void tsr_stall_sleeps(void *world, tsr_bed *bed);
 void tsr_stall_rises(void *world, tsr_bed *bed);

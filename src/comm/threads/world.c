@@ -79,20 +79,34 @@ tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_
     return status;
 }
 
+int tsr_world_lock(tsr_world *world)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&world->lock);
+    return state;
+}
+
+void tsr_world_unlock(tsr_world *world, int state)
+{
+    pthread_mutex_unlock(&world->lock);
+    pthread_setcancelstate(state, &state);
+}
+
 void tsr_world_seat(tsr_world *world, int rank)
 {
     tsr_resident *resident = &world->residents[rank];
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     resident->owner = pthread_self();
     resident->seated = true;
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
 
 void tsr_world_unseat(tsr_world *world, int rank)
 {
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     world->residents[rank].ended = true;
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
 
 tsr_context *tsr_world_context(tsr_world *world)
@@ -123,12 +137,12 @@ static tsr_status allocate_team(tsr_team *team, size_t count)
 
 static void link_team(tsr_world *world, tsr_team *team)
 {
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     team->next = world->teams;
     if (team->next)
         team->next->previous = team;
     world->teams = team;
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
 
 tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_team **out)
@@ -205,13 +219,13 @@ static bool give_back(tsr_team *team, int handles)
 void tsr_team_leave(tsr_team *team, int member)
 {
     tsr_world *world = team->world;
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     if (team == world->first)
         depart(world, team->ranks[member]);
     else
         break_team(team, member, "returned");
     const bool last = give_back(team, 1);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
     if (last)
         free_world(world);
 }
@@ -219,9 +233,9 @@ void tsr_team_leave(tsr_team *team, int member)
 void tsr_team_discard(tsr_team *team, int count)
 {
     tsr_world *world = team->world;
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     const bool last = give_back(team, count);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
     if (last)
         free_world(world);
 }
@@ -231,8 +245,8 @@ void tsr_team_abort(tsr_team *team, int member)
     tsr_world *world = team->world;
     char reason[TSR_REASON_BYTES];
     snprintf(reason, sizeof reason, "rank %d of all has aborted", team->ranks[member]);
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     for (tsr_team *each = world->teams; each; each = each->next)
         tsr_rendezvous_break(&each->rendezvous, reason);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
