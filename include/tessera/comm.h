@@ -28,28 +28,43 @@ typedef struct tsr_threads_options {
     size_t size;          /**< sizeof(tsr_threads_options) */
     tsr_context *context; /**< retained; NULL: defaults */
     int64_t timeout_ms;   /**< how long a call waits for its peers; 0: for ever. TSR_TIMEOUT_MS overrides */
-    int64_t spin; /**< how often a waiter looks before it sleeps; -1: by the number of cores, 0: sleep at once. TSR_SPIN overrides */
+    int64_t spin;     /**< how often a waiter looks before it sleeps; -1: by the number of cores, 0: sleep at once. TSR_SPIN overrides */
+    int64_t stall_ms; /**< of tsr_threads_run(), which says for what; 0: for ever, the watch is off. TSR_STALL_MS overrides */
 } tsr_threads_options;
 
 #define TSR_THREADS_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_threads_options), 0, 0, -1                                                                                              \
+        sizeof(tsr_threads_options), 0, 0, -1, 60000                                                                                       \
     }
 
-/** One rank's program. Returning, with any status, takes the rank out of the communicator: peers that still wait for it get TSR_ERROR_PEER.
+/**
+ * One rank's program. Returning, with any status, takes the rank out of the communicator: peers that still wait for it get TSR_ERROR_PEER.
+ * So does the end of its thread by pthread_exit() or cancellation. It must not be left in other ways: a C++ exception that nobody catches
+ * ends the process (std::terminate), and a longjmp() out of it has no frame to go to.
  */
 typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
 
 /**
  * Runs `main` on `nranks` ranks, each on a thread of its own in this process, and returns when all have returned. `comm` lives for the call
  * of main. Returns TSR_OK if all did, else the status of the rank that failed first for a reason of its own (not TSR_ERROR_PEER), with its
- * sentence and rank. `arg` is shared by all ranks. `options` may be NULL. Where all ranks that are left wait in different communicators,
- * each for somebody who waits in another, they get TSR_ERROR_PEER within about a second.
+ * sentence and rank; a status whose sentence is not this failure's is told as "returned io without a sentence", and a main that did not
+ * return as TSR_ERROR_STATE. TSR_ERROR_MEMORY: there is no thread, or no memory, for so many ranks; none has run. `arg` is shared by all
+ * ranks. `options` may be NULL.
+ *
+ * Where all ranks that are left wait in different communicators, each for somebody who waits in another, they get TSR_ERROR_PEER: within
+ * about two seconds if the process has no other threads, else, since any thread may call for a rank, when nothing has changed for
+ * options.stall_ms, and the log is told at once (TSR_LOG_ERROR). A program whose ranks have other threads that may be longer about their
+ * next call sets that to 0.
+ *
+ * A thread that calls for a rank may be cancelled (deferred): while it waits for peers, which get TSR_ERROR_PEER as if the rank had ended,
+ * and the communicator is broken. What that call had allocated is not freed. The thread that called tsr_threads_run() itself is cancelled
+ * after that has returned.
  */
 TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
 
 /** For hosts with threads of their own: fills out[0..nranks) with one handle a rank. The calls of all ranks must be able to block at once.
- * Each is freed with tsr_comm_destroy(), which counts as that rank's return. */
+ * Each is freed with tsr_comm_destroy(), which counts as that rank's return. A thread that ends without it leaves peers waiting, until
+ * options.timeout_ms or tsr_comm_abort(): here nobody knows which threads are a rank's. */
 TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
 
 /** Ends this rank's handle, and the groups made from it; NULL is fine. No call may be in flight on it. Not collective. Meshes over it, and

@@ -91,6 +91,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
         .timeout_ms = -1,
         .spin = -2,
+        .stall_ms = -1,
         .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
     TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));

@@ -50,6 +50,11 @@ static tsr_status apply_spin(const char *value, tsr_settings *settings)
     return parse_number("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
 }
 
+static tsr_status apply_stall(const char *value, tsr_settings *settings)
+{
+    return parse_number("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
+}
+
 static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
 {
     int64_t entries = 0;
@@ -74,6 +79,9 @@ static const struct {
     {{"TSR_SPIN",
       "How often a waiting rank thread looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
      apply_spin},
+    {{"TSR_STALL_MS", "How many milliseconds rank threads that all wait in different communicators are left to, while other threads may "
+                      "call; 0: for ever."},
+     apply_stall},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
     {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH."}, apply_cost},
 };

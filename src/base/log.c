@@ -1,6 +1,7 @@
 #include <tessera/sys/log.h>
 
 #include "base/settings.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,6 +17,11 @@ void tsr_log(const tsr_context *context, tsr_log_level level, const char *format
     va_start(arguments, format);
     const int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    if (length >= 0)
-        settings->log(settings->log_user, level, line);
+    if (length < 0)
+        return;
+    /* A sink that writes would let a thread be cancelled in the middle of whatever is logged. */
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    settings->log(settings->log_user, level, line);
+    pthread_setcancelstate(state, &state);
 }

@@ -15,6 +15,7 @@ typedef struct tsr_settings {
     const char *kernels; /**< those in use: by options or TSR_KERNELS, else the best; static text */
     int64_t timeout_ms;  /**< TSR_TIMEOUT_MS; -1: not set */
     int64_t spin;        /**< TSR_SPIN; -2: not set */
+    int64_t stall_ms;    /**< TSR_STALL_MS; -1: not set */
     tsr_cost_profile profile;
 } tsr_settings;
 

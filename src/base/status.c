@@ -32,6 +32,7 @@ tsr_status tsr_status_set(tsr_status status, const char *format, ...)
 {
     /* The arguments may point into the last sentence, to say more about it. */
     tsr_kept_sentence next;
+    next.status = status;
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(next.text, sizeof next.text, format, arguments) < 0)
@@ -43,10 +44,27 @@ tsr_status tsr_status_set(tsr_status status, const char *format, ...)
 void tsr_status_keep(tsr_kept_sentence *kept)
 {
     memcpy(kept->text, last.text, strlen(last.text) + 1);
+    kept->status = last.status;
 }
 
 tsr_status tsr_status_restore(const tsr_kept_sentence *kept, tsr_status status)
 {
     memcpy(last.text, kept->text, strlen(kept->text) + 1);
+    last.status = status != TSR_OK ? status : kept->status;
     return status;
+}
+
+void tsr_status_forget(void)
+{
+    last.text[0] = '\0';
+    last.status = TSR_OK;
+}
+
+void tsr_status_keep_returned(tsr_kept_sentence *kept, tsr_status status)
+{
+    tsr_status_keep(kept);
+    if (last.status == status && last.text[0])
+        return;
+    snprintf(kept->text, sizeof kept->text, "returned %s without a sentence", tsr_status_name(status));
+    kept->status = status;
 }

@@ -93,9 +93,30 @@ static tsr_status note(tsr_comm *comm, tsr_status status)
     return status;
 }
 
+/* The thread was ended while it waited. What it lends to peers goes with it, so they are told and waited for, as when a meeting fails. */
+static void give_up_unwound(tsr_comm *const *unwound)
+{
+    tsr_comm *comm = *unwound;
+    if (!comm)
+        return;
+    const tsr_call *call = &own_slot(comm)->call[comm->turn];
+    comm->broken = true;
+    give_up(comm, call->order, call->stream);
+    comm->order = NULL;
+}
+
+/* A meeting, or the second half of one. */
+static tsr_status wait(tsr_comm *comm, tsr_status (*meet_or_await)(void *self))
+{
+    __attribute__((cleanup(give_up_unwound))) tsr_comm *unwound = comm;
+    const tsr_status status = meet_or_await(comm->self);
+    unwound = NULL;
+    return note(comm, status);
+}
+
 static tsr_status meet(tsr_comm *comm)
 {
-    return note(comm, comm->table.meet(comm->self));
+    return wait(comm, comm->table.meet);
 }
 
 static void publish_text(const tsr_comm *comm, const char *text)
@@ -288,18 +309,20 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     comm->started = false;
     if (comm->broken)
         return say_broken(comm);
-    TSR_TRY(comm->table.await ? note(comm, comm->table.await(comm->self)) : meet(comm));
+    TSR_TRY(wait(comm, comm->table.await ? comm->table.await : comm->table.meet));
     if (mine->status != TSR_OK)
         tsr_status_restore(&comm->fault, mine->status);
     return compare(comm, mine, describe, arg);
 }
 
-/* Peers that give up may be looking at the orders of a rank that has finished all its calls. */
+/* Peers that give up may be looking at the orders of a rank that has finished all its calls. A thread that was ended by what a call has
+ * called, such as the program's allocator, is still inside. */
 void tsr_call_abandon(tsr_comm *comm)
 {
-    const tsr_call *started = &own_slot(comm)->call[comm->turn];
-    if (comm->started && !comm->broken)
-        give_up(comm, started->order, started->stream);
+    const tsr_call *last = &own_slot(comm)->call[comm->turn];
+    const bool inside = __atomic_load_n(&own_slot(comm)->inside, __ATOMIC_RELAXED);
+    if ((comm->started && !comm->broken) || inside)
+        give_up(comm, last->order, last->stream);
     else if (comm->started || comm->orders)
         give_up(comm, NULL, NULL);
 }

@@ -23,6 +23,11 @@ tsr_deadline tsr_deadline_in(int64_t timeout_ms)
     return from + timeout_ms * NS_PER_MS;
 }
 
+tsr_deadline tsr_deadline_now(void)
+{
+    return now();
+}
+
 bool tsr_deadline_passed(tsr_deadline deadline)
 {
     return deadline != INT64_MAX && now() > deadline;

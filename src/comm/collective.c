@@ -249,9 +249,9 @@ tsr_status tsr_collective_reduce(tsr_comm *comm, const tsr_collective *call, int
         .src_count = comm->size,
         .dst_count = destinations,
         .src = comm->sources,
-        .src_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+        .src_strides = call->ones,
         .dst = comm->destinations,
-        .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+        .dst_strides = call->ones,
     };
     return ops->table->reduce(ops->self, ops->index, &reduce, call->stream);
 }

@@ -35,7 +35,9 @@ struct tsr_collective {
 
     /* By tsr_collective_check(): */
     tsr_device_ops ops;
-    size_t bytes;                      /**< of an element */
+    size_t bytes; /**< of an element */
+    /** Strides of contiguous operands, one row a rank, of operations that reduce: of this rank, in a direct engine those of rank 0. */
+    const int64_t (*ones)[TSR_MAX_DIMS];
     int64_t send_total, receive_total; /**< elements that this rank's buffers hold */
     void *scratch;                     /**< of message engines' reductions: a part from every rank */
 };

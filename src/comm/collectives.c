@@ -1,7 +1,15 @@
 #include "base/checked.h"
+#include "comm/arrays.h"
 #include "comm/hierarchy.h"
 
-static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+/* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
+static void borrow_ones(const tsr_comm *comm, tsr_collective *call)
+{
+    if (call->operation->reduces && comm->rank != 0)
+        call->ones = ((const tsr_collective *)tsr_call_of(comm, 0)->extra)->ones;
+}
+
+static tsr_status run_directly(tsr_comm *comm, tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
     tsr_call mine = {
@@ -13,6 +21,7 @@ static tsr_status run_directly(tsr_comm *comm, const tsr_collective *call, tsr_s
     };
     mine.status = tsr_call_place(comm, &mine, call->device, call->stream, local);
     TSR_TRY(tsr_call_begin(comm, &mine, tsr_collective_describe, &described));
+    borrow_ones(comm, call);
     if (call->operation->match) {
         const tsr_status matched = call->operation->match(comm, call);
         if (matched != TSR_OK)
@@ -61,10 +70,21 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     return status;
 }
 
+/* The first reduction makes arrays; a failure is this rank's own. */
+static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local)
+{
+    if (!call->operation->reduces || local != TSR_OK)
+        return local;
+    local = tsr_terms_reserve(comm, comm->rank == 0 || !tsr_comm_shares_all(comm));
+    call->ones = (const int64_t(*)[TSR_MAX_DIMS])comm->ones;
+    return local;
+}
+
 static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 {
     tsr_status local;
     TSR_TRY(tsr_collective_check(comm, call, &local));
+    local = reserve(comm, call, local);
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
 }
 

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "comm/arrays.h"
 #include "comm/hierarchy.h"
 #include <string.h>
 
@@ -54,46 +55,6 @@ static tsr_status check_table(const tsr_comm_table *table)
     return TSR_OK;
 }
 
-/* Gives out the next `bytes` of a block; with a NULL block only counts. All sizes are multiples of 8. */
-static void *carve(char *block, size_t *used, size_t bytes)
-{
-    void *at = block ? block + *used : NULL;
-    *used += bytes;
-    return at;
-}
-
-/* Lays the arrays of one element a rank into `block` and returns their bytes. */
-static size_t place_arrays(tsr_comm *comm, char *block)
-{
-    const size_t n = (size_t)comm->size;
-    size_t used = 0;
-    comm->slots = carve(block, &used, n * sizeof *comm->slots);
-    comm->sources = carve(block, &used, n * sizeof *comm->sources);
-    comm->destinations = carve(block, &used, n * sizeof *comm->destinations);
-    comm->strides = carve(block, &used, n * sizeof *comm->strides);
-    comm->messages = carve(block, &used, 2 * n * sizeof *comm->messages);
-    comm->cursors = carve(block, &used, n * sizeof *comm->cursors);
-    comm->agreements = carve(block, &used, n * sizeof *comm->agreements);
-    comm->records = carve(block, &used, n * sizeof *comm->records);
-    return used;
-}
-
-static tsr_status make_arrays(tsr_comm *comm)
-{
-    TSR_TRY(tsr_allocate_zeroed(comm->context, place_arrays(comm, NULL), &comm->arrays));
-    place_arrays(comm, comm->arrays);
-    for (int r = 0; r < comm->size; r++)
-        for (int d = 0; d < TSR_MAX_DIMS; d++)
-            comm->strides[r][d] = 1;
-    if (!(comm->table.capabilities & TSR_COMM_DIRECT)) {
-        comm->slots = NULL;
-        return TSR_OK;
-    }
-    for (int r = 0; r < comm->size; r++)
-        comm->slots[r] = comm->table.slot(comm->self, r);
-    return TSR_OK;
-}
-
 static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
 {
     tsr_comm *comm;
@@ -111,11 +72,14 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
                                 comm->rank, comm->size);
     else
-        status = make_arrays(comm);
+        status = tsr_arrays_create(comm);
     if (status == TSR_OK)
         status = tsr_hierarchy_create(comm, &comm->hierarchy);
+    if (status == TSR_OK && comm->hierarchy)
+        status = tsr_terms_reserve(comm, true);
     if (status != TSR_OK) {
-        tsr_release(context, comm->arrays);
+        tsr_hierarchy_destroy(context, comm->hierarchy);
+        tsr_arrays_destroy(comm);
         tsr_release(context, comm);
         return status;
     }
@@ -181,8 +145,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     leave_engine(comm);
     tsr_hierarchy_destroy(comm->context, comm->hierarchy);
     comm->hierarchy = NULL;
-    tsr_release(comm->context, comm->arrays);
-    comm->arrays = NULL;
+    tsr_arrays_destroy(comm);
     tsr_comm_release(comm);
 }
 
@@ -283,12 +246,18 @@ static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
-/* Of a group, whose ranks are known. */
+/* With what executions over the group need. */
+static tsr_status split_off_group(tsr_comm *comm, int color, tsr_comm **out)
+{
+    TSR_TRY(split_locally(comm, color, comm->rank, out));
+    return *out ? tsr_cursors_reserve(*out) : TSR_OK;
+}
+
 tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)
 {
     TSR_TRY(agree(comm, "split", TSR_OK));
     tsr_comm *made = NULL;
-    const tsr_status status = agree(comm, "split", split_locally(comm, color, comm->rank, &made));
+    const tsr_status status = agree(comm, "split", split_off_group(comm, color, &made));
     if (status != TSR_OK) {
         tsr_comm_destroy(made);
         return status;

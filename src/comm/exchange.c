@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "comm/arrays.h"
 #include "comm/collective.h"
 #include <string.h>
 
@@ -93,7 +94,9 @@ static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
 /* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle. */
 static void word_call(tsr_comm *comm, tsr_exchange *mine)
 {
-    const tsr_status local = check_lists(comm, mine);
+    tsr_status local = check_lists(comm, mine);
+    if (local == TSR_OK && tsr_comm_shares_all(comm))
+        local = tsr_cursors_reserve(comm);
     mine->call = (tsr_call){
         .fingerprint = tsr_hash_text(TSR_HASH_SEED, "exchange"),
         .status = local,

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "comm/object.h"
+#include "comm/arrays.h"
 #include <string.h>
 
 #define WORDS 256
@@ -370,17 +370,10 @@ static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
     return most;
 }
 
-tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+/* Once all are known to have records and cursors. */
+static tsr_status prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
 {
     const tsr_rank_set set = request->set;
-    tsr_status local = request->local;
-    if (local == TSR_OK)
-        local = check_set(comm, set);
-    if (local == TSR_OK)
-        local = check_hash(comm, set);
-    if (local == TSR_OK)
-        local = check_finished(comm, set);
-    TSR_TRY(tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg));
     const tsr_group_record mine = record_of(comm, request);
     TSR_TRY(share_records(comm, mine));
     if (!is_consistent(comm))
@@ -392,4 +385,25 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         comm->whole.hash = mine.hash;
     *out = (tsr_group_answer){set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL, rounds};
     return TSR_OK;
+}
+
+tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+{
+    const tsr_rank_set set = request->set;
+    tsr_status local = request->local;
+    if (local == TSR_OK)
+        local = check_set(comm, set);
+    if (local == TSR_OK)
+        local = check_hash(comm, set);
+    if (local == TSR_OK)
+        local = check_finished(comm, set);
+    if (local == TSR_OK)
+        local = tsr_cursors_reserve(comm);
+    if (local == TSR_OK)
+        local = tsr_records_create(comm);
+    tsr_status status = tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
+    if (status == TSR_OK)
+        status = prepare(comm, request, out);
+    tsr_records_destroy(comm);
+    return status;
 }

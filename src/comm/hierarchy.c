@@ -300,9 +300,9 @@ static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, 
         .src_count = terms,
         .dst_count = 1,
         .src = comm->sources,
-        .src_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+        .src_strides = call->ones,
         .dst = &to,
-        .dst_strides = (const int64_t(*)[TSR_MAX_DIMS])comm->strides,
+        .dst_strides = call->ones,
     };
     return call->ops.table->reduce(call->ops.self, call->ops.index, &request, call->stream);
 }

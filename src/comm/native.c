@@ -81,6 +81,7 @@ static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
                                  .stream = c->stream,
                                  .ops = tsr_device_resolve(comm->context, c->device),
                                  .bytes = tsr_dtype_bytes(c->dtype),
+                                 .ones = (const int64_t(*)[TSR_MAX_DIMS])comm->ones,
                                  .scratch = comm->hierarchy->scratch};
     tsr_status local = TSR_OK;
     if (!all) {

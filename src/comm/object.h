@@ -95,18 +95,18 @@ struct tsr_comm {
     tsr_exchange exchange;
     tsr_kept_sentence fault; /**< with which this rank has started a call */
 
-    tsr_slot **slots;         /**< one a rank; NULL for message engines */
+    tsr_slot **slots; /**< one a rank; NULL for message engines. Kept by the engine, or in `own_slots` */
+    tsr_slot **own_slots;
     tsr_hierarchy *hierarchy; /**< NULL where nodes make no difference, or are not known */
 
-    /* For one call in flight, one a rank, so that collectives allocate nothing. */
+    /* For one call in flight, one a rank; NULL until a call needs them: see arrays.h. */
     const void **sources;
     void **destinations;
-    int64_t (*strides)[TSR_MAX_DIMS]; /**< all 1: contiguous, one dim */
-    tsr_message *messages;            /**< two a rank: sends, then receives */
+    int64_t (*ones)[TSR_MAX_DIMS]; /**< strides of what is contiguous and of one dim */
+    tsr_message *messages;         /**< two a rank: sends, then receives */
     size_t *cursors;
     tsr_agreement *agreements;
     tsr_group_record *records;
-    void *arrays; /**< the memory of all of these */
 
     tsr_group_entry whole; /**< the communicator itself; its hash is 0 until it is prepared */
     tsr_group_entry *groups;

@@ -141,7 +141,7 @@ void tsr_order_drain(const tsr_order *order, tsr_stream stream)
     tsr_kept_sentence kept;
     tsr_status_keep(&kept);
     (void)order->ops.table->stream_synchronize(order->ops.self, order->ops.index, stream);
-    tsr_status_restore(&kept, TSR_ERROR_PEER);
+    tsr_status_restore(&kept, TSR_OK);
 }
 
 void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order *theirs)
@@ -151,7 +151,7 @@ void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order
     for (int m = TSR_MEETING_MIDDLE; theirs && m < TSR_MEETINGS; m++)
         if (order->events[m] && theirs->events[m])
             (void)order->ops.table->event_wait(order->ops.self, order->ops.index, theirs->events[m], stream);
-    tsr_status_restore(&kept, TSR_ERROR_PEER);
+    tsr_status_restore(&kept, TSR_OK);
 }
 
 /* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */

@@ -46,6 +46,42 @@ static void a_kept_sentence_is_told_again_after_others(void **state)
     assert_string_equal(tsr_status_message(), "the cause, 100 %s");
 }
 
+static void a_kept_sentence_knows_its_status(void **state)
+{
+    (void)state;
+    tsr_kept_sentence kept, returned;
+    tsr_status_set(TSR_ERROR_IO, "no file");
+    tsr_status_keep(&kept);
+    assert_int_equal(kept.status, TSR_ERROR_IO);
+    tsr_status_set(TSR_ERROR_DEVICE, "no device");
+    assert_int_equal(tsr_status_restore(&kept, TSR_OK), TSR_OK);
+    tsr_status_keep_returned(&returned, TSR_ERROR_IO);
+    assert_string_equal(returned.text, "no file");
+    assert_int_equal(tsr_status_restore(&kept, TSR_ERROR_PEER), TSR_ERROR_PEER);
+    tsr_status_keep_returned(&returned, TSR_ERROR_PEER);
+    assert_string_equal(returned.text, "no file");
+}
+
+/* By code that worded nothing, or worded it long before. */
+static void a_bare_status_is_told_without_the_sentence_of_another(void **state)
+{
+    (void)state;
+    tsr_kept_sentence kept;
+    tsr_status_forget();
+    assert_string_equal(tsr_status_message(), "");
+    tsr_status_keep_returned(&kept, TSR_ERROR_IO);
+    assert_string_equal(kept.text, "returned io without a sentence");
+    assert_int_equal(kept.status, TSR_ERROR_IO);
+    tsr_status_set(TSR_ERROR_DEVICE, "no device");
+    tsr_status_keep_returned(&kept, TSR_ERROR_IO);
+    assert_string_equal(kept.text, "returned io without a sentence");
+    tsr_status_forget();
+    tsr_status_keep_returned(&kept, TSR_ERROR_DEVICE);
+    assert_string_equal(kept.text, "returned device without a sentence");
+    tsr_status_keep_returned(&kept, (tsr_status)77);
+    assert_string_equal(kept.text, "returned unknown without a sentence");
+}
+
 static void a_long_sentence_is_cut_at_1023_bytes(void **state)
 {
     (void)state;
@@ -215,6 +251,8 @@ int main(void)
         cmocka_unit_test(every_status_has_a_name_of_its_own),
         cmocka_unit_test(a_sentence_may_quote_the_one_before),
         cmocka_unit_test(a_kept_sentence_is_told_again_after_others),
+        cmocka_unit_test(a_kept_sentence_knows_its_status),
+        cmocka_unit_test(a_bare_status_is_told_without_the_sentence_of_another),
         cmocka_unit_test(a_long_sentence_is_cut_at_1023_bytes),
         cmocka_unit_test(threads_have_sentences_of_their_own),
         cmocka_unit_test(text_counts_what_it_has_no_room_for),

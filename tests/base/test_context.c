@@ -74,6 +74,9 @@ static void each_variable_overrides_its_setting(void **state)
     context = with("TSR_SPIN=-1");
     assert_int_equal(tsr_context_settings(context)->spin, -1);
     tsr_context_destroy(context);
+    context = with("TSR_STALL_MS=0");
+    assert_int_equal(tsr_context_settings(context)->stall_ms, 0);
+    tsr_context_destroy(context);
     context = with("TSR_PLAN_CACHE=3");
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 3);
     tsr_context_destroy(context);
@@ -126,6 +129,7 @@ static void a_bad_variable_is_refused_by_name_and_value(void **state)
                                "TSR_TIMEOUT_MS=99999999999999999999",
                                "TSR_SPIN=-2",
                                "TSR_SPIN=x",
+                               "TSR_STALL_MS=-1",
                                "TSR_PLAN_CACHE=0",
                                "TSR_PLAN_CACHE=99999999",
                                "TSR_COST=fast",

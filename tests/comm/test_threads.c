@@ -1,4 +1,4 @@
-/* What only rank threads have: hosts with threads of their own, options, more ranks than cores, calls that cross, memory that fails. */
+/* What only rank threads have: hosts with threads of their own, options, more ranks than cores, memory that fails. */
 #include "comm_suite.h"
 #include "counted_memory.h"
 
@@ -164,6 +164,9 @@ static void bad_arguments_are_refused(void **state)
     options.spin = -2;
     assert_refused(tsr_comm_create_threads(1, &options, &untouched), "spin is -2");
     options = (tsr_threads_options)TSR_THREADS_OPTIONS_INIT;
+    options.stall_ms = -1;
+    assert_refused(tsr_comm_create_threads(1, &options, &untouched), "stall_ms is -1");
+    options = (tsr_threads_options)TSR_THREADS_OPTIONS_INIT;
     options.size = 0;
     assert_refused(tsr_comm_create_threads(1, &options, &untouched), "size");
     assert_null(untouched);
@@ -192,6 +195,16 @@ static void the_environment_overrides_the_timeout(void **state)
     tsr_comm_destroy(handles[1]);
 }
 
+/* A caller that was built before the last option was there. */
+static void shorter_options_leave_the_rest_as_it_is(void **state)
+{
+    (void)state;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    options.size = offsetof(tsr_threads_options, stall_ms);
+    options.stall_ms = -1;
+    suite_run_with(2, do_nothing, NULL, &options);
+}
+
 static tsr_status crowd(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -211,88 +224,33 @@ static void more_ranks_than_cores_progress_however_they_wait(void **state)
     }
 }
 
-/* Rank 0 waits for the others in one communicator, they in another. */
-static tsr_status cross(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    tsr_comm *copy;
-    TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
-    const bool first = tsr_comm_rank(comm) == 0;
-    tsr_status status =
-        suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
-    if (status == TSR_OK)
-        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
-    tsr_comm_destroy(copy);
-    return status;
-}
-
-static void calls_that_cross_between_communicators_fail_on_all(void **state)
-{
-    (void)state;
-    for (int n = 2; n <= 4; n++)
-        suite_run(n, cross, NULL);
-}
-
-/* The same among those whom the last rank left behind. */
-static tsr_status cross_without_last(tsr_comm *comm, void *arg)
-{
-    const bool last = tsr_comm_rank(comm) == tsr_comm_size(comm) - 1;
-    tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, last, 0, &group));
-    const tsr_status status = last ? TSR_OK : cross(group, arg);
-    tsr_comm_destroy(group);
-    return status;
-}
-
-static void ranks_that_have_returned_do_not_count_as_awake(void **state)
-{
-    (void)state;
-    suite_run(3, cross_without_last, NULL);
-}
-
-/* A rank that computes for longer than the others' patience with a stall is waited for. */
-static tsr_status compute_long(tsr_comm *comm, void *arg)
-{
-    (void)arg;
-    tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, tsr_comm_rank(comm) < 2, 0, &group));
-    if (tsr_comm_rank(comm) == 0)
-        suite_sleep(1500);
-    tsr_status status = tsr_comm_rank(comm) < 2 ? suite_check_usable(group) : TSR_OK;
-    tsr_comm_destroy(group);
-    TSR_TRY(status);
-    return suite_check_usable(comm);
-}
-
-static void a_rank_that_computes_for_long_is_waited_for(void **state)
-{
-    (void)state;
-    suite_run(3, compute_long, NULL);
-}
-
 static tsr_status check_rank_failed(tsr_status status)
 {
     CHECK(status == TSR_ERROR_MEMORY || status == TSR_ERROR_PEER);
     return TSR_OK;
 }
 
-/* Whatever fails, fails on all ranks, and the communicator goes on. */
+/* The failure that came first, if it is one that may come. */
+static void note(tsr_status *first, tsr_status status)
+{
+    if (*first == TSR_OK)
+        *first = status == TSR_OK || check_rank_failed(status) == TSR_OK ? status : TSR_ERROR_INTERNAL;
+}
+
+/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first reduction on each makes arrays. */
 static tsr_status make_everything(tsr_comm *comm, void *arg)
 {
     (void)arg;
     tsr_comm *group = NULL;
     void *memory = NULL;
-    tsr_status status = tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &group);
-    TSR_TRY(suite_check_usable(comm));
-    if (status == TSR_OK) {
-        status = suite_check_usable(group);
-        if (status == TSR_OK)
-            status = tsr_comm_alloc(comm, 100, &memory);
-        tsr_comm_free(comm, memory, 100);
-        tsr_comm_destroy(group);
-    }
-    if (status != TSR_OK)
-        TSR_TRY(check_rank_failed(status));
+    tsr_status status = TSR_OK;
+    note(&status, tsr_comm_split(comm, tsr_comm_rank(comm) % 2, 0, &group));
+    note(&status, suite_check_usable(comm));
+    note(&status, tsr_comm_alloc(comm, 100, &memory));
+    tsr_comm_free(comm, memory, 100);
+    if (group)
+        note(&status, suite_check_usable(group));
+    tsr_comm_destroy(group);
     TSR_TRY(suite_check_usable(comm));
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "out of memory, as it should be");
 }
@@ -316,6 +274,33 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 20);
 }
 
+enum { MANY = 256 };
+
+/* What `nranks` handles take before they are used. */
+static size_t bytes_of_world(int nranks)
+{
+    counted_memory memory = {0};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    options.context = counted_context(&memory);
+    tsr_comm *handles[MANY];
+    assert_int_equal(tsr_comm_create_threads(nranks, &options, handles), TSR_OK);
+    const size_t bytes = memory.live_bytes;
+    for (int r = 0; r < nranks; r++)
+        tsr_comm_destroy(handles[r]);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
+    return bytes;
+}
+
+/* Twice the ranks take twice the memory, not four times. */
+static void what_a_handle_takes_does_not_grow_with_the_ranks(void **state)
+{
+    (void)state;
+    const size_t half = bytes_of_world(MANY / 2), whole = bytes_of_world(MANY);
+    if (whole > 2 * half)
+        fail_msg("%d ranks take %zu bytes, but %d ranks %zu", MANY / 2, half, MANY, whole);
+}
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static void threads_that_cannot_be_had_are_an_error(void **state)
 {
@@ -332,6 +317,8 @@ static int run_without_stacks(void)
         return 1;
     if (tsr_threads_run(1000, do_nothing, NULL, NULL) != TSR_ERROR_MEMORY)
         return 2;
+    if (!strstr(tsr_status_message(), "1000 ranks take a thread each, but the system gave no more than "))
+        return 4;
     return tsr_threads_run(2, do_nothing, NULL, NULL) == TSR_OK ? 0 : 3;
 }
 
@@ -359,11 +346,10 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_world_of_one_needs_no_other_thread),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(the_environment_overrides_the_timeout),
+        cmocka_unit_test(shorter_options_leave_the_rest_as_it_is),
         cmocka_unit_test(more_ranks_than_cores_progress_however_they_wait),
-        cmocka_unit_test(calls_that_cross_between_communicators_fail_on_all),
-        cmocka_unit_test(ranks_that_have_returned_do_not_count_as_awake),
-        cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(what_a_handle_takes_does_not_grow_with_the_ranks),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

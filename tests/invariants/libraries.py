@@ -8,8 +8,8 @@ import tree
 
 # Section contents that the C runtime brings along.
 RUNTIME_OBJECTS = re.compile(r"^(completed\.\d+|__dso_handle|__TMC_END__|__frame_dummy_init_array_entry|"
-                             r"__do_global_dtors_aux_fini_array_entry|_DYNAMIC|_GLOBAL_OFFSET_TABLE_|__FRAME_END__)$")
-SYSTEM = re.compile(r"^(libc|libm|libpthread)\.so|^ld-linux")
+                             r"DW\.ref\.__gcc_personality_v0|__do_global_dtors_aux_fini_array_entry|_DYNAMIC|_GLOBAL_OFFSET_TABLE_|__FRAME_END__)$")
+SYSTEM = re.compile(r"^(libc|libm|libpthread|libgcc_s)\.so|^ld-linux")
 
 # Mutable state that the design allows: the thread's last error, and one guard around OpenBLAS' thread count.
 STATE = {"libtessera-core": {".tbss": 1}, "libtessera": {".bss": 1, ".data": 1}, "libtessera-cuda": {}, "libtessera-mpi": {}}

@@ -122,6 +122,10 @@ struct tsr_comm_table {
      * `destroy`, which comes when nothing refers to the communicator any more, perhaps from another thread; between the two nothing but
      * `free` is called. Without it tsr_comm_destroy() calls `destroy` at once. */
     void (*leave)(void *self);
+
+    /** Optional, of engines with TSR_COMM_DIRECT: what `slot` gives for each rank, in a list that is there until `destroy`. Handles of one
+     * process can share it; without it each keeps a list of its own. */
+    void *const *(*slots)(void *self);
 };
 
 /**

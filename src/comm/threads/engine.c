@@ -24,7 +24,12 @@ static int count_ranks(void *self)
 
 static void *slot_of(void *self, int rank)
 {
-    return (char *)((const seat *)self)->team->slots + (size_t)rank * TSR_COMM_SLOT_BYTES;
+    return ((const seat *)self)->team->slot_list[rank];
+}
+
+static void *const *slots_of(void *self)
+{
+    return ((const seat *)self)->team->slot_list;
 }
 
 static tsr_status meet(void *self)
@@ -173,6 +178,7 @@ static const tsr_comm_table threads_table = {
     .meet = meet,
     .arrive = arrive,
     .await = await,
+    .slots = slots_of,
 };
 
 static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, tsr_comm **out)
@@ -215,6 +221,8 @@ static tsr_status read_options(const char *call, int nranks, const tsr_threads_o
     if (options->spin < -1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.spin is %lld; -1 goes by the number of cores, 0 sleeps at once", call,
                               (long long)options->spin);
+    if (options->stall_ms < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.stall_ms is %lld; 0 waits for ever", call, (long long)options->stall_ms);
     return TSR_OK;
 }
 
@@ -224,10 +232,23 @@ static void override(const tsr_context *context, tsr_threads_options *options)
     options->timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
     if (settings->spin >= -1)
         options->spin = settings->spin;
+    if (settings->stall_ms >= 0)
+        options->stall_ms = settings->stall_ms;
 }
 
-static tsr_status create_in(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_comm ***handles)
+tsr_status tsr_threads_decide(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *out)
 {
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    TSR_TRY(read_options(call, nranks, given, &options));
+    TSR_TRY(tsr_context_resolve(options.context, &options.context));
+    override(options.context, &options);
+    *out = options;
+    return TSR_OK;
+}
+
+tsr_status tsr_threads_create(int nranks, const tsr_threads_options *options, bool watched, tsr_comm ***handles)
+{
+    tsr_context *context = options->context;
     tsr_comm **made;
     tsr_team *team;
     TSR_TRY(tsr_allocate_array(context, (size_t)nranks, sizeof *made, (void **)&made));
@@ -242,31 +263,30 @@ static tsr_status create_in(tsr_context *context, int nranks, const tsr_threads_
     return TSR_OK;
 }
 
-tsr_status tsr_threads_create(const char *call, int nranks, const tsr_threads_options *given, bool watched, tsr_comm ***handles)
-{
-    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    TSR_TRY(read_options(call, nranks, given, &options));
-    tsr_context *context;
-    TSR_TRY(tsr_context_resolve(options.context, &context));
-    override(context, &options);
-    const tsr_status status = create_in(context, nranks, &options, watched, handles);
-    tsr_context_destroy(context);
-    return status;
-}
-
 void tsr_threads_seat(tsr_comm *comm)
 {
     const seat *mine = comm->self;
     tsr_world_seat(mine->team->world, mine->member);
 }
 
+void tsr_threads_unseat(tsr_comm *comm)
+{
+    const seat *mine = comm->self;
+    tsr_world_unseat(mine->team->world, mine->member);
+}
+
 tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[])
 {
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_threads: out is NULL; it needs room for %d handles", nranks);
+    tsr_threads_options mine;
     tsr_comm **handles;
-    TSR_TRY(tsr_threads_create("tsr_comm_create_threads", nranks, options, false, &handles));
-    memcpy(out, handles, (size_t)nranks * sizeof *out);
-    tsr_release(tsr_comm_context(out[0]), handles);
-    return TSR_OK;
+    TSR_TRY(tsr_threads_decide("tsr_comm_create_threads", nranks, options, &mine));
+    const tsr_status status = tsr_threads_create(nranks, &mine, false, &handles);
+    if (status == TSR_OK) {
+        memcpy(out, handles, (size_t)nranks * sizeof *out);
+        tsr_release(mine.context, handles);
+    }
+    tsr_context_destroy(mine.context);
+    return status;
 }

@@ -4,11 +4,17 @@
 
 #include "comm/threads/world.h"
 
+/** Checks what `call` was given. `out`: all options, as the environment has them, with a context that the caller destroys. */
+tsr_status tsr_threads_decide(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *out);
+
 /** A world with its handles, handles[0..nranks), in an array from the context's memory: the caller destroys the handles and releases the
- * array. Checks its arguments, in the words of `call`. */
-tsr_status tsr_threads_create(const char *call, int nranks, const tsr_threads_options *options, bool watched, tsr_comm ***handles);
+ * array. `options` are those of tsr_threads_decide(). */
+tsr_status tsr_threads_create(int nranks, const tsr_threads_options *options, bool watched, tsr_comm ***handles);
 
 /** The calling thread is the rank of `comm`, a handle made by tsr_threads_create(). */
 void tsr_threads_seat(tsr_comm *comm);
+
+/** That thread ends without having returned: what peers are told once `comm` is destroyed. */
+void tsr_threads_unseat(tsr_comm *comm);
 
 #endif

@@ -15,7 +15,7 @@
 #define LATE_NAMED 4
 
 tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
-                               const tsr_patience *patience, tsr_bed *beds)
+                               const tsr_patience *patience)
 {
     pthread_condattr_t monotonic;
     if (pthread_condattr_init(&monotonic) != 0)
@@ -29,7 +29,6 @@ tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arriva
     rendezvous->count = count;
     rendezvous->patience = patience;
     rendezvous->ranks = ranks;
-    rendezvous->beds = beds;
     rendezvous->arrivals = arrivals;
     rendezvous->completed = 0;
     atomic_init(&rendezvous->broken, 0);
@@ -52,7 +51,7 @@ void tsr_rendezvous_finish(tsr_rendezvous *rendezvous)
 
 const char *tsr_rendezvous_name(const tsr_rendezvous *rendezvous, int member, char *text)
 {
-    if (rendezvous->ranks && rendezvous->ranks[member] != member)
+    if (rendezvous->ranks[member] != member)
         snprintf(text, 64, "rank %d (rank %d of all)", member, rendezvous->ranks[member]);
     else
         snprintf(text, 64, "rank %d", member);
@@ -101,9 +100,9 @@ void tsr_rendezvous_break(tsr_rendezvous *rendezvous, const char *reason)
     pthread_mutex_unlock(&rendezvous->mutex);
 }
 
-bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, int member)
+bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
-    return !atomic_load(&rendezvous->broken) && !is_complete(rendezvous, atomic_load(&rendezvous->arrivals[member].count));
+    return !atomic_load(&rendezvous->broken) && !is_complete(rendezvous, arrival);
 }
 
 /* What an arrival comes to, once all have come or it is broken. */
@@ -163,46 +162,57 @@ static bool wait_until(tsr_rendezvous *rendezvous, tsr_deadline time)
     return pthread_cond_timedwait(&rendezvous->changed, &rendezvous->mutex, &until) != ETIMEDOUT;
 }
 
-static void wait_locked(tsr_rendezvous *rendezvous, uint64_t arrival, bool shown)
+/* One sleep, and what follows where it ended without news. */
+static void sleep_locked(tsr_rendezvous *rendezvous, tsr_deadline deadline, tsr_bed *bed)
 {
-    const tsr_deadline deadline = tsr_deadline_in(rendezvous->patience->timeout_ms);
-    while (!is_complete(rendezvous, arrival) && !atomic_load(&rendezvous->broken)) {
-        if (wait_until(rendezvous, shown ? tsr_min_i64(deadline, tsr_deadline_in(1000)) : deadline))
-            continue;
-        if (tsr_deadline_passed(deadline) && !is_complete(rendezvous, arrival)) {
-            char reason[TSR_REASON_BYTES];
-            name_late(rendezvous, arrival, reason, sizeof reason);
-            break_locked(rendezvous, reason);
-        } else if (shown) {
-            pthread_mutex_unlock(&rendezvous->mutex);
-            rendezvous->patience->stalled(rendezvous->patience->world);
-            pthread_mutex_lock(&rendezvous->mutex);
-        }
+    const tsr_patience *patience = rendezvous->patience;
+    if (wait_until(rendezvous, patience->sleeps ? tsr_min_i64(deadline, tsr_deadline_in(1000)) : deadline))
+        return;
+    if (tsr_deadline_passed(deadline) && !is_complete(rendezvous, bed->arrival)) {
+        char reason[TSR_REASON_BYTES];
+        name_late(rendezvous, bed->arrival, reason, sizeof reason);
+        break_locked(rendezvous, reason);
+    } else if (patience->sleeps) {
+        pthread_mutex_unlock(&rendezvous->mutex);
+        patience->sleeps(patience->world, bed);
+        pthread_mutex_lock(&rendezvous->mutex);
     }
 }
 
-/* A thread that is not the rank's own may be one of several for that rank, and its sleep says nothing about the others. */
-static bool lie_down(tsr_rendezvous *rendezvous, int member, tsr_bed *bed)
+/* A thread that is asleep, and as which member. */
+typedef struct sleeper {
+    tsr_bed bed;
+    int member;
+    bool asleep; /* false once it has woken by itself */
+} sleeper;
+
+/* Under the mutex, however the sleep ends: a thread that is cancelled has it too, and runs this on its way out. */
+static void rise(void *arg)
 {
-    if (!rendezvous->patience->stalled || !bed->shown || !pthread_equal(bed->owner, pthread_self()))
-        return false;
-    atomic_store(&bed->where, rendezvous);
-    atomic_store(&bed->member, member);
-    atomic_fetch_add(&bed->naps, 1);
-    return true;
+    sleeper *mine = arg;
+    tsr_rendezvous *rendezvous = mine->bed.where;
+    if (mine->asleep) {
+        char name[64], reason[TSR_REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s was cancelled while it waited", tsr_rendezvous_name(rendezvous, mine->member, name));
+        break_locked(rendezvous, reason);
+    }
+    atomic_fetch_sub(&rendezvous->sleepers, 1);
+    pthread_mutex_unlock(&rendezvous->mutex);
+    if (mine->bed.listed)
+        rendezvous->patience->rises(rendezvous->patience->world, &mine->bed);
 }
 
 static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
 {
-    tsr_bed *bed = &rendezvous->beds[rendezvous->ranks ? rendezvous->ranks[member] : member];
-    const bool shown = lie_down(rendezvous, member, bed);
+    const tsr_deadline deadline = tsr_deadline_in(rendezvous->patience->timeout_ms);
+    sleeper mine = {{.where = rendezvous, .arrival = arrival, .rank = rendezvous->ranks[member]}, member, true};
     pthread_mutex_lock(&rendezvous->mutex);
     atomic_fetch_add(&rendezvous->sleepers, 1);
-    wait_locked(rendezvous, arrival, shown);
-    atomic_fetch_sub(&rendezvous->sleepers, 1);
-    pthread_mutex_unlock(&rendezvous->mutex);
-    if (shown)
-        atomic_fetch_add(&bed->naps, 1);
+    pthread_cleanup_push(rise, &mine);
+    while (tsr_rendezvous_is_waiting(rendezvous, arrival))
+        sleep_locked(rendezvous, deadline, &mine.bed);
+    mine.asleep = false;
+    pthread_cleanup_pop(1);
 }
 
 /* Whoever stores its count last sees all others', and no sleeper can miss it: it counted itself before it looked for the last time. */

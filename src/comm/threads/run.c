@@ -2,125 +2,156 @@
 #include "comm/threads/engine.h"
 #include <string.h>
 
-typedef struct run run;
+/* What a rank of a run that has failed tells, and which rank. */
+typedef struct cause {
+    tsr_status status;
+    int rank;
+    tsr_kept_sentence sentence;
+} cause;
 
-/* One rank's thread and what came of it. */
+typedef struct run {
+    tsr_rank_main *main;
+    void *arg;
+    pthread_mutex_t gate; /* held until all threads and handles exist */
+    /* Under the gate: */
+    tsr_comm **handles; /* NULL: there is nothing to run */
+    cause cause;        /* TSR_OK: none has failed so far */
+} run;
+
+/* One rank's thread. */
 typedef struct runner {
+    run *run;
+    int rank;
+    pthread_t thread;
+} runner;
+
+/* A rank from the call of main on. */
+typedef struct turn {
     run *run;
     tsr_comm *comm;
     int rank;
-    pthread_t thread;
-    tsr_status status;
-    int order; /* among the ranks that failed */
-    tsr_kept_sentence sentence;
-} runner;
+    bool returned;
+} turn;
 
-struct run {
-    tsr_rank_main *main;
-    void *arg;
-    pthread_mutex_t gate; /* held until all threads exist */
-    bool go;              /* under the gate */
-    atomic_int failures;
-};
+/* The first rank that failed for a reason of its own tells more than the first that failed because of another rank. */
+static void tell_cause(run *shared, int rank, tsr_status status)
+{
+    cause *told = &shared->cause;
+    pthread_mutex_lock(&shared->gate);
+    if (told->status == TSR_OK || (told->status == TSR_ERROR_PEER && status != TSR_ERROR_PEER)) {
+        told->status = status;
+        told->rank = rank;
+        tsr_status_keep_returned(&told->sentence, status);
+    }
+    pthread_mutex_unlock(&shared->gate);
+}
 
-static bool wait_at_gate(run *shared)
+/* However the thread ends. */
+static void end_turn(void *arg)
+{
+    const turn *mine = arg;
+    if (!mine->returned) {
+        tsr_threads_unseat(mine->comm);
+        tell_cause(mine->run, mine->rank,
+                   tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
+    }
+    tsr_comm_destroy(mine->comm);
+}
+
+static void run_main(turn *mine)
+{
+    tsr_threads_seat(mine->comm);
+    const tsr_status status = mine->run->main(mine->comm, mine->run->arg);
+    mine->returned = true;
+    if (status != TSR_OK)
+        tell_cause(mine->run, mine->rank, status);
+}
+
+static tsr_comm *wait_at_gate(run *shared, int rank)
 {
     pthread_mutex_lock(&shared->gate);
-    const bool go = shared->go;
+    tsr_comm *comm = shared->handles ? shared->handles[rank] : NULL;
     pthread_mutex_unlock(&shared->gate);
-    return go;
+    return comm;
 }
 
 static void *run_rank(void *arg)
 {
-    runner *mine = arg;
-    run *shared = mine->run;
-    if (wait_at_gate(shared)) {
-        tsr_threads_seat(mine->comm);
-        mine->status = shared->main(mine->comm, shared->arg);
-        if (mine->status != TSR_OK) {
-            mine->order = atomic_fetch_add(&shared->failures, 1);
-            tsr_status_keep(&mine->sentence);
-        }
-    }
-    tsr_comm_destroy(mine->comm);
+    const runner *started = arg;
+    turn mine = {started->run, wait_at_gate(started->run, started->rank), started->rank, false};
+    if (!mine.comm)
+        return NULL;
+    pthread_cleanup_push(end_turn, &mine);
+    run_main(&mine);
+    pthread_cleanup_pop(1);
     return NULL;
 }
 
-/* A rank that failed because of another one tells less than that one. */
-static bool tells_more(const runner *a, const runner *b)
+/* How many could be had. */
+static int start(run *shared, runner *runners, int nranks, int *error)
 {
-    const bool own = a->status != TSR_ERROR_PEER, other_own = b->status != TSR_ERROR_PEER;
-    return own != other_own ? own : a->order < b->order;
-}
-
-static tsr_status result_of(const runner *runners, int nranks)
-{
-    const runner *cause = NULL;
-    for (int r = 0; r < nranks; r++)
-        if (runners[r].status != TSR_OK && (!cause || tells_more(&runners[r], cause)))
-            cause = &runners[r];
-    if (!cause)
-        return TSR_OK;
-    const char *words = cause->sentence.text[0] ? cause->sentence.text : tsr_status_name(cause->status);
-    return tsr_status_set(cause->status, "rank %d: %s", cause->rank, words);
-}
-
-/* Every handle is destroyed by its thread, or here where that never came to be. */
-static tsr_status start_and_join(run *shared, runner *runners, tsr_comm *const *handles, int nranks)
-{
-    int started = 0, error = 0;
-    pthread_mutex_lock(&shared->gate);
-    for (; started < nranks; started++) {
-        runners[started] = (runner){.run = shared, .comm = handles[started], .rank = started};
-        error = pthread_create(&runners[started].thread, NULL, run_rank, &runners[started]);
-        if (error != 0)
-            break;
+    for (int r = 0; r < nranks; r++) {
+        runners[r] = (runner){.run = shared, .rank = r};
+        *error = pthread_create(&runners[r].thread, NULL, run_rank, &runners[r]);
+        if (*error != 0)
+            return r;
     }
-    shared->go = started == nranks;
+    return nranks;
+}
+
+/* Threads come first: how many there can be shows before anything is allocated for ranks. */
+static tsr_status start_and_join(run *shared, runner *runners, int nranks, const tsr_threads_options *options)
+{
+    tsr_comm **handles = NULL;
+    tsr_status status = TSR_OK;
+    int error = 0;
+    pthread_mutex_lock(&shared->gate);
+    const int started = start(shared, runners, nranks, &error);
+    if (started < nranks)
+        status =
+            tsr_status_set(TSR_ERROR_MEMORY,
+                           "tsr_threads_run: %d ranks take a thread each, but the system gave no more than %d (%s): run fewer ranks, or "
+                           "raise its limits on threads, mappings and memory",
+                           nranks, started, strerror(error));
+    else
+        status = tsr_threads_create(nranks, options, true, &handles);
+    shared->handles = handles;
     pthread_mutex_unlock(&shared->gate);
-    for (int r = started; r < nranks; r++)
-        tsr_comm_destroy(handles[r]);
     for (int r = 0; r < started; r++)
         pthread_join(runners[r].thread, NULL);
-    if (started < nranks)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: no thread for rank %d of %d: %s", started, nranks, strerror(error));
-    return result_of(runners, nranks);
+    tsr_release(options->context, handles);
+    if (status != TSR_OK || shared->cause.status == TSR_OK)
+        return status;
+    return tsr_status_set(shared->cause.status, "rank %d: %s", shared->cause.rank, shared->cause.sentence.text);
 }
 
-static tsr_status run_ranks(tsr_context *context, run *shared, tsr_comm *const *handles, int nranks)
+static tsr_status run_ranks(run *shared, int nranks, const tsr_threads_options *options)
 {
-    runner *runners = NULL;
-    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *runners, (void **)&runners);
-    if (status != TSR_OK)
-        goto destroy_handles;
-    if (pthread_mutex_init(&shared->gate, NULL) != 0) {
+    runner *runners;
+    TSR_TRY(tsr_allocate_array(options->context, (size_t)nranks, sizeof *runners, (void **)&runners));
+    tsr_status status;
+    if (pthread_mutex_init(&shared->gate, NULL) == 0) {
+        status = start_and_join(shared, runners, nranks, options);
+        pthread_mutex_destroy(&shared->gate);
+    } else {
         status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: there is no memory for a lock");
-        goto release_runners;
     }
-    status = start_and_join(shared, runners, handles, nranks);
-    pthread_mutex_destroy(&shared->gate);
-    tsr_release(context, runners);
-    return status;
-
-release_runners:
-    tsr_release(context, runners);
-destroy_handles:
-    for (int r = 0; r < nranks; r++)
-        tsr_comm_destroy(handles[r]);
+    tsr_release(options->context, runners);
     return status;
 }
 
 tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options)
 {
+    tsr_threads_options mine;
     if (!main)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_threads_run: main is NULL");
-    tsr_comm **handles;
-    TSR_TRY(tsr_threads_create("tsr_threads_run", nranks, options, true, &handles));
-    tsr_context *context = tsr_context_retain(tsr_comm_context(handles[0]));
+    TSR_TRY(tsr_threads_decide("tsr_threads_run", nranks, options, &mine));
     run shared = {.main = main, .arg = arg};
-    const tsr_status status = run_ranks(context, &shared, handles, nranks);
-    tsr_release(context, handles);
-    tsr_context_destroy(context);
+    /* Ranks use this frame: it stays until they have ended. They may be cancelled themselves. */
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    const tsr_status status = run_ranks(&shared, nranks, &mine);
+    pthread_setcancelstate(state, &state);
+    tsr_context_destroy(mine.context);
     return status;
 }

@@ -25,29 +25,34 @@ static void set_patience(tsr_world *world, const tsr_threads_options *options, b
     patience->crowded = world->count > count_cores();
     patience->looks = options->spin >= 0 ? options->spin : patience->crowded ? TSR_LOOKS_CROWDED : TSR_LOOKS_ALONE;
     patience->timeout_ms = options->timeout_ms;
-    patience->stalled = watched ? tsr_world_check_stall : NULL;
+    if (watched && options->stall_ms > 0) {
+        patience->sleeps = tsr_stall_sleeps;
+        patience->rises = tsr_stall_rises;
+    }
     patience->world = world;
+    world->stall_ms = options->stall_ms;
 }
 
 static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_world **out)
 {
     tsr_world *world;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *world, (void **)&world));
-    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->beds, (void **)&world->beds);
+    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
     if (status != TSR_OK)
         goto free_world;
     if (pthread_mutex_init(&world->lock, NULL) != 0) {
         status = tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
-        goto free_beds;
+        goto free_residents;
     }
     world->context = tsr_context_retain(context);
     world->count = nranks;
+    world->left = nranks;
     set_patience(world, options, watched);
     *out = world;
     return TSR_OK;
 
-free_beds:
-    tsr_release(context, world->beds);
+free_residents:
+    tsr_release(context, world->residents);
 free_world:
     tsr_release(context, world);
     return status;
@@ -57,7 +62,7 @@ static void free_world(tsr_world *world)
 {
     tsr_context *context = world->context;
     pthread_mutex_destroy(&world->lock);
-    tsr_release(context, world->beds);
+    tsr_release(context, world->residents);
     tsr_release(context, world);
     tsr_context_destroy(context);
 }
@@ -74,13 +79,34 @@ tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_
     return status;
 }
 
+int tsr_world_lock(tsr_world *world)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&world->lock);
+    return state;
+}
+
+void tsr_world_unlock(tsr_world *world, int state)
+{
+    pthread_mutex_unlock(&world->lock);
+    pthread_setcancelstate(state, &state);
+}
+
 void tsr_world_seat(tsr_world *world, int rank)
 {
-    tsr_bed *bed = &world->beds[rank];
-    pthread_mutex_lock(&world->lock);
-    bed->owner = pthread_self();
-    bed->shown = true;
-    pthread_mutex_unlock(&world->lock);
+    tsr_resident *resident = &world->residents[rank];
+    const int state = tsr_world_lock(world);
+    resident->owner = pthread_self();
+    resident->seated = true;
+    tsr_world_unlock(world, state);
+}
+
+void tsr_world_unseat(tsr_world *world, int rank)
+{
+    const int state = tsr_world_lock(world);
+    world->residents[rank].ended = true;
+    tsr_world_unlock(world, state);
 }
 
 tsr_context *tsr_world_context(tsr_world *world)
@@ -94,6 +120,7 @@ static void free_team(tsr_team *team)
     tsr_release(context, team->arrivals);
     tsr_release(context, team->posts);
     tsr_release(context, team->slots);
+    tsr_release(context, team->slot_list);
     tsr_release(context, team->ranks);
     tsr_release(context, team);
 }
@@ -103,18 +130,19 @@ static tsr_status allocate_team(tsr_team *team, size_t count)
     tsr_context *context = team->world->context;
     TSR_TRY(tsr_allocate_array(context, count, sizeof *team->ranks, (void **)&team->ranks));
     TSR_TRY(tsr_allocate_array(context, count, TSR_COMM_SLOT_BYTES, &team->slots));
+    TSR_TRY(tsr_allocate_array(context, count, sizeof *team->slot_list, (void **)&team->slot_list));
     TSR_TRY(tsr_allocate_array(context, count, sizeof *team->posts, (void **)&team->posts));
     return tsr_allocate_array(context, count, sizeof(tsr_arrivals), &team->arrivals);
 }
 
 static void link_team(tsr_world *world, tsr_team *team)
 {
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     team->next = world->teams;
     if (team->next)
         team->next->previous = team;
     world->teams = team;
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }
 
 tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_team **out)
@@ -127,9 +155,11 @@ tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_te
     tsr_status status = allocate_team(team, (size_t)count);
     if (status != TSR_OK)
         goto free_team;
-    for (int m = 0; m < count; m++)
+    for (int m = 0; m < count; m++) {
         team->ranks[m] = ranks ? ranks[m] : m;
-    status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience, world->beds);
+        team->slot_list[m] = (char *)team->slots + (size_t)m * TSR_COMM_SLOT_BYTES;
+    }
+    status = tsr_rendezvous_init(&team->rendezvous, count, team->arrivals, team->ranks, &world->patience);
     if (status != TSR_OK)
         goto free_team;
     link_team(world, team);
@@ -159,11 +189,12 @@ static void break_team(tsr_team *team, int member, const char *what)
 /* Under the lock. */
 static void depart(tsr_world *world, int rank)
 {
-    world->beds[rank].gone = true;
+    const char *what = world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
+    tsr_stall_depart(world);
     for (tsr_team *team = world->teams; team; team = team->next) {
-        const int member = member_of(team, rank);
+        const int member = team == world->first ? rank : member_of(team, rank);
         if (member >= 0)
-            break_team(team, member, "returned");
+            break_team(team, member, what);
     }
 }
 
@@ -188,13 +219,13 @@ static bool give_back(tsr_team *team, int handles)
 void tsr_team_leave(tsr_team *team, int member)
 {
     tsr_world *world = team->world;
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     if (team == world->first)
         depart(world, team->ranks[member]);
     else
         break_team(team, member, "returned");
     const bool last = give_back(team, 1);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
     if (last)
         free_world(world);
 }
@@ -202,9 +233,9 @@ void tsr_team_leave(tsr_team *team, int member)
 void tsr_team_discard(tsr_team *team, int count)
 {
     tsr_world *world = team->world;
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     const bool last = give_back(team, count);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
     if (last)
         free_world(world);
 }
@@ -214,8 +245,8 @@ void tsr_team_abort(tsr_team *team, int member)
     tsr_world *world = team->world;
     char reason[TSR_REASON_BYTES];
     snprintf(reason, sizeof reason, "rank %d of all has aborted", team->ranks[member]);
-    pthread_mutex_lock(&world->lock);
+    const int state = tsr_world_lock(world);
     for (tsr_team *each = world->teams; each; each = each->next)
         tsr_rendezvous_break(&each->rendezvous, reason);
-    pthread_mutex_unlock(&world->lock);
+    tsr_world_unlock(world, state);
 }

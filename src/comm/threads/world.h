@@ -23,20 +23,24 @@ struct tsr_team {
     tsr_world *world;
     tsr_rendezvous rendezvous;
     int count;
-    int handles;     /**< members that are left; under the world's lock, as are the links */
-    int *ranks;      /**< of the members in the world, ascending by member */
-    void *slots;     /**< TSR_COMM_SLOT_BYTES a member */
+    int handles; /**< members that are left; under the world's lock, as are the links */
+    int *ranks;  /**< of the members in the world, ascending by member */
+    void *slots; /**< TSR_COMM_SLOT_BYTES a member */
+    void **slot_list;
     tsr_post *posts; /**< one a member */
     void *arrivals;
     tsr_team *next, *previous;
 };
 
 /** The world and its first team, which has `nranks` handles. `watched`: ranks are what tsr_world_seat() says, and a world in which all of
- * them sleep where nobody can come any more is broken. */
+ * them sleep where nobody can come any more is broken (stall.h). */
 tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out);
 
 /** The calling thread is `rank` from now on. */
 void tsr_world_seat(tsr_world *world, int rank);
+
+/** It ends without having returned, which others are told when the rank's handle goes. */
+void tsr_world_unseat(tsr_world *world, int rank);
 
 /** A team of `count` members with the ranks `ranks` of the world, and as many handles. */
 tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_team **out);

@@ -1,0 +1,352 @@
+/* Ranks whose threads end without returning from main: peers hear of it, the run names them, and nothing is lost but what is said. */
+#include "comm_suite.h"
+#include "counted_memory.h"
+#include "ended_frames.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <tessera/sys/device.h>
+
+enum { RANKS = 4, ODD = 1 };
+
+typedef struct ended {
+    void (*end)(tsr_comm *comm);
+    pthread_t threads[RANKS];
+    tsr_device_driver *driver;
+    atomic_int finished, unwound; /* peers that heard of it; what the odd rank saw of `finished` when it left its frame */
+} ended;
+
+static void exit_thread(tsr_comm *comm)
+{
+    (void)comm;
+    pthread_exit(NULL);
+}
+
+static void cancel_thread(tsr_comm *comm)
+{
+    (void)comm;
+    pthread_cancel(pthread_self());
+    pthread_testcancel();
+}
+
+static void cancel_in_meeting(tsr_comm *comm)
+{
+    pthread_cancel(pthread_self());
+    tsr_comm_barrier(comm);
+    pthread_testcancel(); /* whoever comes last does not wait */
+}
+
+static void exit_after_split(tsr_comm *comm)
+{
+    tsr_comm *group;
+    if (tsr_comm_split(comm, tsr_comm_rank(comm) == ODD ? -1 : 0, 0, &group) == TSR_OK)
+        exit_thread(comm);
+}
+
+static void exit_with_started_call(tsr_comm *comm)
+{
+    tsr_comm_exchange_start(comm, NULL, 0, NULL, 0, tsr_device_host(), NULL);
+    pthread_exit(NULL);
+}
+
+static tsr_status end_odd(tsr_comm *comm, void *arg)
+{
+    ended *all = arg;
+    if (tsr_comm_rank(comm) == ODD)
+        all->end(comm);
+    if (all->end == exit_after_split) {
+        tsr_comm *group = NULL;
+        TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+        tsr_comm_destroy(group);
+    }
+    tsr_status status = TSR_OK;
+    while (status == TSR_OK)
+        status = tsr_comm_barrier(comm);
+    CHECK(status == TSR_ERROR_PEER);
+    CHECK(strstr(tsr_status_message(), "rank 1 has ended its thread (pthread_exit or cancellation)") ||
+          strstr(tsr_status_message(), "rank 1 was cancelled while it waited"));
+    atomic_fetch_add(&all->finished, 1);
+    return status;
+}
+
+static void assert_odd_is_named(tsr_status status)
+{
+    if (status != TSR_ERROR_STATE)
+        fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());
+    assert_non_null(strstr(tsr_status_message(), "rank 1: main did not return, for its thread was ended"));
+}
+
+static void run_ended(ended *all, tsr_rank_main *body, int64_t spin)
+{
+    counted_memory memory = {0};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    options.context = counted_context(&memory);
+    options.spin = spin;
+    assert_odd_is_named(tsr_threads_run(RANKS, body, all, &options));
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
+}
+
+static void peers_hear_of_a_thread_that_ends(void **state)
+{
+    (void)state;
+    static void (*const ways[])(tsr_comm * comm) = {exit_thread, cancel_thread, cancel_in_meeting, exit_after_split,
+                                                    exit_with_started_call};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        ended all = {.end = ways[i]};
+        run_ended(&all, end_odd, 0);
+        assert_int_equal(all.finished, RANKS - 1);
+    }
+}
+
+/* Rank 0 cancels the odd rank, which sleeps in a call or will. The mutex under which it sleeps is free afterwards: peers end. */
+static tsr_status cancel_sleeper(tsr_comm *comm, void *arg)
+{
+    ended *all = arg;
+    const int rank = tsr_comm_rank(comm);
+    all->threads[rank] = pthread_self();
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (rank == 0) {
+        suite_sleep(100);
+        pthread_cancel(all->threads[ODD]);
+        suite_sleep(100);
+    }
+    int32_t mine = rank, sum;
+    const tsr_status status = tsr_comm_all_reduce(comm, &mine, &sum, 1, TSR_I32, TSR_SUM, tsr_device_host(), NULL);
+    CHECK(status == TSR_ERROR_PEER);
+    CHECK(strstr(tsr_status_message(), "rank 1 was cancelled while it waited"));
+    atomic_fetch_add(&all->finished, 1);
+    return status;
+}
+
+static void a_rank_that_is_cancelled_in_its_sleep_lets_peers_go(void **state)
+{
+    (void)state;
+    ended all = {0};
+    run_ended(&all, cancel_sleeper, 0);
+    assert_int_equal(all.finished, RANKS - 1);
+}
+
+/* A device whose reductions rank 0 begins by cancelling the odd rank, which has done its own and waits for the end of the call. */
+static _Thread_local ended *cancels;
+
+static tsr_status reduce_late(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
+{
+    if (!cancels)
+        return tsr_device_driver_table(NULL, &self)->reduce(self, index, what, stream);
+    suite_sleep(100);
+    pthread_cancel(cancels->threads[ODD]);
+    suite_sleep(200);
+    const tsr_status status = tsr_device_driver_table(NULL, &self)->reduce(self, index, what, stream);
+    atomic_store(&cancels->finished, 1);
+    return status;
+}
+
+static void look_at_peers(void *arg)
+{
+    ended *all = arg;
+    atomic_store(&all->unwound, atomic_load(&all->finished) ? 1 : -1);
+}
+
+static tsr_status lend(tsr_comm *comm, tsr_device_driver *driver)
+{
+    int32_t lent[64] = {1}, sum[64];
+    TSR_TRY(tsr_comm_all_reduce(comm, lent, sum, 64, TSR_I32, TSR_SUM, (tsr_device){driver, 0}, NULL));
+    return tsr_comm_barrier(comm);
+}
+
+static tsr_status lend_and_end(tsr_comm *comm, void *arg)
+{
+    ended *all = arg;
+    tsr_status status;
+    all->threads[tsr_comm_rank(comm)] = pthread_self();
+    TSR_TRY(tsr_comm_barrier(comm));
+    cancels = tsr_comm_rank(comm) == 0 ? all : NULL;
+    pthread_cleanup_push(look_at_peers, all);
+    status = lend(comm, all->driver);
+    pthread_cleanup_pop(0);
+    return status;
+}
+
+/* What a rank lends to a call lies in a frame that goes when the thread is cancelled: not before peers have read it. */
+static void a_cancelled_rank_waits_for_those_who_read_its_memory(void **state)
+{
+    (void)state;
+    ended all = {0};
+    void *self;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    table.name = "late";
+    table.reduce = reduce_late;
+    assert_int_equal(tsr_device_driver_create(&table, self, &all.driver), TSR_OK);
+    run_ended(&all, lend_and_end, 0);
+    assert_int_equal(all.unwound, 1);
+    tsr_device_driver_destroy(all.driver);
+}
+
+/* The odd rank's thread ends in a call, with peers' memory open to it. */
+static tsr_status reduce_and_exit(void *self, int index, const tsr_box_reduce *what, tsr_stream stream)
+{
+    if (cancels)
+        pthread_exit(NULL);
+    return tsr_device_driver_table(NULL, &self)->reduce(self, index, what, stream);
+}
+
+static tsr_status end_in_call(tsr_comm *comm, void *arg)
+{
+    ended *all = arg;
+    const tsr_device device = {all->driver, 0};
+    static int32_t lent[RANKS][64], sum[RANKS][64];
+    const int rank = tsr_comm_rank(comm);
+    cancels = rank == ODD ? all : NULL;
+    return tsr_comm_all_reduce(comm, lent[rank], sum[rank], 64, TSR_I32, TSR_SUM, device, NULL);
+}
+
+static void a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting(void **state)
+{
+    (void)state;
+    ended all = {0};
+    void *self;
+    tsr_device_table table = *tsr_device_driver_table(NULL, &self);
+    table.name = "leaving";
+    table.reduce = reduce_and_exit;
+    assert_int_equal(tsr_device_driver_create(&table, self, &all.driver), TSR_OK);
+    run_ended(&all, end_in_call, 0);
+    tsr_device_driver_destroy(all.driver);
+}
+
+/* An allocator that lets its caller be cancelled, and with `cancels_release` cancels it in the release of slots. */
+static _Thread_local bool cancels_release;
+
+static void *allocate_plainly(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+static void release_or_end(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    free(memory);
+    if (cancels_release && bytes > RANKS * TSR_COMM_SLOT_BYTES)
+        pthread_cancel(pthread_self());
+    pthread_testcancel();
+}
+
+/* The odd rank is the last to leave the group, whose memory goes under the lock of all ranks. */
+static tsr_status leave_last(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    if (tsr_comm_rank(comm) != ODD)
+        tsr_comm_destroy(group);
+    TSR_TRY(tsr_comm_barrier(comm));
+    cancels_release = tsr_comm_rank(comm) == ODD;
+    if (tsr_comm_rank(comm) == ODD)
+        tsr_comm_destroy(group);
+    return tsr_comm_barrier(comm);
+}
+
+static void a_thread_is_not_cancelled_with_the_lock_of_all(void **state)
+{
+    (void)state;
+    tsr_context_options choices = TSR_CONTEXT_OPTIONS_INIT;
+    choices.allocator = (tsr_allocator){allocate_plainly, release_or_end, NULL};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    assert_int_equal(tsr_context_create(&choices, &options.context), TSR_OK);
+    assert_odd_is_named(tsr_threads_run(RANKS, leave_last, NULL, &options));
+    tsr_context_destroy(options.context);
+}
+
+typedef struct caller {
+    atomic_int running, ended;
+} caller;
+
+static tsr_status run_for_long(tsr_comm *comm, void *arg)
+{
+    caller *all = arg;
+    atomic_fetch_add(&all->running, 1);
+    suite_sleep(200);
+    TSR_TRY(tsr_comm_barrier(comm));
+    atomic_fetch_add(&all->ended, 1);
+    return TSR_OK;
+}
+
+static void *run_and_wait(void *arg)
+{
+    tsr_threads_run(RANKS, run_for_long, arg, NULL);
+    pthread_testcancel();
+    return arg;
+}
+
+static void a_caller_that_is_cancelled_sees_its_ranks_to_their_end(void **state)
+{
+    (void)state;
+    caller all = {0};
+    pthread_t thread;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, run_and_wait, &all), 0);
+    while (atomic_load(&all.running) < RANKS)
+        suite_sleep(1);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(all.ended, RANKS);
+}
+
+#ifdef HAS_CXX
+/* The odd rank's group goes with the object that holds it, so nothing leaks. */
+static void objects_of_frames_go_with_the_thread(void **state)
+{
+    (void)state;
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        counted_memory memory = {0};
+        tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+        options.context = counted_context(&memory);
+        const int before = ended_frames_gone();
+        assert_odd_is_named(tsr_threads_run(RANKS, ended_frames_main, &cancelled, &options));
+        assert_int_equal(ended_frames_gone() - before, RANKS);
+        tsr_context_destroy(options.context);
+        assert_nothing_leaked(&memory);
+    }
+}
+#else
+static void objects_of_frames_go_with_the_thread(void **state)
+{
+    (void)state;
+    suite_skip("there is no C++ compiler");
+}
+#endif
+
+static tsr_status return_bare(tsr_comm *comm, void *arg)
+{
+    if (arg)
+        tsr_status_set(TSR_ERROR_DEVICE, "an earlier failure");
+    return tsr_comm_rank(comm) == ODD ? TSR_ERROR_IO : tsr_comm_barrier(comm);
+}
+
+static void a_bare_status_is_told_as_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tsr_threads_run(RANKS, return_bare, i ? "stale" : NULL, NULL), TSR_ERROR_IO);
+        assert_string_equal(tsr_status_message(), "rank 1: returned io without a sentence");
+    }
+}
+
+int main(int count, char **arguments)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peers_hear_of_a_thread_that_ends),
+        cmocka_unit_test(a_rank_that_is_cancelled_in_its_sleep_lets_peers_go),
+        cmocka_unit_test(a_cancelled_rank_waits_for_those_who_read_its_memory),
+        cmocka_unit_test(a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting),
+        cmocka_unit_test(a_thread_is_not_cancelled_with_the_lock_of_all),
+        cmocka_unit_test(a_caller_that_is_cancelled_sees_its_ranks_to_their_end),
+        cmocka_unit_test(objects_of_frames_go_with_the_thread),
+        cmocka_unit_test(a_bare_status_is_told_as_one),
+    };
+    suite_start(count, arguments);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
