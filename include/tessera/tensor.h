@@ -44,6 +44,11 @@ TSR_API tsr_status tsr_tensor_count(const tsr_tensor *tensor, int64_t *count);
 /** 1 if the elements lie in row-major order without gaps (strides of dims of size 1 do not matter; an empty tensor is contiguous). */
 TSR_API int tsr_tensor_is_contiguous(const tsr_tensor *tensor);
 
+/** 1 if two elements of the tensor share memory by its strides (4x4 with strides 2,1: element (0,2) is (1,0)), so that it may be read, but
+ * not written; else 0. Exact for all strides that programs are known to use, negative ones too; where integers would have to be searched
+ * for longer than some milliseconds, and where elements are 2^61 elements apart, it says 1. Host arithmetic; any thread. */
+TSR_API int tsr_tensor_overlaps(const tsr_tensor *tensor);
+
 #ifdef __cplusplus
 }
 #endif
