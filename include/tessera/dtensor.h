@@ -61,8 +61,9 @@ typedef struct tsr_from_local_options {
         sizeof(tsr_from_local_options), 0                                                                                                  \
     }
 
-/** A dtensor over the caller's memory, which is borrowed and must outlive it; strides are free. TSR_ERROR_ARGUMENT: `local` is not what the
- * layout gives this rank (the sentence says what would be). */
+/** A dtensor over the caller's memory, which is borrowed and must outlive it; strides are free, but where they make elements overlap
+ * (tsr_tensor_overlaps()) it can only be read. TSR_ERROR_ARGUMENT: `local` is not what the layout gives this rank (the sentence says what
+ * would be). */
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
                                           tsr_dtensor **out);
 

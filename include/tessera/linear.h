@@ -65,9 +65,10 @@ TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
 /** Bytes of workspace that an execution needs on this rank, aligned to 64: for y before it moves, for the move, and for the products. */
 TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 
-/** Collective: one forward pass on local tensors on the plan's device, whose strides are free. Allocates nothing, and on a device with
- * streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes and is on the tensors' device.
- * `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
+/** Collective: one forward pass on local tensors on the plan's device, whose strides are free; no two elements of `y` overlap. Allocates
+ * nothing, and on a device with streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes
+ * and is on the tensors' device. `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may
+ * pass NULL for all tensors. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
 

@@ -12,17 +12,17 @@ extern "C" {
 /** A kind of device, made from an operation table (sys/device.h). NULL stands for the host. */
 typedef struct tsr_device_driver tsr_device_driver;
 
-/** A device: the host is {NULL, 0}, so a zeroed value is the host. */
+/** A device: the host is {NULL, 0}, so a zeroed value is the host. A host with another index is refused. */
 typedef struct tsr_device {
     const tsr_device_driver *driver;
     int index;
 } tsr_device;
 
-/** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host has no other: its calls are done on
- * return. tessera.h says what is ordered by it. */
+/** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host has no other, and
+ * refuses what is not NULL: its calls are done on return. tessera.h says what is ordered by it. */
 typedef void *tsr_stream;
 
-/** Strides are in elements, not bytes, and not negative; a destination's must not make its elements overlap. */
+/** Strides are in elements, not bytes, and not negative; a destination's must not make its elements overlap (tsr_tensor_overlaps()). */
 typedef struct tsr_tensor {
     void *data;
     tsr_dtype dtype;

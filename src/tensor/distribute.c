@@ -61,9 +61,11 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
-/* Only ranks whose `global` is read need its data. */
+/* Faults of this rank's tensor alone. Only ranks whose `global` is read need its data. */
 static tsr_status check_data(const tsr_tensor *global, const tsr_comm *comm, int source_rank)
 {
+    if (!tsr_host_is_meant(global->device, NULL))
+        return tsr_refuse_host("tsr_distribute_tensor: global", global->device, NULL);
     int64_t count = 0;
     TSR_TRY(tsr_tensor_count(global, &count));
     if (global->data || count == 0 || (source_rank >= 0 && source_rank != tsr_comm_rank(comm)))

@@ -368,6 +368,8 @@ static tsr_status count_plans(tsr_comm *comm, void *arg)
     TSR_TRY(check_numbered(x, 1.0f));
     CHECK_ERROR(tsr_redistribute_into(NULL, y, NULL), TSR_ERROR_ARGUMENT, NULL);
     CHECK_ERROR(tsr_redistribute_into(x, NULL, NULL), TSR_ERROR_ARGUMENT, NULL);
+    CHECK_ERROR(tsr_redistribute_into(x, y, &layout), TSR_ERROR_ARGUMENT, "stream is 0x");
+    CHECK_ERROR(tsr_redistribute_batch(1, (const tsr_dtensor *[]){x}, &y, &layout), TSR_ERROR_ARGUMENT, "stream is 0x");
     CHECK_ERROR(tsr_redistribute(x, NULL, &y), TSR_ERROR_ARGUMENT, "placements");
     const tsr_placement far = tsr_shard(2);
     CHECK_ERROR(tsr_redistribute(x, &far, &y), TSR_ERROR_ARGUMENT, "S(2)");
