@@ -100,7 +100,7 @@ TSR_API void tsr_comm_abort(tsr_comm *comm);
 
 /** Waits until what `stream` holds is done, polling for errors of peers; TSR_ERROR_PEER when `timeout_ms` (0: for ever) passes. On the host
  * everything is done already, and rank threads have nothing to poll: over them it returns at once, and who wants to wait for a device's
- * stream asks the device. */
+ * stream asks the device. TSR_ERROR_ARGUMENT: a stream over an engine of host memory alone. */
 TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms);
 
 /**
@@ -114,7 +114,8 @@ TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);
  * Collectives. Counts are in elements; all buffers of a call are contiguous and on `device`, and
  * used in the order of `stream` (tessera.h). Floating sum, avg and prod are reduced in
  * ascending rank order with one rounding, so that every rank gets the same bits. `send` and `receive` may be the same pointer only where it
- * is said. A buffer of count 0 may be NULL.
+ * is said. A buffer of count 0 may be NULL. A host with an index other than 0, or with a stream other than NULL, is a fault
+ * of the rank that gives it.
  */
 
 /** Every rank's `counts[r]` elements, in rank order, on every rank. `counts` (one a rank, the same on all) NULL: `count` each. `receive`

@@ -33,20 +33,27 @@ typedef struct tsr_distribute_options {
     }
 
 /**
- * Distributes a global tensor over `mesh` by one placement per mesh dim. Every rank keeps a copy of its own shard; `global` may be strided
- * and is the caller's again on return, on a device with streams too, where it is ready when the call is made. A Partial placement holds
- * terms that reduce to the global value: for sum the coordinate 0 holds it and the others -0.0 (0 for integers), for prod the others hold
- * 1, for avg, min and max all hold it. With a source rank (of the mesh's communicator) the call is collective, all ranks give the shape and
- * dtype, and `data` is read on that rank only.
+ * Distributes a global tensor over `mesh`; `placements` has as many entries as the mesh has dims, which are read unseen. Every rank keeps a
+ * copy of its own shard; `global` may be strided and is the caller's again on return, on a device with streams too, where it is ready when
+ * the call is made. A Partial placement holds terms that reduce to the global value: for sum the coordinate 0 holds it and the others -0.0
+ * (0 for integers), for prod the others hold 1, for avg, min and max all hold it. With a source rank (of the mesh's communicator) the call
+ * is collective, all ranks give the shape and dtype, and `data` is read on that rank only.
  */
 TSR_API tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
                                          const tsr_distribute_options *options, tsr_dtensor **out);
 
 /**
- * Its twin for a tensor in a file: row-major at byte `offset` of `path`, stored as `dtype`, little-endian. Each rank reads only the bytes
- * that its layout owns, and converts between floating types where the layout's dtype differs, rounding once. `*bytes_read`, where not NULL,
- * is what this rank read. Does not communicate. TSR_ERROR_IO: the file cannot be read or is too short. TSR_ERROR_UNSUPPORTED: a conversion
- * other than between f64, f32, f16, bf16, f8e4m3 and f8e5m2.
+ * tsr_distribute_tensor() with the placements as text (placement.h), one per mesh dim: "R,S(0)". Of an array nobody can tell how many it
+ * has; a text with another number than the mesh has dims is refused. Every rank has `global`; nothing is communicated. Errors as
+ * tsr_distribute_tensor(); those of the text point at the character.
+ */
+TSR_API tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out);
+
+/**
+ * tsr_distribute_tensor() of a tensor in a file: row-major at byte `offset` of `path`, stored as `dtype`, little-endian. Each rank reads
+ * only the bytes that its layout owns, and converts between floating types where the layout's dtype differs, rounding once. `*bytes_read`,
+ * where not NULL, is what this rank read. Does not communicate. TSR_ERROR_IO: the file cannot be read or is too short.
+ * TSR_ERROR_UNSUPPORTED: a conversion other than between f64, f32, f16, bf16, f8e4m3 and f8e5m2.
  */
 TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
                                        tsr_dtensor **out);
@@ -61,8 +68,9 @@ typedef struct tsr_from_local_options {
         sizeof(tsr_from_local_options), 0                                                                                                  \
     }
 
-/** A dtensor over the caller's memory, which is borrowed and must outlive it; strides are free. TSR_ERROR_ARGUMENT: `local` is not what the
- * layout gives this rank (the sentence says what would be). */
+/** A dtensor over the caller's memory, which is borrowed and must outlive it; strides are free, but where they make elements overlap
+ * (tsr_tensor_overlaps()) it can only be read. TSR_ERROR_ARGUMENT: `local` is not what the layout gives this rank (the sentence says what
+ * would be). */
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
                                           tsr_dtensor **out);
 
@@ -77,8 +85,13 @@ TSR_API const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor);
 /** This rank's local tensor as a view: borrowed, valid as long as the dtensor. A rank outside the mesh gets shape {0} and no data. */
 TSR_API tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor);
 
-/** Collective: the same tensor under other placements, in new contiguous memory. On top of tsr_redistribute_into(). */
+/** Collective: the same tensor under other placements, in new contiguous memory. `placements` has as many entries as the mesh has dims,
+ * which are read unseen. On top of tsr_redistribute_into(). */
 TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out);
+
+/** Collective: tsr_redistribute() with the placements as text (placement.h), one per mesh dim: "S(0),R". Another number of them is refused,
+ * as is a text with more than 1024 numbers in lists of sizes and blocks; errors of the text point at the character. */
+TSR_API tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out);
 
 /**
  * Collective: writes `x` into `y`, whose layouts are of one global shape and dtype on one mesh. The first call for a pair of layouts
@@ -94,7 +107,8 @@ TSR_API tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, t
  */
 TSR_API tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream);
 
-/** Collective: changes `x` itself to other placements in its own memory. TSR_ERROR_UNSUPPORTED where the plan is not tsr_plan_in_place().
+/** Collective: changes `x` itself to other placements, one per mesh dim, in its own memory. TSR_ERROR_UNSUPPORTED where the plan is not
+ * tsr_plan_in_place().
  */
 TSR_API tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream);
 

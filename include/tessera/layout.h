@@ -22,7 +22,8 @@ typedef struct tsr_interval {
 } tsr_interval;
 
 /**
- * A layout of a tensor of `ndim` (0 to TSR_MAX_DIMS) dims over `mesh`, which is retained; `placements` has one per mesh dim, and is copied.
+ * A layout of a tensor of `ndim` (0 to TSR_MAX_DIMS) dims over `mesh`, which is retained; `placements` has as many entries as the mesh has
+ * dims, which are read unseen (tsr_layout_parse() counts them), and is copied.
  * TSR_ERROR_ARGUMENT: a negative or overflowing shape, a sharded dim out of range, sizes or blocks that do not sum to a piece that they
  * meet, orders that are equal, Partial ops that differ (other than sum with avg) or that the dtype does not have. The sentence names the
  * placement and what would work.
@@ -30,7 +31,7 @@ typedef struct tsr_interval {
 TSR_API tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
                                      tsr_layout **out);
 
-/** tsr_layout_create() with the placements as text (placement.h). */
+/** tsr_layout_create() with the placements as text (placement.h), one per mesh dim; another number of them is refused. */
 TSR_API tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
                                     tsr_layout **out);
 
@@ -63,7 +64,7 @@ TSR_API tsr_status tsr_layout_local_bytes(const tsr_layout *layout, const int64_
 /** 1 if both put the same shape and dtype in the same way on equal meshes; mesh dims of size 1 do not count. */
 TSR_API int tsr_layout_equal(const tsr_layout *a, const tsr_layout *b);
 
-/** The same tensor under other placements. Errors as tsr_layout_create(). */
+/** The same tensor under other placements, as many as the mesh has dims. Errors as tsr_layout_create(). */
 TSR_API tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placements, tsr_layout **out);
 
 /**

@@ -18,8 +18,8 @@ extern "C" {
 
 /**
  * Collective: x (.., in) times w (out, in) transposed, plus b (out) or NULL. `y_placements` NULL gives the rule's own layout (Partial for
- * row-parallel, the bias added on coordinate 0 of each Partial(sum) dim, once); otherwise y is redistributed to them: Replicate is an
- * all-reduce, Shard a reduce-scatter.
+ * row-parallel, the bias added on coordinate 0 of each Partial(sum) dim, once); otherwise it has as many entries as the mesh has dims, and
+ * y is redistributed to them: Replicate is an all-reduce, Shard a reduce-scatter.
  *
  * On the host f32 and f64, which OpenBLAS multiplies, set to one thread a call while this one runs; on another device what its table's gemm
  * takes (sys/device.h; GPUs: f64, f32, f16 and bf16), else TSR_ERROR_UNSUPPORTED. There work is enqueued on the device's default stream
@@ -35,7 +35,8 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
  * Partial of its own; where that is not the gradient layout of the rule's own result, it is redistributed to it first. dx = dy w,
  * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims, as a product of a row of ones with dy: in the order of the
  * device's gemm, which is the same whenever shapes, strides and alignment are. Any of dx, dw, db may be NULL: it is not computed.
- * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, so `P` leaves it unreduced.
+ * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, one per mesh dim, so `P` leaves
+ * it unreduced.
  * Devices and streams as for tsr_linear().
  */
 TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
@@ -65,9 +66,10 @@ TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
 /** Bytes of workspace that an execution needs on this rank, aligned to 64: for y before it moves, for the move, and for the products. */
 TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 
-/** Collective: one forward pass on local tensors on the plan's device, whose strides are free. Allocates nothing, and on a device with
- * streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes and is on the tensors' device.
- * `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may pass NULL for all tensors. */
+/** Collective: one forward pass on local tensors on the plan's device, whose strides are free; no two elements of `y` overlap. Allocates
+ * nothing, and on a device with streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes
+ * and is on the tensors' device. `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may
+ * pass NULL for all tensors. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
 

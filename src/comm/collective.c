@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include <inttypes.h>
+#include <stdio.h>
 
 #define LINE_BYTES 64
 
@@ -66,10 +67,19 @@ static tsr_status check_bytes(const tsr_collective *call, int64_t elements)
     return TSR_OK;
 }
 
+static tsr_status refuse_host(const tsr_collective *call)
+{
+    char name[64];
+    snprintf(name, sizeof name, "tsr_comm_%s", call->operation->name);
+    return tsr_refuse_host(name, call->device, call->stream);
+}
+
 /* A fault of this rank's own memory. */
 static tsr_status check_buffers(const tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_operation *operation = call->operation;
+    if (!tsr_host_is_meant(call->device, call->stream))
+        return refuse_host(call);
     if (call->send_total > 0 && !call->send)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %" PRId64 " elements", operation->name,
                               comm->rank, call->send_total);

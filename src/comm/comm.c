@@ -307,6 +307,8 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
     TSR_TRY(check(comm, comm, "tsr_comm_wait"));
     if (timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
+    if (stream && tsr_comm_shares_some(comm))
+        return tsr_refuse_host("tsr_comm_wait", tsr_device_host(), stream);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_wait"));
     return tsr_comm_leave(comm, wait_for_stream(comm, stream, timeout_ms));
 }

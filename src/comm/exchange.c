@@ -19,6 +19,9 @@ static tsr_status check_list(const tsr_comm *comm, const char *caller, const cha
 
 static tsr_status check_lists(const tsr_comm *comm, const tsr_exchange *mine)
 {
+    /* A rank without messages need not know where others have theirs. */
+    if (mine->send_count + mine->receive_count > 0 && !tsr_host_is_meant(mine->device, mine->stream))
+        return tsr_refuse_host(mine->caller, mine->device, mine->stream);
     TSR_TRY(check_list(comm, mine->caller, "send", mine->sends, mine->send_count));
     return check_list(comm, mine->caller, "receive", mine->receives, mine->receive_count);
 }

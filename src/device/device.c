@@ -23,6 +23,13 @@ const char *tsr_device_print(tsr_device device, char *text)
     return text;
 }
 
+tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream stream)
+{
+    if (device.index != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", name, device.index);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stream is %p, but the host has one stream, NULL", name, stream);
+}
+
 tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status)
 {
     if (!ops->table->stream_synchronize)

@@ -24,6 +24,15 @@ static inline bool tsr_device_same(tsr_device a, tsr_device b)
     return a.driver == b.driver && a.index == b.index;
 }
 
+/** False of what looks like the host and is not: the host has the index 0, and no stream but NULL. True of all other devices. */
+static inline bool tsr_host_is_meant(tsr_device device, tsr_stream stream)
+{
+    return device.driver || ((uintptr_t)(unsigned)device.index | (uintptr_t)stream) == 0;
+}
+
+/** TSR_ERROR_ARGUMENT for what tsr_host_is_meant() says no to. `name`: of the tensor, or of the call, that brings it. */
+tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream stream);
+
 /** Waits until a stream is done; where calls are done on return, it is. `status` is how things went so far: a failure keeps its sentence.
  */
 tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status);

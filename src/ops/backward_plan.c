@@ -213,7 +213,7 @@ typedef struct execution {
 } execution;
 
 static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
-                                  const tsr_tensor *const *results, const void *workspace, size_t bytes)
+                                  const tsr_tensor *const *results, const void *workspace, size_t bytes, tsr_stream stream)
 {
     TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
     if (plan->gradients[TSR_DW].present)
@@ -221,7 +221,8 @@ static tsr_status check_execution(const tsr_linear_backward_plan *plan, const ts
     if (plan->gradients[TSR_DX].present)
         TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, plan->device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        TSR_TRY(tsr_local_form_check(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
+        TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
+    TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, stream));
     return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_backward_plan_workspace_bytes(plan));
 }
 
@@ -282,7 +283,7 @@ tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan
         return TSR_OK;
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
     execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
-    e.status = check_execution(plan, x, w, dy, results, workspace, bytes);
+    e.status = check_execution(plan, x, w, dy, results, workspace, bytes, stream);
     if (e.status == TSR_OK && plan->gradients[TSR_DW].present)
         e.from.x = *x;
     if (e.status == TSR_OK && plan->gradients[TSR_DX].present)

@@ -144,6 +144,8 @@ tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype d
                               caller, table->name);
     if (device.driver)
         return tsr_gemm_workspace(device, &nothing, &bytes);
+    if (device.index != 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller, device.index);
     if (find_blas(dtype))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; on the host linear layers are computed in f32 and f64", caller,

@@ -11,7 +11,8 @@ tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stre
 /** How many bytes of workspace the device's gemm wants for such a product: 0 on the host, and where the table does not say. */
 tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *bytes);
 
-/** What tsr_gemm_run() would say of the device and dtype, before there is anything to compute. */
+/** What tsr_gemm_run() would say of the device and dtype, before there is anything to compute. TSR_ERROR_ARGUMENT: a host with an index
+ * other than 0. */
 tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype);
 
 #endif

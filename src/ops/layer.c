@@ -57,6 +57,13 @@ tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on an abstract mesh; a layer that runs needs a mesh over a communicator", caller);
 }
 
+tsr_status tsr_layer_check_stream(const char *caller, tsr_device device, tsr_stream stream)
+{
+    if (device.driver || !stream)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stream is %p, but the host has one stream, NULL", caller, stream);
+}
+
 tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, size_t bytes, size_t wanted)
 {
     if (bytes >= wanted && (workspace || wanted == 0))

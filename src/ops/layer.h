@@ -19,6 +19,9 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
 /** The mesh of x has ranks that can run a layer. */
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);
 
+/** TSR_ERROR_ARGUMENT: a stream other than NULL on the host. */
+tsr_status tsr_layer_check_stream(const char *caller, tsr_device device, tsr_stream stream);
+
 tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, size_t bytes, size_t wanted);
 
 /** Of a workspace whose parts are used one after the other. */

@@ -114,12 +114,15 @@ size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan)
     return plan->own_bytes + tsr_layer_larger(moving, tsr_layer_needs_bytes(&plan->needs));
 }
 
-static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor *const *operands, const void *workspace, size_t bytes)
+static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor *const *operands, const tsr_tensor *y,
+                                  const void *workspace, size_t bytes, tsr_stream stream)
 {
-    static const char *const names[] = {"x", "w", "b", "y"};
-    const tsr_local_form *const forms[] = {&plan->x, &plan->w, &plan->b, &plan->y};
-    for (int i = 0; i < 4; i++)
+    static const char *const names[] = {"x", "w", "b"};
+    const tsr_local_form *const forms[] = {&plan->x, &plan->w, &plan->b};
+    for (int i = 0; i < 3; i++)
         TSR_TRY(tsr_local_form_check(forms[i], CALLER "_execute", names[i], operands[i], plan->device));
+    TSR_TRY(tsr_local_form_check_result(&plan->y, CALLER "_execute", "y", y, plan->device));
+    TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, stream));
     return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_plan_workspace_bytes(plan));
 }
 
@@ -150,7 +153,7 @@ tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
     if (!plan->inside)
         return TSR_OK;
-    tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b, y}, workspace, bytes);
+    tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b}, y, workspace, bytes, stream);
     tsr_tensor own;
     if (status == TSR_OK) {
         own = own_tensor(plan, y, workspace);

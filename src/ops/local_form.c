@@ -75,3 +75,15 @@ tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, 
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has no data", caller, name);
     return check_device(caller, name, tensor->device, device);
 }
+
+tsr_status tsr_local_form_check_result(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor,
+                                       tsr_device device)
+{
+    TSR_TRY(tsr_local_form_check(form, caller, name, tensor, device));
+    if (!form->layout || !tsr_tensor_overlaps(tensor))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the strides of %s make elements share memory that is to be written; they do not where each stride is "
+                          "larger than what the smaller ones span",
+                          caller, name);
+}

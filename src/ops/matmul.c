@@ -255,6 +255,12 @@ tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *seco
     return blocks;
 }
 
+/* A product that is only measured has no data. */
+static void *move(void *data, int64_t bytes)
+{
+    return data ? (char *)data + bytes : NULL;
+}
+
 void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix *first, tsr_matrix *second)
 {
     int64_t p = 0, q = 0;
@@ -266,8 +272,8 @@ void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix 
     }
     *first = blocks->first;
     *second = blocks->second;
-    first->data = (char *)first->data + p * (int64_t)blocks->element_bytes;
-    second->data = (char *)second->data + q * (int64_t)blocks->element_bytes;
+    first->data = move(first->data, p * (int64_t)blocks->element_bytes);
+    second->data = move(second->data, q * (int64_t)blocks->element_bytes);
 }
 
 tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)

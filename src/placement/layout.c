@@ -208,6 +208,17 @@ uint64_t tsr_layout_number(tsr_layout *layout)
     return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed) ? next : id;
 }
 
+tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers, size_t capacity)
+{
+    const int wanted = tsr_mesh_ndim(mesh);
+    int count = 0;
+    TSR_TRY(tsr_placements_parse(text, out, TSR_MAX_DIMS, &count, numbers, capacity, NULL));
+    if (count == wanted)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
+                          text, count, count == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
+}
+
 tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
 {
     if (!mesh || !text || !out)
@@ -217,12 +228,7 @@ tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, co
     void *numbers;
     TSR_TRY(tsr_allocate_array(context, capacity, sizeof(int64_t), &numbers));
     tsr_placement placements[TSR_MAX_DIMS];
-    int count = 0;
-    tsr_status status = tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, capacity, NULL);
-    if (status == TSR_OK && count != tsr_mesh_ndim(mesh))
-        status =
-            tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
-                           text, count, count == 1 ? "" : "s", tsr_mesh_ndim(mesh), tsr_mesh_ndim(mesh) == 1 ? "" : "s");
+    tsr_status status = tsr_placements_parse_for(mesh, text, placements, numbers, capacity);
     if (status == TSR_OK)
         status = tsr_layout_create(mesh, placements, ndim, shape, dtype, out);
     tsr_release(context, numbers);

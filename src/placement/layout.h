@@ -29,6 +29,10 @@ struct tsr_layout {
     atomic_uint_least64_t id;               /**< tsr_layout_number(); 0: nobody has asked yet */
 };
 
+/** tsr_placements_parse() of one placement per dim of `mesh`: `out` has room for TSR_MAX_DIMS, `numbers` for `capacity` numbers of the
+ * lists in the text. TSR_ERROR_ARGUMENT: also another count of placements. */
+tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers, size_t capacity);
+
 /** A layout on the stack, to look another one up with: allocates nothing. */
 typedef union tsr_layout_probe {
     tsr_layout layout;

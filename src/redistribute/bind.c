@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "redistribute/execute.h"
 
 /* What a tensor must be: the shard that a layout gives this rank. */
@@ -63,6 +64,18 @@ static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *l
     return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) && tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
 }
 
+static tsr_status refuse_strides(const expectation *x, const tsr_tensor *t)
+{
+    char shape[TSR_SHAPE_TEXT], buffer[TSR_SHAPE_TEXT];
+    tsr_text strides = {buffer, sizeof buffer, 0};
+    for (int dim = 0; dim < t->ndim; dim++)
+        tsr_text_append(&strides, dim ? ",%lld" : "%lld", (long long)t->strides[dim]);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: strides %s make elements of shape %s share memory that is to be written; they do not where each stride is "
+                          "larger than what the smaller ones span",
+                          x->name, buffer, tsr_shape_print(t->ndim, t->shape, shape));
+}
+
 static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written, tsr_span *span)
 {
     int64_t last = 0;
@@ -75,7 +88,7 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
                                   x->name, dim, (long long)t->shape[dim]);
     }
     *span = span_of(x, t, last + 1);
-    return TSR_OK;
+    return written && tsr_tensor_overlaps(t) ? refuse_strides(x, t) : TSR_OK;
 }
 
 /* That of a rank in the mesh. One with an empty shard may bring no data. */
@@ -138,10 +151,11 @@ static tsr_status refuse_device(const tsr_execution *e, const tsr_tensor *t, con
 /* The first tensor that this rank has says where all must be. */
 static tsr_status agree_on_device(tsr_execution *e, const expectation *x, const tsr_tensor *t)
 {
-    if (e->placeless)
-        e->device = t->device;
+    if (!e->placeless)
+        return tsr_device_same(t->device, e->device) ? TSR_OK : refuse_device(e, t, x->name);
     e->placeless = false;
-    return tsr_device_same(t->device, e->device) ? TSR_OK : refuse_device(e, t, x->name);
+    e->device = t->device;
+    return tsr_host_is_meant(t->device, e->stream) ? TSR_OK : tsr_refuse_host(x->name, t->device, e->stream);
 }
 
 /* A rank outside the mesh may bring nothing. */

@@ -45,7 +45,7 @@ static void place_results(tsr_execution *e)
         if (!b->item->staged)
             continue;
         if (!e->eager && b->src.base == b->dst.base && b->dst.base)
-            b->result = (tsr_place){e->workspace + used, b->item->dst_strides};
+            b->result = (tsr_place){e->workspace ? e->workspace + used : NULL, b->item->dst_strides};
         used += tsr_item_staged_bytes(b->item);
     }
 }

@@ -53,7 +53,7 @@ static round begin_round(const tsr_execution *e, int phase, int64_t at)
                    .phase = phase,
                    .half = half,
                    .at = at,
-                   .staging = half ? e->workspace + half_bytes : e->workspace,
+                   .staging = half && e->workspace ? e->workspace + half_bytes : e->workspace,
                    .messages = e->scratch.messages[half]};
 }
 

@@ -96,6 +96,16 @@ static tsr_segment axis_segment(const axis *a)
     return s;
 }
 
+/* Room for `count` boxes more. Those of a scalar hold no numbers, but have an address. */
+static tsr_status reserve_boxes(tsr_item *item, size_t count)
+{
+    const size_t numbers = 3 * (size_t)item->src->ndim, wanted = numbers > 0 ? (item->box_count + count) * numbers : 1;
+    void *memory = item->boxes;
+    const tsr_status status = tsr_reserve(item->context, &memory, &item->box_capacity, wanted, sizeof(int64_t));
+    item->boxes = memory;
+    return status;
+}
+
 static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const axis *axes, int64_t *elements)
 {
     const int ndim = regions->far->ndim;
@@ -108,10 +118,7 @@ static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const a
     if (product == 0)
         return TSR_OK;
     const size_t numbers = 3 * (size_t)ndim;
-    void *memory = item->boxes;
-    const tsr_status status = tsr_reserve(item->context, &memory, &item->box_capacity, (item->box_count + 1) * numbers, sizeof(int64_t));
-    item->boxes = memory;
-    TSR_TRY(status);
+    TSR_TRY(reserve_boxes(item, 1));
     int64_t *box = item->boxes + item->box_count++ * numbers;
     for (int dim = 0; dim < ndim; dim++) {
         box[dim] = segments[dim].length;
@@ -165,13 +172,9 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
 
 tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_t boxes, size_t count)
 {
-    void *memory = item->boxes;
-    const size_t numbers = 3 * (size_t)item->src->ndim;
-    tsr_status status = tsr_reserve(item->context, &memory, &item->box_capacity, (item->box_count + boxes) * numbers, sizeof(int64_t));
-    item->boxes = memory;
-    TSR_TRY(status);
-    memory = transfers->at;
-    status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
+    TSR_TRY(reserve_boxes(item, boxes));
+    void *memory = transfers->at;
+    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
     transfers->at = memory;
     return status;
 }

@@ -7,14 +7,15 @@
 #include "redistribute/execute.h"
 #include "tensor/dtensor.h"
 
-static tsr_status check_call(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements, int source_rank, bool has_out)
+static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements, bool has_out)
 {
-    if (!global || !placements || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_tensor: %s is NULL",
-                              !global       ? "global"
-                              : !placements ? "placements"
-                                            : "out");
-    TSR_TRY(tsr_check_communicates(mesh, "tsr_distribute_tensor"));
+    if (global && has_placements && has_out)
+        return tsr_check_communicates(mesh, call);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !global ? "global" : !has_placements ? "placements" : "out");
+}
+
+static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
+{
     const int ranks = tsr_comm_size(tsr_mesh_comm(mesh));
     if (source_rank >= -1 && source_rank < ranks)
         return TSR_OK;
@@ -61,14 +62,16 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
-/* Only ranks whose `global` is read need its data. */
-static tsr_status check_data(const tsr_tensor *global, const tsr_comm *comm, int source_rank)
+/* Faults of this rank's tensor alone. Only ranks whose `global` is read need its data. */
+static tsr_status check_data(const char *call, const tsr_tensor *global, const tsr_comm *comm, int source_rank)
 {
+    if (!tsr_host_is_meant(global->device, NULL))
+        return tsr_name_call(call, tsr_refuse_host("global", global->device, NULL));
     int64_t count = 0;
     TSR_TRY(tsr_tensor_count(global, &count));
     if (global->data || count == 0 || (source_rank >= 0 && source_rank != tsr_comm_rank(comm)))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_tensor: global has no data on rank %d", tsr_comm_rank(comm));
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: global has no data on rank %d", call, tsr_comm_rank(comm));
 }
 
 /* A plan from a mesh of one rank. `local` is a failure with which this rank takes part: `dst` and `y` are then NULL. */
@@ -92,11 +95,47 @@ static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_r
     return status;
 }
 
-static tsr_status scatter_together(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
-                                   tsr_status local)
+static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst,
+                                   tsr_dtensor *y, tsr_status local)
 {
-    TSR_TRY(tsr_comm_enter(comm, "tsr_distribute_tensor"));
+    TSR_TRY(tsr_comm_enter(comm, call));
     return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
+}
+
+/* A distribution of `global`: where from, to which layout, and how this rank has fared so far. `layout` is NULL after a failure. */
+typedef struct distribution {
+    const char *call;
+    const tsr_tensor *global;
+    tsr_comm *comm;
+    tsr_layout *layout;
+    int source_rank;
+    tsr_status status;
+} distribution;
+
+static tsr_status distribute(const distribution *d, tsr_dtensor **out)
+{
+    tsr_dtensor *y = NULL;
+    tsr_status status = d->status;
+    if (status == TSR_OK)
+        status = check_data(d->call, d->global, d->comm, d->source_rank);
+    if (status == TSR_OK)
+        status = tsr_dtensor_create(d->layout, d->global->device, &y);
+    if (d->source_rank >= 0)
+        status = scatter_together(d->call, d->comm, d->global, d->source_rank, d->layout, y, status);
+    else if (status == TSR_OK)
+        status = cut(d->global, y);
+    if (y) {
+        /* The caller has `global` again, on whatever stream. */
+        const tsr_device_ops ops = tsr_device_resolve(d->layout->context, d->global->device);
+        status = tsr_device_settle(&ops, NULL, status);
+    }
+    tsr_layout_destroy(d->layout);
+    if (status != TSR_OK) {
+        tsr_dtensor_destroy(y);
+        return status;
+    }
+    *out = y;
+    return TSR_OK;
 }
 
 tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh, const tsr_placement *placements,
@@ -104,30 +143,17 @@ tsr_status tsr_distribute_tensor(const tsr_tensor *global, const tsr_mesh *mesh,
 {
     tsr_distribute_options options = TSR_DISTRIBUTE_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_distribute_tensor", given, &options, sizeof options));
-    TSR_TRY(check_call(global, mesh, placements, options.source_rank, out != NULL));
-    tsr_layout *layout = NULL;
-    tsr_dtensor *y = NULL;
-    tsr_status status = tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, &layout);
-    if (status == TSR_ERROR_ARGUMENT)
-        return status;
-    if (status == TSR_OK)
-        status = check_data(global, tsr_mesh_comm(mesh), options.source_rank);
-    if (status == TSR_OK)
-        status = tsr_dtensor_create(layout, global->device, &y);
-    if (options.source_rank >= 0)
-        status = scatter_together(tsr_mesh_comm(mesh), global, options.source_rank, layout, y, status);
-    else if (status == TSR_OK)
-        status = cut(global, y);
-    if (y) {
-        /* The caller has `global` again, on whatever stream. */
-        const tsr_device_ops ops = tsr_device_resolve(layout->context, global->device);
-        status = tsr_device_settle(&ops, NULL, status);
-    }
-    tsr_layout_destroy(layout);
-    if (status != TSR_OK) {
-        tsr_dtensor_destroy(y);
-        return status;
-    }
-    *out = y;
-    return TSR_OK;
+    TSR_TRY(check_call("tsr_distribute_tensor", global, mesh, placements, out));
+    TSR_TRY(check_source(mesh, options.source_rank));
+    distribution d = {"tsr_distribute_tensor", global, tsr_mesh_comm(mesh), NULL, options.source_rank, TSR_OK};
+    d.status = tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout);
+    return d.status == TSR_ERROR_ARGUMENT ? d.status : distribute(&d, out);
+}
+
+tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
+{
+    TSR_TRY(check_call("tsr_distribute", global, mesh, placements, out));
+    distribution d = {"tsr_distribute", global, tsr_mesh_comm(mesh), NULL, -1, TSR_OK};
+    TSR_TRY(tsr_name_call("tsr_distribute", tsr_layout_parse(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout)));
+    return distribute(&d, out);
 }

@@ -78,16 +78,18 @@ static tsr_status allocate_local(tsr_dtensor *dtensor)
     return TSR_OK;
 }
 
-static tsr_status check_device(const tsr_layout *layout, tsr_device device)
+static tsr_status check_device(const char *name, const tsr_layout *layout, tsr_device device)
 {
+    if (!tsr_host_is_meant(device, NULL))
+        return tsr_refuse_host(name, device, NULL);
     const tsr_device_ops ops = tsr_device_resolve(layout->context, device);
     int count = 0;
     const char *reason = NULL;
     TSR_TRY(ops.table->count(ops.self, &count, &reason));
     if (device.index >= 0 && device.index < count)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "device %s:%d: there %s %d of the kind, counted from 0%s%s", ops.table->name, device.index,
-                          count == 1 ? "is" : "are", count, reason ? ": " : "", reason ? reason : "");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is %s:%d, but there %s %d of the kind, counted from 0%s%s", name, ops.table->name,
+                          device.index, count == 1 ? "is" : "are", count, reason ? ": " : "", reason ? reason : "");
 }
 
 tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out)
@@ -95,7 +97,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
     if (!layout || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_create: %s is NULL", !layout ? "layout" : "out");
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_create"));
-    TSR_TRY(check_device(layout, device));
+    TSR_TRY(check_device("tsr_dtensor_create", layout, device));
     const tsr_tensor local = local_tensor(layout, device);
     tsr_dtensor *dtensor;
     TSR_TRY(wrap(layout, &local, &dtensor));
@@ -155,7 +157,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
     tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_dtensor_from_local", given, &options, sizeof options));
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));
-    tsr_status status = check_device(layout, local->device);
+    tsr_status status = check_device("tsr_dtensor_from_local: local", layout, local->device);
     if (status == TSR_OK)
         status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;

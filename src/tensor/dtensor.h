@@ -17,4 +17,7 @@ struct tsr_dtensor {
 /** TSR_ERROR_ARGUMENT if `mesh` is NULL or abstract; `call` is who asks. */
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call);
 
+/** Passes a status on; the sentence of a failure names the call. */
+tsr_status tsr_name_call(const char *call, tsr_status status);
+
 #endif

@@ -22,8 +22,7 @@ static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_t
     return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
 }
 
-/* Passes a status on; the sentence names the call. */
-static tsr_status name_call(const char *call, tsr_status status)
+tsr_status tsr_name_call(const char *call, tsr_status status)
 {
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }
@@ -65,7 +64,7 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
     if (*entry)
         return TSR_OK;
-    TSR_TRY(name_call("tsr_redistribute_into", check_pair(x, y)));
+    TSR_TRY(tsr_name_call("tsr_redistribute_into", check_pair(x, y)));
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
     tsr_cache_remember(*entry, x->layout, y->layout);
     return TSR_OK;
@@ -127,7 +126,7 @@ static tsr_status check_batch(const batch *b)
         if (status == TSR_OK)
             status = check_like(b->x[i], b->x[0]);
         if (status != TSR_OK)
-            return name_call("tsr_redistribute_batch", tsr_name_tensor(i, b->count, status));
+            return tsr_name_call("tsr_redistribute_batch", tsr_name_tensor(i, b->count, status));
     }
     return TSR_OK;
 }
@@ -188,6 +187,20 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
     TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute"));
     return tsr_comm_leave(x->comm, redistribute(x, &to, out));
+}
+
+/* Numbers of `sizes=` and `blocks=` are read to the stack: a rank without memory could not tell its peers, which look for the plan. */
+tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
+{
+    if (!x || !placements || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_to: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
+    tsr_placement parsed[TSR_MAX_DIMS];
+    int64_t numbers[1024];
+    tsr_layout_probe to;
+    const size_t capacity = sizeof numbers / sizeof *numbers;
+    TSR_TRY(tsr_name_call("tsr_redistribute_to", tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity)));
+    TSR_TRY(tsr_layout_probe_init(&to, x->layout, parsed));
+    return redistribute(x, &to, out);
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_stream stream)

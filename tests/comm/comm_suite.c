@@ -22,7 +22,7 @@ void suite_start(int count, char **arguments)
     }
     if (suite_engine->rank)
         suite_engine->rank();
-    alarm(WATCHDOG_SECONDS);
+    alarm(getenv("TSR_TEST_THIN") ? 8 * WATCHDOG_SECONDS : WATCHDOG_SECONDS);
 }
 
 void suite_skip(const char *reason)
@@ -80,4 +80,12 @@ void suite_sleep(int milliseconds)
 {
     const struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
     nanosleep(&time, NULL);
+}
+
+void suite_await(atomic_int *count, int wanted, int milliseconds)
+{
+    if (suite_engine->apart)
+        suite_sleep(milliseconds);
+    while (!suite_engine->apart && atomic_load(count) < wanted)
+        suite_sleep(1);
 }

@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +79,8 @@ extern suite_exchange *const suite_exchanges[EXCHANGES];
 
 /** Milliseconds of sleep. */
 void suite_sleep(int milliseconds);
+
+/** Waits until `count` has reached `wanted`. Ranks that are processes do not see each other's, and sleep for `milliseconds`. */
+void suite_await(atomic_int *count, int wanted, int milliseconds);
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the shared libraries show and need: usage libraries.py SOURCE_ROOT CORE.so [TESSERA.so] [CUDA.so]"""
+"""What shared libraries show and need, and how programs are linked: usage libraries.py SOURCE_ROOT LIBRARY.so.. [-- PROGRAM..]"""
 import re
 import sys
 
@@ -88,8 +88,19 @@ def uninvited(library):
                            "perror", "stdout", "system", "signal", "sigaction"})
 
 
-def main(root, *libraries):
+def bound_late(file):
+    """What is missing of full RELRO: symbols that are bound at load time, and tables that are read-only afterwards."""
+    if not re.search(r"\((FLAGS|FLAGS_1)\).*\b(BIND_NOW|NOW)\b", tap.run("readelf", "-dW", file)):
+        yield "DT_FLAGS has no BIND_NOW"
+    if "GNU_RELRO" not in tap.run("readelf", "-lW", file):
+        yield "no segment is GNU_RELRO"
+
+
+def main(root, *files):
+    libraries, programs = (files[:files.index("--")], files[files.index("--") + 1:]) if "--" in files else (files, ())
     report = tap.Report()
+    for file in (*libraries, *programs):
+        report.check(f"{stem(file)} binds its symbols when it is loaded", bound_late(file))
     everything = set().union(*(exported(library) for library in libraries))
     for library in libraries:
         report.check(f"{stem(library)} exports tsr_ symbols only", sorted(n for n in exported(library) if not n.startswith("tsr_")))

@@ -80,21 +80,25 @@ static tsr_status execute(const void *given, int rank, int fault)
         t[2].dtype = fault == 2 ? TSR_F64 : TSR_F32;
         t[4].data = fault == 4 ? NULL : dw;
         bytes -= fault == 5;
+        t[4].strides[0] -= fault == 6;
     }
+    void *const stream = rank == 1 && fault == 7 ? &bytes : NULL;
     const bool lacks_w = rank == 1 && fault == 1, lacks_dx = rank == 1 && fault == 3;
     const tsr_status status = tsr_linear_backward_plan_execute(f->plan, &t[0], lacks_w ? NULL : &t[1], &t[2], lacks_dx ? NULL : &t[3],
-                                                               &t[4], &t[5], workspace, bytes, NULL);
+                                                               &t[4], &t[5], workspace, bytes, stream);
     free(workspace);
     return status == TSR_OK ? check_values(dx, dw, db) : status;
 }
 
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
-    static const char *const words[] = {"x is f32 3x2", "w is NULL", "dy is f64", "dx is NULL", "dw has no data", "the plan wants"};
+    static const char *const words[] = {
+        "x is f32 3x2", "w is NULL", "dy is f64", "dx is NULL", "dw has no data", "the plan wants", "the strides of dw make elements share",
+        "stream is 0x"};
     (void)arg;
     fixture f;
     TSR_TRY(fixture_create(comm, &f));
-    const tsr_status status = layer_expect_faults(comm, execute, &f, words, 6);
+    const tsr_status status = layer_expect_faults(comm, execute, &f, words, 8);
     fixture_destroy(&f);
     return status;
 }

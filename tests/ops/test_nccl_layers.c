@@ -101,7 +101,7 @@ static void a_rank_that_errs_breaks_the_communicator_and_its_peers_do_not_hang(v
 {
     (void)state;
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
-    options.timeout_ms = 500;
+    options.timeout_ms = 20000;
     const tsr_status status = standin_run(2, check_fault, NULL, &options);
     if (status != TSR_OK)
         fail_msg("%s: %s", tsr_status_name(status), tsr_status_message());

@@ -159,8 +159,10 @@ static tsr_status execute_row_parallel(const void *given, int rank, int fault)
         ty.data = fault == 3 ? NULL : ty.data;
         bytes -= fault == 4;
         tx.ndim = fault == 5 ? 1 : tx.ndim;
+        ty.strides[1] = fault == 6 ? 0 : ty.strides[1];
     }
-    const tsr_status status = tsr_linear_plan_execute(p->plan, &tx, &tw, bias, &ty, workspace, bytes, NULL);
+    void *const stream = rank == 1 && fault == 7 ? &bytes : NULL;
+    const tsr_status status = tsr_linear_plan_execute(p->plan, &tx, &tw, bias, &ty, workspace, bytes, stream);
     free(workspace);
     TSR_TRY(status);
     for (int o = 0; o < 3; o++) {
@@ -175,11 +177,13 @@ static const layer row_parallel = {"2", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F
 
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
-    static const char *const words[] = {"x is f32 2x2", "w is f64", "b is NULL", "y has no data", "the plan wants", "x is f32 1,"};
+    static const char *const words[] = {
+        "x is f32 2x2", "w is f64", "b is NULL", "y has no data", "the plan wants", "x is f32 1,", "the strides of y make elements share",
+        "stream is 0x"};
     (void)arg;
     planned p;
     TSR_TRY(planned_create(comm, &row_parallel, "R", &p));
-    const tsr_status status = layer_expect_faults(comm, execute_row_parallel, &p, words, 6);
+    const tsr_status status = layer_expect_faults(comm, execute_row_parallel, &p, words, 8);
     planned_destroy(&p);
     return status;
 }
@@ -218,6 +222,8 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
         layer_expect_status("y elsewhere", tsr_linear_plan_create(p.x, p.w, p.b, other.y, &plan), TSR_ERROR_ARGUMENT, "y on mesh 2@[1,0]"));
     TSR_TRY(layer_expect_status("y of x", tsr_linear_plan_create(p.x, p.w, p.b, p.x, &plan), TSR_ERROR_ARGUMENT, "shape"));
     TSR_TRY(layer_expect_status("b for w", tsr_linear_plan_create(p.x, p.b, NULL, NULL, &plan), TSR_ERROR_ARGUMENT, "w has 1 dim"));
+    TSR_TRY(layer_expect_status("host:3", tsr_linear_plan_create_on(p.x, p.w, p.b, NULL, (tsr_device){NULL, 3}, &plan), TSR_ERROR_ARGUMENT,
+                                "device is host:3"));
     TSR_TRY(layer_expect_status("NULL plan", tsr_linear_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL), TSR_ERROR_ARGUMENT,
                                 "plan is NULL"));
     char text[32];

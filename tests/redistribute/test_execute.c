@@ -86,6 +86,11 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     bad = f.dst;
     bad.strides[0] = -8;
     CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "-8");
+    bad.strides[0] = 2;
+    bad.strides[1] = 1;
+    CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "dst: strides 2,1 make elements of shape 8x4 share memory");
+    bad.strides[1] = 0;
+    CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "dst: stride 0 of dim 1");
     bad = f.dst;
     bad.data = f.src_values;
     CHECK_ERROR(fixture_execute(&f, &f.src, &bad), TSR_ERROR_ARGUMENT, "overlap");
@@ -95,6 +100,11 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
         CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes - 1, NULL), TSR_ERROR_ARGUMENT, "workspace");
         CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, NULL, f.bytes, NULL), TSR_ERROR_ARGUMENT, "workspace");
     }
+    CHECK_ERROR(tsr_plan_execute(f.plan, comm, &f.src, &f.dst, f.workspace, f.bytes, &f), TSR_ERROR_ARGUMENT, "src: stream is 0x");
+    bad = f.dst;
+    tsr_tensor elsewhere = f.src;
+    bad.device.index = elsewhere.device.index = 3;
+    CHECK_ERROR(fixture_execute(&f, &elsewhere, &bad), TSR_ERROR_ARGUMENT, "src: device is host:3, but there is one host");
     CHECK_ERROR(tsr_plan_execute(NULL, comm, &f.src, &f.dst, NULL, 0, NULL), TSR_ERROR_ARGUMENT, "plan");
     CHECK_ERROR(tsr_plan_execute(f.plan, NULL, &f.src, &f.dst, f.workspace, f.bytes, NULL), TSR_ERROR_ARGUMENT, "comm");
     CHECK_ERROR(tsr_plan_prepare(NULL, comm), TSR_ERROR_ARGUMENT, "plan");
@@ -141,6 +151,75 @@ static void one_ranks_bad_tensor_fails_the_others_and_breaks_nothing(void **stat
     for (int odd = 0; odd < 2; odd++) {
         test_case("rank %d brings a bad tensor", odd);
         run_ranks(2, refuse_one, &odd);
+    }
+}
+
+typedef struct odd_one {
+    tsr_mode mode;
+    int rank, fault;
+} odd_one;
+
+/* What only looks like the host, and elements that share memory, are faults of one rank: the other is told. */
+static tsr_status refuse_odd_one(tsr_comm *comm, void *arg)
+{
+    static const char *const words[] = {"dst: strides 1,1", "src: stream is", "src: device is host:2"};
+    const odd_one *o = arg;
+    fixture f;
+    TSR_TRY(fixture_make(&f, comm, "S(0)", "S(1)", o->mode));
+    TSR_TRY(tsr_plan_prepare(f.plan, comm));
+    tsr_tensor src = f.src, dst = f.dst;
+    if (o->fault == 0)
+        dst.strides[0] = 1;
+    if (o->fault == 2)
+        src.device.index = 2;
+    void *const stream = o->fault == 1 ? &f : NULL;
+    if (tsr_comm_rank(comm) == o->rank)
+        CHECK_ERROR(tsr_plan_execute(f.plan, comm, &src, &dst, f.workspace, f.bytes, stream), TSR_ERROR_ARGUMENT, words[o->fault]);
+    else
+        CHECK_ERROR(fixture_execute(&f, &f.src, &f.dst), TSR_ERROR_PEER, words[o->fault]);
+    for (int i = 0; i < MOST; i++)
+        CHECK(f.dst_values[i] == -7.0f);
+    TSR_TRY(fixture_execute(&f, &f.src, &f.dst));
+    fixture_destroy(&f);
+    return TSR_OK;
+}
+
+static void what_only_looks_like_the_host_is_refused_and_peers_are_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        odd_one o = {i & 1 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT, i >> 1 & 1, i >> 2};
+        test_case("fault %d of rank %d, mode %d", o.fault, o.rank, (int)o.mode);
+        run_ranks(2, refuse_odd_one, &o);
+    }
+}
+
+/* Element (i,j) lies at 3 i + 8 j: no stride is larger than what the other spans, yet no two elements meet. A source may repeat itself. */
+static tsr_status weave(tsr_comm *comm, void *arg)
+{
+    fixture f;
+    TSR_TRY(fixture_make(&f, comm, "S(0)", "S(1)", *(const tsr_mode *)arg));
+    TSR_TRY(tsr_plan_prepare(f.plan, comm));
+    tsr_tensor src = f.src, dst = f.dst;
+    for (int i = 0; i < MOST; i++)
+        f.src_values[i] = (float)(100 * tsr_comm_rank(comm) + i);
+    dst.strides[0] = 3;
+    dst.strides[1] = 8;
+    src.strides[0] = 1;
+    TSR_TRY(fixture_execute(&f, &src, &dst));
+    for (int64_t i = 0; i < SIDE; i++)
+        for (int64_t j = 0; j < SIDE / 2; j++)
+            CHECK(f.dst_values[3 * i + 8 * j] == (float)(100 * (i / 4) + i % 4 + j + 4 * tsr_comm_rank(comm)));
+    fixture_destroy(&f);
+    return TSR_OK;
+}
+
+static void strides_that_weave_elements_without_a_meeting_are_taken(void **state)
+{
+    (void)state;
+    for (tsr_mode mode = TSR_MODE_DIRECT; mode <= TSR_MODE_MESSAGE; mode++) {
+        test_case("woven strides, mode %d", (int)mode);
+        run_ranks(2, weave, &mode);
     }
 }
 
@@ -321,6 +400,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_fit_a_plan_is_refused_by_a_sentence),
         cmocka_unit_test(one_ranks_bad_tensor_fails_the_others_and_breaks_nothing),
+        cmocka_unit_test(what_only_looks_like_the_host_is_refused_and_peers_are_told),
+        cmocka_unit_test(strides_that_weave_elements_without_a_meeting_are_taken),
         cmocka_unit_test(a_plan_of_another_rank_is_refused),
         cmocka_unit_test(in_place_means_one_pointer_and_the_same_strides),
         cmocka_unit_test(tensors_woven_into_each_other_come_out_right_or_are_refused),

@@ -155,6 +155,14 @@ static tsr_status refuse_bad_tensors(tsr_comm *comm, void *arg)
     bad.ndim = 9;
     CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "9");
     tsr_distribute_options options = TSR_DISTRIBUTE_OPTIONS_INIT;
+    bad = good;
+    bad.device.index = 3;
+    CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, NULL, &x), TSR_ERROR_ARGUMENT, "global: device is host:3");
+    options.source_rank = 0;
+    if (tsr_comm_rank(comm) == 1)
+        CHECK_ERROR(tsr_distribute_tensor(&bad, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT, "global: device is host:3");
+    else
+        CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_PEER, "global: device is host:3");
     options.source_rank = 2;
     CHECK_ERROR(tsr_distribute_tensor(&good, mesh, &shard, &options, &x), TSR_ERROR_ARGUMENT, "2");
     options.source_rank = -2;

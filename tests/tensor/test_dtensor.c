@@ -14,9 +14,7 @@
 static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, const int64_t *shape, const char *placements, tsr_dtensor **out)
 {
     tsr_mesh *mesh = NULL;
-    tsr_placement parsed[TSR_MAX_DIMS];
-    int64_t numbers[64], total = 1;
-    int count;
+    int64_t total = 1;
     float values[512];
     for (int d = 0; d < ndim; d++)
         total *= shape[d];
@@ -25,19 +23,9 @@ static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, cons
         values[i] = (float)i;
     const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, ndim, shape);
     TSR_TRY(mesh_over(comm, mesh_text, &mesh));
-    TSR_TRY(tsr_placements_parse(placements, parsed, TSR_MAX_DIMS, &count, numbers, 64, NULL));
-    const tsr_status status = tsr_distribute_tensor(&global, mesh, parsed, NULL, out);
+    const tsr_status status = tsr_distribute(&global, mesh, placements, out);
     tsr_mesh_destroy(mesh);
     return status;
-}
-
-static tsr_status redistributed(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
-{
-    tsr_placement parsed[TSR_MAX_DIMS];
-    int64_t numbers[64];
-    int count;
-    TSR_TRY(tsr_placements_parse(placements, parsed, TSR_MAX_DIMS, &count, numbers, 64, NULL));
-    return tsr_redistribute(x, parsed, out);
 }
 
 /** Every element is `factor` times its global number. */
@@ -73,7 +61,7 @@ static tsr_status round_trips(tsr_comm *comm, void *arg)
             tsr_dtensor *x = NULL, *y = NULL, *whole = NULL;
             TSR_TRY(numbered(comm, "2x2", 2, shape_13x7, lists[i], &x));
             TSR_TRY(check_numbered(x, 1.0f));
-            TSR_TRY(redistributed(x, lists[j], &y));
+            TSR_TRY(tsr_redistribute_to(x, lists[j], &y));
             TSR_TRY(tsr_full_tensor(y, &whole));
             TSR_TRY(check_numbered(whole, 1.0f));
             const tsr_tensor view = tsr_dtensor_to_local(whole);
@@ -93,6 +81,61 @@ static void any_layout_and_back_to_the_whole_tensor(void **state)
     run_ranks(4, round_trips, NULL);
 }
 
+/* A text of one size a rank: as many numbers as `count`, of which the first is the whole. */
+static char *sizes_text(int count, char *text)
+{
+    size_t length = (size_t)sprintf(text, "S(0;sizes=13");
+    for (int i = 1; i < count; i++)
+        length += (size_t)sprintf(text + length, ",0");
+    sprintf(text + length, ")");
+    return text;
+}
+
+static tsr_status refuse_texts(tsr_comm *comm, void *arg)
+{
+    char text[4096];
+    float value = 0;
+    const int64_t shape[] = {1, 1};
+    const tsr_tensor global = tsr_tensor_contiguous(&value, TSR_F32, 2, shape);
+    tsr_dtensor *x = NULL, *y = NULL;
+    (void)arg;
+    TSR_TRY(numbered(comm, "2x2", 2, shape_13x7, "R,S(0;sizes=13,0)", &x));
+    const tsr_mesh *mesh = tsr_layout_mesh(tsr_dtensor_layout(x));
+    static const char *const refused[][2] = {
+        {"S(0)", "has 1 placement, but the mesh has 2 dims: one each is needed"},
+        {"S(0),R,R", "has 3 placements, but the mesh has 2 dims"},
+        {"S(0),S(1;even)", "placements \"S(0),S(1;even)\", character 10: expected balanced"},
+        {"", "character 1: expected R, S(dim) or P"},
+        {"R,S(2)", "shard dim 2"},
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        CHECK_ERROR(tsr_distribute(&global, mesh, refused[i][0], &y), TSR_ERROR_ARGUMENT, refused[i][1]);
+        CHECK_ERROR(tsr_redistribute_to(x, refused[i][0], &y), TSR_ERROR_ARGUMENT, refused[i][1]);
+    }
+    CHECK_ERROR(tsr_distribute(NULL, mesh, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_distribute: global is NULL");
+    CHECK_ERROR(tsr_distribute(&global, NULL, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_distribute: mesh is NULL");
+    CHECK_ERROR(tsr_distribute(&global, mesh, NULL, &y), TSR_ERROR_ARGUMENT, "tsr_distribute: placements is NULL");
+    CHECK_ERROR(tsr_distribute(&global, mesh, "R,R", NULL), TSR_ERROR_ARGUMENT, "tsr_distribute: out is NULL");
+    CHECK_ERROR(tsr_redistribute_to(NULL, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: x is NULL");
+    CHECK_ERROR(tsr_redistribute_to(x, NULL, &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements is NULL");
+    CHECK_ERROR(tsr_redistribute_to(x, "R,R", NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: out is NULL");
+    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements: room for 1024");
+    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1024, text), &y), TSR_ERROR_ARGUMENT, "has 1 placement,");
+    CHECK(y == NULL);
+    TSR_TRY(tsr_redistribute_to(x, "S(1) , S(0;sizes=0,13)", &y));
+    TSR_TRY(check_numbered(y, 1.0f));
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    return TSR_OK;
+}
+
+static void a_text_is_counted_and_its_mistakes_are_pointed_at(void **state)
+{
+    (void)state;
+    test_case("placements as text");
+    run_ranks(4, refuse_texts, NULL);
+}
+
 /** Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one. */
 static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const char *partial, tsr_reduce_op op)
 {
@@ -105,8 +148,8 @@ static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const 
     const tsr_tensor view = tsr_tensor_contiguous(values, dtype, 1, &count);
     tsr_dtensor *x = NULL, *y = NULL, *z = NULL;
     TSR_TRY(tsr_dtensor_from_local(&view, whole, NULL, &x));
-    TSR_TRY(redistributed(x, partial, &y));
-    TSR_TRY(redistributed(y, "R", &z));
+    TSR_TRY(tsr_redistribute_to(x, partial, &y));
+    TSR_TRY(tsr_redistribute_to(y, "R", &z));
     const tsr_tensor back = tsr_dtensor_to_local(z);
     for (int64_t i = 0; i < count; i++) {
         const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes, *was = values + (size_t)i * bytes;
@@ -247,7 +290,7 @@ static tsr_status borrow_memory(tsr_comm *comm, void *arg)
     options.check = 1;
     TSR_TRY(tsr_dtensor_from_local(&local, layout, &options, &x));
     CHECK(tsr_dtensor_to_local(x).data == values && tsr_dtensor_to_local(x).strides[1] == 9);
-    TSR_TRY(redistributed(x, "S(1)", &y));
+    TSR_TRY(tsr_redistribute_to(x, "S(1)", &y));
     TSR_TRY(check_numbered(y, 1.0f));
     tsr_dtensor *again = tsr_dtensor_retain(x);
     tsr_dtensor_destroy(x);
@@ -324,7 +367,7 @@ static tsr_status stay_outside(tsr_comm *comm, void *arg)
     (void)arg;
     tsr_dtensor *x = NULL, *y = NULL, *whole = NULL;
     TSR_TRY(numbered(comm, "2@[3,1]", 2, shape_13x7, "S(0)", &x));
-    TSR_TRY(redistributed(x, "S(1)", &y));
+    TSR_TRY(tsr_redistribute_to(x, "S(1)", &y));
     TSR_TRY(tsr_redistribute_into(y, x, NULL));
     TSR_TRY(tsr_full_tensor(x, &whole));
     const tsr_tensor local = tsr_dtensor_to_local(whole);
@@ -368,6 +411,8 @@ static tsr_status count_plans(tsr_comm *comm, void *arg)
     TSR_TRY(check_numbered(x, 1.0f));
     CHECK_ERROR(tsr_redistribute_into(NULL, y, NULL), TSR_ERROR_ARGUMENT, NULL);
     CHECK_ERROR(tsr_redistribute_into(x, NULL, NULL), TSR_ERROR_ARGUMENT, NULL);
+    CHECK_ERROR(tsr_redistribute_into(x, y, &layout), TSR_ERROR_ARGUMENT, "stream is 0x");
+    CHECK_ERROR(tsr_redistribute_batch(1, (const tsr_dtensor *[]){x}, &y, &layout), TSR_ERROR_ARGUMENT, "stream is 0x");
     CHECK_ERROR(tsr_redistribute(x, NULL, &y), TSR_ERROR_ARGUMENT, "placements");
     const tsr_placement far = tsr_shard(2);
     CHECK_ERROR(tsr_redistribute(x, &far, &y), TSR_ERROR_ARGUMENT, "S(2)");
@@ -434,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_layout_and_back_to_the_whole_tensor),
+        cmocka_unit_test(a_text_is_counted_and_its_mistakes_are_pointed_at),
         cmocka_unit_test(replicate_to_partial_and_back_is_exact_for_all_dtypes),
         cmocka_unit_test(in_place_where_the_cuts_stay),
         cmocka_unit_test(backward_ends_in_the_gradient_layout),

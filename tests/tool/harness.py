@@ -28,7 +28,8 @@ class Tool:
         self.folder = pathlib.Path(self.place.name)
 
     def run(self, *arguments, **options):
-        options.setdefault("timeout", 120)
+        # Of what hangs: nothing here takes so long, under a sanitizer on a busy machine either.
+        options.setdefault("timeout", 900)
         if "mpi" in arguments:
             # What an MPI leaves behind is its own, and LeakSanitizer would tell of it.
             options.setdefault("env", {**os.environ, "LSAN_OPTIONS": "detect_leaks=0"})
