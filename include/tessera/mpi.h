@@ -50,7 +50,8 @@ typedef struct tsr_mpi_options {
  * its error handler; `*out` is destroyed before MPI_Finalize(). MPI is never initialized nor finalized here. `options` may be NULL.
  * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), and its number
  * stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized, or is finalized, or this is not the thread that may
- * call it. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
+ * call it; or the MPI that answers is not the one this library is for; or the launcher of another MPI started several processes, of which
+ * MPI knows this one alone. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
  */
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
 #endif
@@ -75,8 +76,9 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 
 /**
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
- * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its sentence and rank. A rank that
- * does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its rank and its sentence ("returned
+ * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be
+ * NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/launcher.h"
 #include "comm/mpi/notice.h"
 #include "comm/mpi/split.h"
 #include <tessera/sys/log.h>
@@ -143,6 +144,7 @@ static void tell_table(void *self, tsr_comm_table *out)
 static tsr_status check_mpi(const char *call)
 {
     int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE, is_main = 1;
+    TSR_TRY(tsr_mpi_check_package(call));
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
@@ -156,7 +158,7 @@ static tsr_status check_mpi(const char *call)
                               "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
                               "MPI_THREAD_SERIALIZED or more",
                               call);
-    return TSR_OK;
+    return tsr_mpi_check_launcher(call);
 }
 
 static tsr_status check_comm(const char *call, MPI_Comm comm)
@@ -363,7 +365,7 @@ static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const ts
     return status;
 }
 
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_comm **out)
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, bool *lost, tsr_comm **out)
 {
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     MPI_Comm own;
@@ -378,7 +380,7 @@ tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options
     else
         TSR_TRY(tsr_context_create(NULL, &context));
     options.timeout_ms = tsr_context_timeout_ms(context, options.timeout_ms);
-    const tsr_mpi_together together = {call, context, options.timeout_ms};
+    const tsr_mpi_together together = {call, context, options.timeout_ms, lost};
     tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
         status = make(&together, own, &options, out);

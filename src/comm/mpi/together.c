@@ -2,7 +2,6 @@
 
 #include "comm/clock.h"
 #include "comm/mpi/error.h"
-#include <stdbool.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
 
@@ -44,6 +43,8 @@ static tsr_status wait(const tsr_mpi_together *t, MPI_Request *request, int resu
         tsr_pause(look);
     }
     *over = false;
+    if (t->lost)
+        *t->lost = true;
     return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)limit_ms);
 }
 

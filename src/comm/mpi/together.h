@@ -7,6 +7,7 @@
 #define TSR_COMM_MPI_TOGETHER_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tessera/context.h>
@@ -15,6 +16,7 @@ typedef struct tsr_mpi_together {
     const char *call; /**< that sentences begin with */
     tsr_context *context;
     int64_t timeout_ms;
+    bool *lost; /**< becomes true where not all ranks came, for whom MPI_Finalize() would wait; or NULL */
 } tsr_mpi_together;
 
 /** TSR_ERROR_PEER: not all ranks have come. */

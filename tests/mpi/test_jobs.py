@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Jobs that go wrong end, and say why: a rank that does not come, a launcher or a library of another MPI, failures without words.
+usage: test_jobs.py LAUNCH LAUNCHER JOBBER NAME PACKAGE [OTHER_LAUNCHER OTHER_NAME MIXED]"""
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tool"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "invariants"))
+import harness  # noqa: E402
+import tap  # noqa: E402
+
+launch, launcher, jobber, name, package, *other = sys.argv[1:]
+report = tap.Report()
+
+
+def mpirun(ranks, *command, by=launcher):
+    """Hangs are failures; what a launcher has to say of its own is not looked at."""
+    return subprocess.run([launch, by, str(ranks), *command], capture_output=True, text=True, timeout=60)
+
+
+def lines_of(done, pattern):
+    return [line for line in done.stderr.splitlines() if re.search(pattern, line)]
+
+
+def expect(done, *patterns):
+    return [f"{pattern!r} is not in {done.stderr!r}" for pattern in patterns if not lines_of(done, pattern)]
+
+
+def lacking():
+    done = mpirun(3, jobber, "lack")
+    # The first that ends takes the others along, by its launcher.
+    return expect(done, "^R[02] run: peer: tsr_mpi_job_run: not all ranks came within 1500 ms", "^R[02] is gone")
+
+
+def failing_twice():
+    done = mpirun(2, jobber, "twice")
+    wrong = harness.different("exit status", done.returncode, 0)
+    for rank in range(2):
+        wrong += expect(done, f"^R{rank} first: argument: rank 1: words of before$",
+                        f"^R{rank} second: io: rank 1: returned io without a sentence$")
+    return wrong
+
+
+def case(fact, attempt):
+    """`attempt` raises nothing, and returns what contradicts the fact."""
+    try:
+        report.check(fact, attempt())
+    except subprocess.TimeoutExpired as error:
+        report.check(fact, [f"{error}: {error.stderr}"])
+
+
+case("a job that lacks a rank says so, and its end waits for nobody", lacking)
+case("a rank that returns a bare status is told so, not in words of before", failing_twice)
+
+
+def refuse(done, ranks, *words):
+    said = lines_of(done, "^create: state: tsr_mpi_job_create: ")
+    wrong = harness.different("exit status", done.returncode != 0, True) + harness.different("sentences", len(said), ranks)
+    return wrong + [f"{word!r} is not in {said}" for word in words if not all(word in line for line in said)]
+
+
+def launched_by_another():
+    other_launcher, other_name, _ = other
+    return refuse(mpirun(2, jobber, by=other_launcher), 2, f"a launcher of {other_name} started 2 processes", f"the mpirun of {name}")
+
+
+def linked_with_another():
+    _, other_name, mixed = other
+    return refuse(mpirun(1, mixed), 1, f"this is lib{package}, for {name}, but the program's calls of MPI go to {other_name}")
+
+
+if other:
+    case("a program under another MPI's launcher is refused, not run as many jobs", launched_by_another)
+    case("a library for another MPI than the program's is refused", linked_with_another)
+else:
+    report.skip("another MPI's launcher and library", "there is one MPI")
+
+report.finish()
