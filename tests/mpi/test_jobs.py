@@ -43,6 +43,15 @@ def failing_twice():
     return wrong
 
 
+def stopping():
+    """Rank 1 stops in its n-th call, of which there are some thirty until two communicators are made."""
+    wrong = []
+    for calls in (1, 6, 13, 18):
+        done = mpirun(3, jobber, "stop", str(calls))
+        wrong += expect(done, "^R[02] run: peer: ", "^R[02] is gone") + [f"{calls}: {line}" for line in lines_of(done, "a call that blocks")]
+    return wrong
+
+
 def case(fact, attempt):
     """`attempt` raises nothing, and returns what contradicts the fact."""
     try:
@@ -52,6 +61,7 @@ def case(fact, attempt):
 
 
 case("a job that lacks a rank says so, and its end waits for nobody", lacking)
+case("a rank that stops while a communicator is made holds up nobody for longer than the timeout", stopping)
 case("a rank that returns a bare status is told so, not in words of before", failing_twice)
 
 

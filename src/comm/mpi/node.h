@@ -8,7 +8,7 @@
 #ifndef TSR_COMM_MPI_NODE_H
 #define TSR_COMM_MPI_NODE_H
 
-#include "comm/mpi/together.h"
+#include "comm/mpi/mates.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +16,9 @@
 
 typedef struct tsr_mpi_node tsr_mpi_node;
 
-/** Collective over `comm`, whose ranks share a node. `*out` is NULL on all ranks where one of them could not; `reason`, 256 bytes, then
+/** Collective over the mates. `*out` is NULL on all ranks where one of them could not; `reason`, 256 bytes, then
  * says why. TSR_OK in both cases; errors are MPI's. */
-tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, MPI_Comm comm, tsr_mpi_node **out, char *reason);
+tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *mates, tsr_mpi_node **out, char *reason);
 
 /** References of this process; the last one unmaps. */
 tsr_mpi_node *tsr_mpi_node_retain(tsr_mpi_node *node);

@@ -28,4 +28,7 @@ tsr_status tsr_mpi_least(const tsr_mpi_together *together, MPI_Comm comm, int64_
 /** `bytes` of every rank, one after the other in `all`; `mine` is not part of it. */
 tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all, size_t bytes);
 
+/** For those who wait for ranks by other means: TSR_ERROR_PEER, not all have come within the timeout. */
+tsr_status tsr_mpi_say_late(const tsr_mpi_together *together);
+
 #endif
