@@ -11,9 +11,14 @@
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
  * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. A call
- * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most. Then memory of the
- * call is the caller's again, but for what has not ended by then, because a rank is dead, stopped or cut off or has given up at the same
- * time: MPI may touch that until MPI_Finalize().
+ * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most, and for ten within
+ * a node as long as the peer runs and copies. Then memory of the call is the caller's again, but for what has not ended by then, because a
+ * rank is dead, stopped or cut off or has given up at the same time: MPI may touch that until MPI_Finalize().
+ *
+ * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
+ * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
+ * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
+ * log after five seconds whom it waits for.
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
  * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its

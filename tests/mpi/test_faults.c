@@ -149,6 +149,27 @@ static void ranks_of_groups_have_both_names(void **state)
     launched_run_all(2, stay_away_from_group, NULL, &options);
 }
 
+/* The first rank begins with the whole, the others with a group of as many, in which they wait for it. */
+static tsr_status call_in_other_orders(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    tsr_comm *const first = tsr_comm_rank(comm) == 0 ? comm : group;
+    CHECK_ERROR(tsr_comm_barrier(first), TSR_ERROR_PEER, "ranks wait in different communicators, so that none can go on (rank ");
+    tsr_comm_destroy(group);
+    return TSR_OK;
+}
+
+static void calls_in_different_orders_are_found(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    options.timeout_ms = 60000;
+    for (int ranks = 2; ranks <= 3 && ranks <= launched_ranks(); ranks++)
+        launched_run_all(ranks, call_in_other_orders, NULL, &options);
+}
+
 /* Memory that gives out: of the next allocations number `left` fails, and all after it. */
 typedef struct larder {
     int64_t left, held;
@@ -307,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
         cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
         cmocka_unit_test(ranks_of_groups_have_both_names),
+        cmocka_unit_test(calls_in_different_orders_are_found),
         cmocka_unit_test(who_has_no_memory_for_a_communicator_holds_up_nobody),
         cmocka_unit_test(who_has_no_memory_for_a_group_leaves_all_usable),
         cmocka_unit_test(options_that_ranks_differ_in_are_named),

@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tool"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "invariants"))
@@ -52,16 +53,29 @@ def stopping():
     return wrong
 
 
-def case(fact, attempt):
+def losing(what, elsewhere, words):
+    """Ranks 0 and 2 lose rank 1, whoever of them it was that waited for it; others are elsewhere, and nothing is shared with them."""
+    ranks = elsewhere + 1 if elsewhere else 3
+    with tempfile.TemporaryDirectory() as folder:
+        mpirun(ranks, jobber, what, folder, str(elsewhere))
+        said = {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
+    return [] if all(words in said.get(rank, "") for rank in "02") else [f"{words!r} is not in {said}"]
+
+
+def case(fact, attempt, *arguments):
     """`attempt` raises nothing, and returns what contradicts the fact."""
     try:
-        report.check(fact, attempt())
+        report.check(fact, attempt(*arguments))
     except subprocess.TimeoutExpired as error:
         report.check(fact, [f"{error}: {error.stderr}"])
 
 
 case("a job that lacks a rank says so, and its end waits for nobody", lacking)
 case("a rank that stops while a communicator is made holds up nobody for longer than the timeout", stopping)
+for fact, elsewhere in (("on one node", 0), ("on one of two nodes", 3)):
+    case(f"a rank that dies is named by all of its node at once, {fact}", losing, "die", elsewhere, "peer: the process of rank 1 has ended")
+    case(f"a rank that stays away is named also by who waits for another that waits for it, {fact}", losing, "stay-away", elsewhere,
+         "peer: rank 1 did not come within 1500 ms")
 case("a rank that returns a bare status is told so, not in words of before", failing_twice)
 
 

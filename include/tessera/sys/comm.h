@@ -116,6 +116,10 @@ struct tsr_comm_table {
      * lacks an entry is refused as tsr_comm_create_from_table() does, on that rank, and the parent's `destroy` ends `self`. Without it the
      * parent's table serves its groups. */
     void (*tell_table)(void *self, tsr_comm_table *out);
+
+    /** Optional, of direct engines whose ranks may die or be stopped alone: 1 while that rank runs, 0 while it is stopped, -1 once it is
+     * dead, so that nobody waits for it to let go of memory. Without it all ranks run. Asks the system. */
+    int (*life)(void *self, int rank);
 };
 
 /**

@@ -88,6 +88,13 @@ static int shares(void *self, const void *memory, size_t bytes)
     return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->world->node, memory, bytes);
 }
 
+static int life(void *self, int rank)
+{
+    const tsr_mpi_handle *handle = self;
+    const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
+    return resident ? (int)tsr_mpi_resident_life(resident) : TSR_MPI_RUNS;
+}
+
 static void tell_table(void *self, tsr_comm_table *out);
 
 /* Ranks of several nodes, or of one where nothing is shared. */
@@ -123,6 +130,7 @@ static const tsr_comm_table node_table = {
     .arrive = arrive,
     .await = await,
     .tell_table = tell_table,
+    .life = life,
 };
 
 /* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */

@@ -114,7 +114,9 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world)
 
 static tsr_status set_up(tsr_mpi_world *world)
 {
-    int *bound = NULL, found = 0;
+    int *bound = NULL, found = 0, level = MPI_THREAD_MULTIPLE;
+    MPI_Query_thread(&level);
+    world->alone = level <= MPI_THREAD_FUNNELED;
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
@@ -238,7 +240,7 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     if (!world->node)
         return TSR_OK;
     TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
-    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->options.timeout_ms);
+    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone, world->options.timeout_ms);
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)

@@ -182,7 +182,6 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
     tsr_comm *witness;
     TSR_TRY(tsr_options_read("tsr_mpi_job_run", options, &apart, sizeof apart));
     apart.size = sizeof apart;
-    apart.no_sharing = 1;
     TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &job->lost, &witness));
     const ending mine = ending_of(run_main(main, arg, options));
     const tsr_status status = conclude(job, witness, &mine);

@@ -43,7 +43,10 @@
 typedef struct header {
     uint64_t token;       /* by which its openers know that it is the one that was meant */
     _Atomic(int) aborter; /* of rank 0's: one more than the rank; 0: nobody */
+    tsr_mpi_resident resident;
 } header;
+
+_Static_assert(sizeof(header) <= HEADER, "what begins a file has its place");
 
 /* How a rank's file is found by the others. */
 typedef struct address_card {
@@ -227,6 +230,8 @@ static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node
     *done = status == TSR_OK;
     for (int r = 0; r < node->ranks && *done; r++)
         *done = map_file(node, r, &cards[r], reason);
+    if (*done)
+        tsr_mpi_resident_introduce(&header_of(node, node->rank)->resident, mates->ranks[mates->place]);
     if (status == TSR_OK)
         status = agree(together, mates, done);
     if (file >= 0)
@@ -355,6 +360,11 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
 int tsr_mpi_node_ranks(const tsr_mpi_node *node)
 {
     return node->ranks;
+}
+
+tsr_mpi_residents tsr_mpi_node_residents(const tsr_mpi_node *node)
+{
+    return (tsr_mpi_residents){(char *)&header_of(node, 0)->resident, node->room, node->ranks};
 }
 
 void tsr_mpi_node_abort(tsr_mpi_node *node, int who)

@@ -9,6 +9,7 @@
 #define TSR_COMM_MPI_NODE_H
 
 #include "comm/mpi/mates.h"
+#include "comm/mpi/resident.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,6 +39,9 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
 
 /** How many ranks the communicator has of which the node was made. */
 int tsr_mpi_node_ranks(const tsr_mpi_node *node);
+
+/** Its processes, by their ranks in the communicator over which mates were found. */
+tsr_mpi_residents tsr_mpi_node_residents(const tsr_mpi_node *node);
 
 /** Everybody on the node learns that rank `who` has aborted, as its caller counts ranks; the first one stays. */
 void tsr_mpi_node_abort(tsr_mpi_node *node, int who);
