@@ -425,11 +425,27 @@ bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
     return !comm->table.shares || comm->table.shares(comm->self, memory, bytes);
 }
 
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+uint64_t tsr_call_sum_counts(const tsr_comm *comm)
+{
+    uint64_t sum = 0;
+    for (int r = 0; r < comm->size; r++)
+        sum += tsr_call_of(comm, r)->count;
+    return sum;
+}
+
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg)
 {
     if (!tsr_comm_is_direct(comm))
-        return tsr_message_agree(comm, fingerprint, local, NULL, describe, arg);
-    const tsr_call call = {.fingerprint = fingerprint, .status = local};
+        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
+    const tsr_call call = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
     TSR_TRY(tsr_call_begin(comm, &call, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
     return tsr_call_end(comm, TSR_OK);
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
 }
