@@ -93,8 +93,8 @@ static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int pe
             snprintf(out->words, sizeof out->words, "%s: rank %d expects %" PRId64 " %s from rank %d, which sends 0 more", sizes->caller,
                      comm->rank, wanted.sizes[i - first], sizes->unit, peer);
         else if (i >= wanted.count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects 0 more", sizes->caller, peer,
-                     sent->sizes[i - first], sizes->unit, comm->rank);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects 0 more", sizes->caller,
+                     peer, sent->sizes[i - first], sizes->unit, comm->rank);
         else if (sent->sizes[i - first] != wanted.sizes[i - first])
             snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects %" PRId64, sizes->caller,
                      peer, sent->sizes[i - first], sizes->unit, comm->rank, wanted.sizes[i - first]);

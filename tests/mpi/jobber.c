@@ -157,6 +157,25 @@ static void lose_in_run(tsr_mpi_job *job, const fate *f, int64_t timeout_ms)
     kill(getppid(), SIGCONT);
 }
 
+/* Rank 0 sends what nobody receives, and leaves before the others do. */
+static tsr_status send_in_vain(tsr_comm *comm, void *arg)
+{
+    char word[] = "left";
+    const tsr_message message = {1, word, sizeof word};
+    (void)arg;
+    if (tsr_comm_rank(comm) == 0)
+        return tsr_comm_exchange(comm, &message, 1, NULL, 0, tsr_device_host(), NULL);
+    usleep(400000);
+    return TSR_OK;
+}
+
+static void leave_one_by_one(tsr_mpi_job *job)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.no_sharing = 1;
+    say(job, "run", tsr_mpi_job_run(job, send_in_vain, NULL, &options));
+}
+
 static tsr_status fail_with_a_sentence(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -195,6 +214,8 @@ int main(int count, char **arguments)
         lose_in_run(job, &(fate){1, arguments[2]}, 0);
     else if (strcmp(what, "stay-away") == 0 && count > 2)
         lose_in_run(job, &(fate){0, arguments[2]}, PATIENT_MS);
+    else if (strcmp(what, "leave") == 0)
+        leave_one_by_one(job);
     else if (strcmp(what, "twice") == 0)
         fail_twice(job);
     else

@@ -62,6 +62,12 @@ def losing(what, elsewhere, words):
     return [] if all(words in said.get(rank, "") for rank in "02") else [f"{words!r} is not in {said}"]
 
 
+def leaving():
+    done = mpirun(3, jobber, "leave")
+    said = [line for line in done.stderr.splitlines() if not re.match("R[012] (run: ok: $|is gone$)", line)]
+    return harness.different("exit status", done.returncode, 0) + harness.different("what MPI says", said, [])
+
+
 def case(fact, attempt, *arguments):
     """`attempt` raises nothing, and returns what contradicts the fact."""
     try:
@@ -76,6 +82,7 @@ for fact, elsewhere in (("on one node", 0), ("on one of two nodes", 3)):
     case(f"a rank that dies is named by all of its node at once, {fact}", losing, "die", elsewhere, "peer: the process of rank 1 has ended")
     case(f"a rank that stays away is named also by who waits for another that waits for it, {fact}", losing, "stay-away", elsewhere,
          "peer: rank 1 did not come within 1500 ms")
+case("MPI has nothing to complain of where ranks leave one by one, and a message is not received", leaving)
 case("a rank that returns a bare status is told so, not in words of before", failing_twice)
 
 
