@@ -11,7 +11,7 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-enum { PATIENT_MS = 1500 };
+enum { PATIENT_MS = 1000 };
 
 /* For the library to find them here: not every implementation's header says so. */
 #define SEEN __attribute__((visibility("default")))
