@@ -53,10 +53,11 @@ typedef struct tsr_mpi_options {
 /**
  * Declared where <mpi.h> was included before. Collective: duplicates `comm`, an intra-communicator, which is not used afterwards and keeps
  * its error handler; `*out` is destroyed before MPI_Finalize(). MPI is never initialized nor finalized here. `options` may be NULL.
- * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), and its number
- * stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized, or is finalized, or this is not the thread that may
- * call it; or the MPI that answers is not the one this library is for; or the launcher of another MPI started several processes, of which
- * MPI knows this one alone. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
+ * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), which then waits
+ * for the others for a second at most, and its number stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized,
+ * or is finalized, or this is not the thread that may call it; or the MPI that answers is not the one this library is for; or the launcher
+ * of another MPI started several processes, of which MPI knows this one alone. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an
+ * inter-communicator, an option out of range.
  */
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
 #endif

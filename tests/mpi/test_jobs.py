@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Jobs that go wrong end, and say why: a rank that does not come, a launcher or a library of another MPI, failures without words.
 usage: test_jobs.py LAUNCH LAUNCHER JOBBER NAME PACKAGE [OTHER_LAUNCHER OTHER_NAME MIXED]"""
+import os
 import pathlib
 import re
 import subprocess
@@ -97,11 +98,19 @@ def launched_by_another():
     return refuse(mpirun(2, jobber, by=other_launcher), 2, f"a launcher of {other_name} started 2 processes", f"the mpirun of {name}")
 
 
+def launched_by_slurm():
+    """As srun would leave a program whose MPI was not built for it."""
+    environment = {**os.environ, "SLURM_STEP_NUM_TASKS": "3", "PMIX_RANK": "0"}
+    done = subprocess.run([jobber], capture_output=True, text=True, timeout=60, env=environment)
+    return refuse(done, 1, "SLURM_STEP_NUM_TASKS is 3", "finds a job of one process")
+
+
 def linked_with_another():
     _, other_name, mixed = other
     return refuse(mpirun(1, mixed), 1, f"this is lib{package}, for {name}, but the program's calls of MPI go to {other_name}")
 
 
+case("a program that Slurm started without its MPI is refused", launched_by_slurm)
 if other:
     case("a program under another MPI's launcher is refused, not run as many jobs", launched_by_another)
     case("a library for another MPI than the program's is refused", linked_with_another)

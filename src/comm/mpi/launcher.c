@@ -26,6 +26,9 @@ typedef struct implementation {
 static const implementation implementations[] = {{"MPICH", "tessera-mpi-mpich", "PMI_SIZE"},
                                                  {OPEN_MPI_NAME, "tessera-mpi-ompi", "OMPI_COMM_WORLD_SIZE"}};
 
+/* srun --mpi=pmix starts processes of any MPI that was built for it. */
+static const implementation slurm = {"Slurm", NULL, "SLURM_STEP_NUM_TASKS"};
+
 static const implementation *const own = &implementations[IS_OPEN_MPI], *const other = &implementations[!IS_OPEN_MPI];
 
 /* "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
@@ -57,9 +60,9 @@ static long count_of(const char *name)
 static tsr_status refuse(const char *call, const implementation *launcher, long count)
 {
     char words[WORDS];
-    if (launcher == own)
+    if (launcher == own || !launcher->package)
         return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: %s is %ld, but %s finds a job of one process: start the program with the launcher of that very "
+                              "%s: %s is %ld, but %s finds a job of one process: start the program with the mpirun of that very "
                               "installation, or unset %s where jobs of one process are meant",
                               call, launcher->count, count, print_version(words), launcher->count);
     return tsr_status_set(TSR_ERROR_STATE,
@@ -78,5 +81,8 @@ tsr_status tsr_mpi_check_launcher(const char *call)
         return TSR_OK;
     if (mine > 1)
         return refuse(call, own, mine);
-    return theirs > 1 ? refuse(call, other, theirs) : TSR_OK;
+    if (theirs > 1)
+        return refuse(call, other, theirs);
+    const long tasks = getenv("PMIX_RANK") ? count_of(slurm.count) : 0;
+    return tasks > 1 ? refuse(call, &slurm, tasks) : TSR_OK;
 }
