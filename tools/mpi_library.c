@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tessera/sys/status.h>
 
 /** An implementation of MPI: what people call it, what TSR_MPI does. */
 typedef struct implementation {
@@ -81,16 +82,19 @@ int mpi_launched_rank(void)
     return it != NULL ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
 }
 
-/* A process of another MPI than its launcher's is a job of one rank. */
 void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES])
 {
+    snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined, joined == 1 ? "rank was" : "ranks were", wanted);
+}
+
+tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
+{
     const char *const word = getenv("TSR_MPI");
-    const char *const were = joined == 1 ? "rank was" : "ranks were";
-    if (word != NULL && word[0] != '\0' && mpi_launched() > joined)
-        snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched by the MPI that TSR_MPI names, %.20s; the launcher of another started %d",
-                 joined, were, word, mpi_launched());
-    else
-        snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined, were, wanted);
+    const tsr_status status = library->job_create(out);
+    if (status != TSR_ERROR_STATE || word == NULL || word[0] == '\0')
+        return status;
+    return tsr_status_set(status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
+                          word, tsr_status_message());
 }
 
 /* The setting, else whose launcher it is. False where the setting is not understood. */

@@ -23,6 +23,9 @@ typedef struct mpi_library {
  * False with the reason where there is none. What was opened stays open. */
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 
+/** tsr_mpi_job_create() of that library; a refusal also says that TSR_MPI chose it. */
+tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out);
+
 /** How many processes a launcher started with this one, and which of them this is, by its environment; both 0 where none did. */
 int mpi_launched(void);
 int mpi_launched_rank(void);

@@ -42,7 +42,7 @@ static tsr_status create_job(void)
     const char *const reason = missing(NULL);
     if (reason != NULL)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
-    TSR_TRY(mine.library.job_create(&mine.job));
+    TSR_TRY(mpi_library_create_job(&mine.library, &mine.job));
     if (mine.library.job_rank(mine.job) > 0 && !be_silent())
         return tsr_status_set(TSR_ERROR_IO, "--engine mpi: /dev/null cannot be opened, for what only rank 0 is to say");
     return TSR_OK;

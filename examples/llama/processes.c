@@ -11,7 +11,7 @@ tsr_status llama_processes_join(llama_processes *out)
     char reason[MPI_REASON_BYTES];
     if (!mpi_library_open(&out->library, reason))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
-    TSR_TRY(out->library.job_create(&out->job));
+    TSR_TRY(mpi_library_create_job(&out->library, &out->job));
     if (llama_processes_speak(out) || (freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL))
         return TSR_OK;
     out->library.job_destroy(out->job);

@@ -11,9 +11,14 @@
  *
  * MPI has to be initialized, at least MPI_THREAD_FUNNELED where the process has threads; calls of a communicator come from the thread
  * that MPI allows. MPI's calls are polled, and give up once nothing has come for `timeout_ms`: then the communicator is broken. A call
- * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most. Then memory of the
- * call is the caller's again, but for what has not ended by then, because a rank is dead, stopped or cut off or has given up at the same
- * time: MPI may touch that until MPI_Finalize().
+ * that gives up, for whatever reason, first waits for transfers that both sides have begun, for two seconds at most, and for ten within
+ * a node as long as the peer runs and copies. Then memory of the call is the caller's again, but for what has not ended by then, because a
+ * rank is dead, stopped or cut off or has given up at the same time: MPI may touch that until MPI_Finalize().
+ *
+ * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
+ * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
+ * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
+ * log after five seconds whom it waits for.
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
  * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its
@@ -48,9 +53,11 @@ typedef struct tsr_mpi_options {
 /**
  * Declared where <mpi.h> was included before. Collective: duplicates `comm`, an intra-communicator, which is not used afterwards and keeps
  * its error handler; `*out` is destroyed before MPI_Finalize(). MPI is never initialized nor finalized here. `options` may be NULL.
- * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), and its number
- * stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized, or is finalized, or this is not the thread that may
- * call it. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an inter-communicator, an option out of range.
+ * A duplicate that broke, or whose ranks destroy `*out` more than a tenth of a second apart, is left to MPI_Finalize(), which then waits
+ * for the others for a second at most, and its number stays in use; MPICH has about two thousand. TSR_ERROR_STATE: MPI is not initialized,
+ * or is finalized, or this is not the thread that may call it; or the MPI that answers is not the one this library is for; or the launcher
+ * of another MPI started several processes, of which MPI knows this one alone. TSR_ERROR_ARGUMENT, on this rank alone: MPI_COMM_NULL, an
+ * inter-communicator, an option out of range.
  */
 TSR_API tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out);
 #endif
@@ -75,8 +82,9 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 
 /**
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
- * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its sentence and rank. A rank that
- * does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its rank and its sentence ("returned
+ * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be
+ * NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

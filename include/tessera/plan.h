@@ -118,9 +118,9 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
  * the first execution on a device makes the events for that, which `comm` keeps. A rank outside the source (destination) mesh may pass NULL
  * for `src` (`dst`); ranks outside both return at once. After return, in stream order, `src` may be overwritten. TSR_ERROR_STATE: the plan
  * was not prepared on `comm`, is another rank's, or over other ranks. TSR_ERROR_ARGUMENT: a tensor's shape, dtype or device does not
- * fit, the strides of `dst` make its elements overlap (tsr_tensor_overlaps()), src and dst overlap where tsr_plan_in_place() is 0, the host is given
- * a stream, or ranks that read each other's memory bring different kinds of device or differ in what captures their
- * streams. TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's.
+ * fit, the strides of `dst` make its elements overlap (tsr_tensor_overlaps()), src and dst overlap where tsr_plan_in_place() is 0, the host
+ * is given a stream, or ranks that read each other's memory bring different kinds of device or differ in what captures their streams.
+ * TSR_ERROR_UNSUPPORTED: this rank's device does not reach a peer's.
  *
  * By messages, ranks first compare what they call and tell each other whether all can. They do not where an engine of messages has
  * TSR_COMM_UNCHECKED (sys/comm.h), nor with tensors on a device with streams, so that the call only enqueues. Then what differs between

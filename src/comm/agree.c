@@ -1,5 +1,5 @@
 /*
- * Agreement over a message engine, through rank 0: every rank tells it 24 bytes, it tells every rank what came of them, and only where
+ * Agreement over a message engine, through rank 0: every rank tells it 32 bytes, it tells every rank what came of them, and only where
  * something did, words follow. Every rank makes the same exchanges, those without messages included.
  */
 #include "comm/object.h"
@@ -13,12 +13,13 @@ typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
 
 typedef struct verdict {
     int64_t outcome;
-    int64_t rank;   /* that failed, or disagrees with rank 0 */
-    int64_t unable; /* some rank is */
+    int64_t rank;     /* that failed, or disagrees with rank 0 */
+    int64_t unable;   /* some rank is */
+    uint64_t balance; /* of all ranks together */
 } verdict;
 
 /* A message from every rank to rank 0: `mine` of each becomes all[r] there. */
-static tsr_status to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes)
+tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes)
 {
     tsr_message *messages = comm->messages;
     if (comm->rank > 0) {
@@ -31,7 +32,7 @@ static tsr_status to_root(tsr_comm *comm, const void *mine, void *all, size_t by
     return comm->table.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
 }
 
-static tsr_status from_root(tsr_comm *comm, void *data, size_t bytes)
+tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
 {
     tsr_message *messages = comm->messages;
     for (int r = 1; r < comm->size; r++)
@@ -45,15 +46,18 @@ static verdict judge(const tsr_comm *comm)
 {
     const tsr_agreement *brought = comm->agreements;
     int64_t unable = 0;
+    uint64_t balance = 0;
     for (int r = 0; r < comm->size; r++)
         if (brought[r].status != TSR_OK)
-            return (verdict){FAILED, r, 0};
+            return (verdict){FAILED, r, 0, 0};
     for (int r = 1; r < comm->size; r++)
         if (brought[r].fingerprint != brought[0].fingerprint)
-            return (verdict){DISAGREED, r, 0};
-    for (int r = 0; r < comm->size; r++)
+            return (verdict){DISAGREED, r, 0, 0};
+    for (int r = 0; r < comm->size; r++) {
         unable |= brought[r].unable;
-    return (verdict){AGREED, 0, unable};
+        balance += brought[r].balance;
+    }
+    return (verdict){AGREED, 0, unable, balance};
 }
 
 /* The words of rank `from`, on rank 0. */
@@ -72,7 +76,7 @@ static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status local)
     if (comm->rank == failed)
         snprintf(words, sizeof words, "%s", tsr_status_message());
     TSR_TRY(fetch_words(comm, failed, words));
-    TSR_TRY(from_root(comm, words, sizeof words));
+    TSR_TRY(tsr_message_from_root(comm, words, sizeof words));
     return local != TSR_OK ? local : tsr_peer_failed(tsr_comm_name(comm, failed), words);
 }
 
@@ -84,7 +88,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     if (comm->rank == odd)
         describe(arg, words[1], WORDS);
     TSR_TRY(fetch_words(comm, odd, words[1]));
-    TSR_TRY(from_root(comm, words, sizeof words));
+    TSR_TRY(tsr_message_from_root(comm, words, sizeof words));
     return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
 }
 
@@ -97,19 +101,21 @@ static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local
     return status;
 }
 
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                             const void *arg)
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
+                             tsr_call_describe *describe, const void *arg)
 {
-    const tsr_agreement mine = {fingerprint, local, able && !*able};
-    verdict found = {AGREED, 0, 0};
+    const tsr_agreement mine = {fingerprint, local, able && !*able, balance ? *balance : 0};
+    verdict found = {AGREED, 0, 0, 0};
     TSR_TRY(tsr_comm_check_idle(comm));
-    TSR_TRY(to_root(comm, &mine, comm->agreements, sizeof mine));
+    TSR_TRY(tsr_message_to_root(comm, &mine, comm->agreements, sizeof mine));
     if (comm->rank == 0)
         found = judge(comm);
-    TSR_TRY(from_root(comm, &found, sizeof found));
+    TSR_TRY(tsr_message_from_root(comm, &found, sizeof found));
     if (found.outcome != AGREED)
         return explain(comm, &found, local, describe, arg);
     if (able)
         *able = !found.unable;
+    if (balance)
+        *balance = found.balance;
     return TSR_OK;
 }

@@ -3,12 +3,12 @@
 #include "comm/clock.h"
 #include "comm/object.h"
 #include "device/driver.h"
-#include <sched.h>
 #include <string.h>
 #include <tessera/sys/log.h>
 
-/* No copy takes a process so long that lives. */
-#define DEATH_MS 10000
+/* How long a peer is waited for that copies: no copy takes longer. One that is stopped may never go on. */
+#define COPY_MS    10000
+#define STOPPED_MS 2000
 
 /* What a fingerprint holds of where memory is: nothing on the host. */
 static uint64_t place_of(const tsr_call *call)
@@ -66,17 +66,33 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
     tsr_order_drain(order, stream);
 }
 
+/* Without a life of its own a rank is as alive as this one. */
+static int life_of(const tsr_comm *comm, int rank)
+{
+    return comm->table.life ? comm->table.life(comm->self, rank) : 1;
+}
+
+/* Until a peer leaves this rank's memory alone, or will not any more. */
+static void await_exit(const tsr_comm *comm, int rank, tsr_deadline copied, tsr_deadline stopped)
+{
+    for (int look = 0; __atomic_load_n(&comm->slots[rank]->inside, __ATOMIC_SEQ_CST); look++) {
+        tsr_pause(look);
+        const int life = tsr_deadline_passed(copied) ? -1 : life_of(comm, rank);
+        if (life < 0 || (life == 0 && tsr_deadline_passed(stopped)))
+            return;
+    }
+}
+
 /* When this returns, peers leave this rank's memory alone. On a device (`order` is that of the call) it has waited for its own stream
  * before it is gone, and then lets it wait for those who are not. A peer that is a process may have died inside. */
 static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
-    const tsr_deadline deadline = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : DEATH_MS);
+    const tsr_deadline copied = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : COPY_MS), stopped = tsr_deadline_in(STOPPED_MS);
     tsr_order_drain(order, stream);
     leave(comm);
     __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
     for (int r = 0; r < comm->size; r++)
-        while (__atomic_load_n(&comm->slots[r]->inside, __ATOMIC_SEQ_CST) && !tsr_deadline_passed(deadline))
-            sched_yield();
+        await_exit(comm, r, copied, stopped);
     if (order)
         await_peers(comm, order, stream);
 }
@@ -432,11 +448,27 @@ bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
     return !comm->table.shares || comm->table.shares(comm->self, memory, bytes);
 }
 
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+uint64_t tsr_call_sum_counts(const tsr_comm *comm)
+{
+    uint64_t sum = 0;
+    for (int r = 0; r < comm->size; r++)
+        sum += tsr_call_of(comm, r)->count;
+    return sum;
+}
+
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg)
 {
     if (!tsr_comm_is_direct(comm))
-        return tsr_message_agree(comm, fingerprint, local, NULL, describe, arg);
-    const tsr_call call = {.fingerprint = fingerprint, .status = local};
+        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
+    const tsr_call call = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
     TSR_TRY(tsr_call_begin(comm, &call, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
     return tsr_call_end(comm, TSR_OK);
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
 }

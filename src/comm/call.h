@@ -122,4 +122,11 @@ tsr_status tsr_exchange_finish(tsr_comm *comm);
 /** The same agreement over a message engine: 64 bits a rank are exchanged. Used by checks and prepare, not by hot paths. */
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
 
+/** The same, in which ranks also bring what tsr_balance_of() gives: `*balance` becomes the sum of all, on success. */
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg);
+
+/** The sum of what ranks have brought as `count` to the call in flight; between begin and end. */
+uint64_t tsr_call_sum_counts(const tsr_comm *comm);
+
 #endif

@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "comm/arrays.h"
+#include "comm/balance.h"
 #include "comm/hierarchy.h"
 
 /* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
@@ -56,13 +57,26 @@ static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *byte
     return call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch);
 }
 
-static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_status local)
+/* Before data moves. The counts of an all-to-all differ between ranks, and fit if they are the same seen from both ends. */
+static tsr_status agree(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
+    const uint64_t fingerprint = tsr_collective_fingerprint(comm, call);
+    if (!call->receive_counts)
+        return tsr_comm_agree(comm, fingerprint, local, tsr_collective_describe, &described);
+    const tsr_sizes sizes = {
+        .caller = "tsr_comm_all_to_all", .unit = "elements", .send_counts = call->counts, .receive_counts = call->receive_counts};
+    uint64_t balance = tsr_balance_of(comm, &sizes);
+    TSR_TRY(tsr_comm_agree_balance(comm, fingerprint, local, &balance, tsr_collective_describe, &described));
+    return balance == 0 ? TSR_OK : tsr_balance_explain(comm, &sizes);
+}
+
+static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_status local)
+{
     size_t bytes = 0;
     if (local == TSR_OK)
         local = get_scratch(comm, call, &bytes);
-    tsr_status status = tsr_comm_agree(comm, tsr_collective_fingerprint(comm, call), local, tsr_collective_describe, &described);
+    tsr_status status = agree(comm, call, local);
     if (status == TSR_OK)
         status = call->operation->message(comm, call);
     if (call->scratch)

@@ -1,5 +1,6 @@
 #include "base/hash.h"
 #include "comm/arrays.h"
+#include "comm/balance.h"
 #include "comm/collective.h"
 #include <string.h>
 
@@ -94,19 +95,31 @@ static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
     return TSR_OK;
 }
 
-/* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle. */
+static tsr_sizes sizes_of(const tsr_exchange *mine)
+{
+    return (tsr_sizes){.caller = "tsr_comm_exchange",
+                       .unit = "bytes",
+                       .sends = mine->sends,
+                       .receives = mine->receives,
+                       .send_count = mine->send_count,
+                       .receive_count = mine->receive_count};
+}
+
+/* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle.
+ * Where they do not reach it the count is a sum, by which ranks know whether their lists fit. */
 static void word_call(tsr_comm *comm, tsr_exchange *mine)
 {
     tsr_status local = check_lists(comm, mine);
     if (local == TSR_OK && tsr_comm_shares_all(comm))
         local = tsr_cursors_reserve(comm);
+    const tsr_sizes sizes = sizes_of(mine);
     mine->call = (tsr_call){
         .fingerprint = tsr_hash_text(TSR_HASH_SEED, "exchange"),
         .status = local,
         .reaches = tsr_comm_shares_all(comm),
         .placeless = mine->send_count == 0 && mine->receive_count == 0,
         .extra = mine->sends,
-        .count = mine->send_count,
+        .count = tsr_comm_shares_all(comm) || local != TSR_OK ? mine->send_count : tsr_balance_of(comm, &sizes),
     };
     if (!mine->call.placeless)
         mine->call.status = tsr_call_place(comm, &mine->call, mine->device, mine->stream, local);
@@ -117,11 +130,18 @@ static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange 
     return comm->table.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device, mine->stream);
 }
 
+/* After all have met. */
+static tsr_status exchange_balanced(tsr_comm *comm, const tsr_exchange *mine)
+{
+    const tsr_sizes sizes = sizes_of(mine);
+    return tsr_call_sum_counts(comm) == 0 ? exchange_by_messages(comm, mine) : tsr_balance_explain(comm, &sizes);
+}
+
 /* After all have met. What lies in memory that peers do not reach goes by messages. */
 static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
 {
     if (!tsr_comm_shares_all(comm))
-        return exchange_by_messages(comm, mine);
+        return exchange_balanced(comm, mine);
     const tsr_status matched = match(comm, mine);
     return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
 }

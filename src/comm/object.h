@@ -51,7 +51,8 @@ typedef struct tsr_exchange {
 typedef struct tsr_agreement {
     uint64_t fingerprint;
     int64_t status;
-    int64_t unable; /**< see tsr_native_agree() */
+    int64_t unable;   /**< see tsr_native_agree() */
+    uint64_t balance; /**< see balance.h */
 } tsr_agreement;
 
 /** A record of tsr_group_prepare(), one a rank. */
@@ -146,8 +147,12 @@ tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char
 /** Likewise "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
-/** tsr_comm_agree() and tsr_native_agree() of a message engine; `able` NULL: that is not asked. */
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                             const void *arg);
+/** tsr_comm_agree(), tsr_comm_agree_balance() and tsr_native_agree() of a message engine; what is NULL is not asked. */
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
+                             tsr_call_describe *describe, const void *arg);
+
+/** The steps of that, by the engine's own exchange: `mine` of each rank becomes all[r] on rank 0, or `data` of rank 0 everybody's. */
+tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes);
+tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes);
 
 #endif

@@ -200,7 +200,8 @@ tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr
     const size_t capacity = sizeof numbers / sizeof *numbers;
     TSR_TRY(tsr_name_call("tsr_redistribute_to", tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity)));
     TSR_TRY(tsr_layout_probe_init(&to, x->layout, parsed));
-    return redistribute(x, &to, out);
+    TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_to"));
+    return tsr_comm_leave(x->comm, redistribute(x, &to, out));
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_stream stream)

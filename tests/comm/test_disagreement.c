@@ -278,8 +278,7 @@ static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **sta
 static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
 {
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {2, 2, 2}, {1, 4, 1}};
-    const char *words =
-        suite_engine->direct ? "rank 1 sends 1 elements to rank 2, which expects 4" : "rank 1 sends 8 bytes to rank 2, which expects 32";
+    const char *words = "tsr_comm_all_to_all: rank 1 sends 1 elements to rank 2, which expects 4";
     CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)], TSR_F64,
                                     tsr_device_host(), NULL),
                 TSR_ERROR_ARGUMENT, words);

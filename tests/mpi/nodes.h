@@ -14,9 +14,6 @@ void nodes_pretend_turns(int nodes);
 /** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
 void nodes_count(size_t *inside, size_t *between);
 
-/** True if this rank has freed the communicator of its node that was asked for last. */
-int nodes_freed(void);
-
 /** The `nth` receive from now on fails. 0: none. */
 void nodes_fail_receive(int nth);
 

@@ -149,6 +149,70 @@ static void ranks_of_groups_have_both_names(void **state)
     launched_run_all(2, stay_away_from_group, NULL, &options);
 }
 
+/* The first rank begins with the whole, the others with a group of as many, in which they wait for it. */
+static tsr_status call_in_other_orders(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *group;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &group));
+    tsr_comm *const first = tsr_comm_rank(comm) == 0 ? comm : group;
+    CHECK_ERROR(tsr_comm_barrier(first), TSR_ERROR_PEER, "ranks wait in different communicators, so that none can go on (rank ");
+    tsr_comm_destroy(group);
+    return TSR_OK;
+}
+
+static void calls_in_different_orders_are_found(void **state)
+{
+    (void)state;
+    tsr_mpi_options options = defaults;
+    options.timeout_ms = 60000;
+    for (int ranks = 2; ranks <= 3 && ranks <= launched_ranks(); ranks++)
+        launched_run_all(ranks, call_in_other_orders, NULL, &options);
+}
+
+static void count_waits(void *user, tsr_log_level level, const char *line)
+{
+    *(int *)user += level == TSR_LOG_ERROR && strstr(line, "has waited 5 s for rank 1") != NULL;
+}
+
+/* Rank 0 waits for rank 1 at the gate of its node, rank 2 for a message. */
+static tsr_status come_late(tsr_comm *gated, void *arg)
+{
+    const tsr_mpi_options *given = arg;
+    tsr_mpi_options options = *given;
+    const int rank = tsr_comm_rank(gated);
+    char byte = 1;
+    const tsr_message send = {2, &byte, 1}, receive = {1, &byte, 1};
+    tsr_comm *by_messages;
+    options.no_sharing = 1;
+    TSR_TRY(tsr_comm_from_mpi(MPI_COMM_WORLD, &options, &by_messages));
+    if (rank == 1)
+        suite_sleep(6000);
+    tsr_status status = tsr_comm_exchange(by_messages, &send, rank == 1, &receive, rank == 2, tsr_device_host(), NULL);
+    if (status == TSR_OK)
+        status = tsr_comm_barrier(gated);
+    tsr_comm_destroy(by_messages);
+    return status;
+}
+
+static void who_waits_for_seconds_tells_the_log_for_whom(void **state)
+{
+    (void)state;
+    int waits = 0;
+    tsr_context_options wanted = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_mpi_options options = defaults;
+    if (launched_ranks() < 3)
+        suite_skip("fewer than 3 ranks were launched");
+    wanted.log = count_waits;
+    wanted.log_user = &waits;
+    wanted.log_level = TSR_LOG_ERROR;
+    assert_int_equal(tsr_context_create(&wanted, &options.context), TSR_OK);
+    launched_run_all(launched_ranks(), come_late, &options, &options);
+    tsr_context_destroy(options.context);
+    if (launched_rank() == 0 || launched_rank() == 2)
+        assert_int_equal(waits, 1);
+}
+
 /* Memory that gives out: of the next allocations number `left` fails, and all after it. */
 typedef struct larder {
     int64_t left, held;
@@ -307,6 +371,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_stays_away_is_named_after_the_timeout),
         cmocka_unit_test(who_gives_up_an_exchange_has_its_memory_back),
         cmocka_unit_test(ranks_of_groups_have_both_names),
+        cmocka_unit_test(calls_in_different_orders_are_found),
+        cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom),
         cmocka_unit_test(who_has_no_memory_for_a_communicator_holds_up_nobody),
         cmocka_unit_test(who_has_no_memory_for_a_group_leaves_all_usable),
         cmocka_unit_test(options_that_ranks_differ_in_are_named),

@@ -101,6 +101,20 @@ def setting(value, wanted):
 tool.case("TSR_MPI names the MPI, or is refused", setting, "lam", "openmpi or mpich")
 
 
+def misled():
+    """One of the two is not the launcher's, if both are there."""
+    said = []
+    for value in ("openmpi", "mpich"):
+        done = subprocess.run([launch, launcher, "2", tool.path, "bench", "redistribute", "--mesh", "2", "--shape", "8", "--from", "S(0)", "--to", "R", "-n", "1"],
+                              capture_output=True, text=True, timeout=60, env={**os.environ, "TSR_MPI": value})
+        said += [line for line in done.stderr.splitlines() if line.startswith("tessera: ")] if done.returncode else []
+    told = [line for line in said if "TSR_MPI is " in line and "finds a job of one" in line]
+    return [] if said and (told or "cannot be opened" in said[0] or "built without" in said[0]) else [f"{said}"]
+
+
+tool.case("TSR_MPI that names another MPI than the launcher's is refused", misled)
+
+
 def layers():
     done = mpirun(4, tool.path, "bench", "linear", "--mesh", "dp=2,tp=2", "--tokens", 9, "--hidden", 14, "--intermediate", 21, "-n", 2, "--engine", "mpi",
                   "--json")

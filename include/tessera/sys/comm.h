@@ -126,6 +126,10 @@ struct tsr_comm_table {
     /** Optional, of engines with TSR_COMM_DIRECT: what `slot` gives for each rank, in a list that is there until `destroy`. Handles of one
      * process can share it; without it each keeps a list of its own. */
     void *const *(*slots)(void *self);
+
+    /** Optional, of direct engines whose ranks may die or be stopped alone: 1 while that rank runs, 0 while it is stopped, -1 once it is
+     * dead, so that nobody waits for it to let go of memory. Without it all ranks run. Asks the system. */
+    int (*life)(void *self, int rank);
 };
 
 /**

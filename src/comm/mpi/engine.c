@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/launcher.h"
 #include "comm/mpi/notice.h"
 #include "comm/mpi/split.h"
 #include <tessera/sys/log.h>
@@ -92,6 +93,13 @@ static int shares(void *self, const void *memory, size_t bytes)
     return tsr_mpi_node_holds(((const tsr_mpi_handle *)self)->node, memory, bytes);
 }
 
+static int life(void *self, int rank)
+{
+    const tsr_mpi_handle *handle = self;
+    const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
+    return resident ? (int)tsr_mpi_resident_life(resident) : TSR_MPI_RUNS;
+}
+
 static void tell_table(void *self, tsr_comm_table *out);
 
 /* Ranks of several nodes, or of one where nothing is shared. */
@@ -129,6 +137,7 @@ static const tsr_comm_table node_table = {
     .arrive = arrive,
     .await = await,
     .tell_table = tell_table,
+    .life = life,
 };
 
 /* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */
@@ -150,6 +159,7 @@ static void tell_table(void *self, tsr_comm_table *out)
 static tsr_status check_mpi(const char *call)
 {
     int initialized = 0, finalized = 0, level = MPI_THREAD_SINGLE, is_main = 1;
+    TSR_TRY(tsr_mpi_check_package(call));
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
@@ -163,7 +173,7 @@ static tsr_status check_mpi(const char *call)
                               "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
                               "MPI_THREAD_SERIALIZED or more",
                               call);
-    return TSR_OK;
+    return tsr_mpi_check_launcher(call);
 }
 
 static tsr_status check_comm(const char *call, MPI_Comm comm)
@@ -190,20 +200,11 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
     return TSR_OK;
 }
 
-/* The lowest rank of each rank's node. */
-static tsr_status list_nodes(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm node, int rank, int *first)
-{
-    int64_t least = 0;
-    TSR_TRY(tsr_mpi_least(t, node, rank, &least));
-    const int mine = (int)least;
-    return tsr_mpi_gather_all(t, comm, &mine, first, sizeof mine);
-}
-
 /* How ranks lie on nodes. */
 typedef struct topology {
     int ranks, *first; /* one a rank: the lowest rank of its node */
-    MPI_Comm node;     /* the ranks of this one; MPI_COMM_NULL after an error */
-    bool shares;       /* on every node ranks share memory */
+    tsr_mpi_mates mates;
+    bool shares; /* on every node ranks share memory */
 } topology;
 
 /* `lost`: ranks did not come, or do not free theirs now, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
@@ -213,29 +214,20 @@ static void free_comm(MPI_Comm *comm, bool lost)
         MPI_Comm_free(comm);
 }
 
-static void free_topology(tsr_context *context, topology *t, bool lost)
+static void free_topology(const tsr_mpi_together *together, topology *t)
 {
-    free_comm(&t->node, lost);
-    tsr_release(context, t->first);
+    tsr_mpi_mates_free(together, &t->mates);
+    tsr_release(together->context, t->first);
 }
 
-/* free_topology() frees it, also after an error. That ranks share a node is asked for without a limit, for MPI has no other way; all have
- * come just before. */
+/* free_topology() frees it, also after an error. */
 static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, topology *t)
 {
-    int rank;
-    int64_t all = 0;
     void *first = NULL;
-    *t = (topology){.node = MPI_COMM_NULL};
-    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &t->ranks), "MPI_Comm_size"));
     const bool able = tsr_allocate(together->context, (size_t)t->ranks * sizeof *t->first, &first) == TSR_OK;
     t->first = able ? first : NULL;
-    TSR_TRY(tsr_mpi_least(together, comm, able, &all));
-    if (!all)
-        return tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, t->ranks);
-    TSR_TRY(tsr_mpi_check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &t->node), "MPI_Comm_split_type"));
-    return list_nodes(together, comm, t->node, rank, t->first);
+    return tsr_mpi_mates_find(together, comm, t->first, &t->mates);
 }
 
 /* The same end for all ranks: this one's `local` failure is another's TSR_ERROR_PEER. */
@@ -280,7 +272,7 @@ static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topolog
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_least(together, comm, !options->no_sharing, &sharing));
     if (sharing)
-        TSR_TRY(tsr_mpi_node_create(together, t->node, node, reason));
+        TSR_TRY(tsr_mpi_node_create(together, &t->mates, node, reason));
     if (!*node)
         tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: rank %d of %d shares no memory, and sends messages: %s",
                 together->call, rank, t->ranks, reason);
@@ -321,7 +313,7 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
 {
     tsr_mpi_node *node = NULL;
     tsr_mpi_world *world = NULL;
-    topology t = {.node = MPI_COMM_NULL};
+    topology t = {0};
     const tsr_status surveyed = survey(together, comm, options, &t, &node);
     tsr_status status = surveyed;
     if (status == TSR_OK)
@@ -337,7 +329,7 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     }
     if (node)
         tsr_mpi_node_release(node);
-    free_topology(together->context, &t, lost);
+    free_topology(together, &t);
     return status;
 }
 
@@ -370,7 +362,7 @@ static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const ts
     return status;
 }
 
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_comm **out)
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, bool *lost, tsr_comm **out)
 {
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     MPI_Comm own;
@@ -385,7 +377,7 @@ tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options
     else
         TSR_TRY(tsr_context_create(NULL, &context));
     options.timeout_ms = tsr_context_timeout_ms(context, options.timeout_ms);
-    const tsr_mpi_together together = {call, context, options.timeout_ms};
+    const tsr_mpi_together together = {call, context, options.timeout_ms, lost};
     tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
         status = make(&together, own, &options, out);

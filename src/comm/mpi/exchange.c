@@ -5,10 +5,16 @@
 #include "comm/mpi/transit.h"
 #include <stdio.h>
 #include <string.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* Peers that a sentence has room for. */
 #define LATE_NAMED 4
+
+/* So often a rank that waits asks whether its mates live, after its first looks, and after so long it says for whom it waits. */
+#define QUESTION_MS 200
+#define QUICK_LOOKS 256
+#define SILENCE_MS  5000
 
 /* After this, what a rank that has left had sent would have come. */
 #define LAST_WORDS_MS 500
@@ -199,6 +205,9 @@ static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t
     TSR_TRY(tsr_mpi_check_whole(handle));
     e->count = e->under_way = 0;
     e->mismatch = TSR_OK;
+    if (e->shown)
+        tsr_mpi_trays_show_awaited(&handle->trays, -1);
+    e->shown = false;
     const tsr_status status = begin_all(handle, sends, send_count, receives, receive_count);
     if (status == TSR_OK)
         return TSR_OK;
@@ -318,29 +327,74 @@ static int next_late(const tsr_mpi_exchange *e, size_t *at)
     return -1;
 }
 
+/* Whom a rank waits for that this one waits for, and so on: mates show it, and only the last has not come. */
+static int find_last(const tsr_mpi_handle *handle, int peer)
+{
+    for (int steps = 0; steps < handle->ranks && tsr_mpi_trays_reach(&handle->trays, peer); steps++) {
+        const int next = tsr_mpi_trays_awaited_by(&handle->trays, peer);
+        if (next < 0 || next == handle->rank || next == peer)
+            break;
+        peer = next;
+    }
+    return peer;
+}
+
+/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WORDS])
+{
+    char name[64];
+    size_t at = 0, used = 0;
+    int late = 0, named[LATE_NAMED];
+    words[0] = '\0';
+    for (int peer = next_late(&handle->exchange, &at); peer >= 0; peer = next_late(&handle->exchange, &at)) {
+        const int last = find_last(handle, peer);
+        bool known = false;
+        for (int i = 0; i < late && i < LATE_NAMED; i++)
+            known = known || named[i] == last;
+        if (known)
+            continue;
+        if (late < LATE_NAMED) {
+            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, last, name));
+            named[late] = last;
+        }
+        late++;
+    }
+    if (late > LATE_NAMED)
+        snprintf(words + used, TSR_MPI_WORDS - used, " and %d more", late - LATE_NAMED);
+    return late > 0 ? words : "a rank";
+}
+
 static tsr_status say_late(const tsr_mpi_handle *handle)
 {
-    char words[TSR_MPI_WORDS] = "", name[64];
-    size_t at = 0, used = 0;
-    int late = 0;
-    for (int peer = next_late(&handle->exchange, &at); peer >= 0; peer = next_late(&handle->exchange, &at), late++)
-        if (late < LATE_NAMED)
-            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, peer, name));
-    if (late > LATE_NAMED)
-        snprintf(words + used, sizeof words - used, " and %d more", late - LATE_NAMED);
-    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", late > 0 ? words : "a rank",
+    char words[TSR_MPI_WORDS];
+    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", name_late(handle, words),
                           (long long)handle->world->options.timeout_ms);
+}
+
+/* A mate whose process is no more, without having left. */
+static tsr_status check_lives(const tsr_mpi_handle *handle)
+{
+    char name[64];
+    for (int r = 0; r < handle->ranks; r++) {
+        if (r == handle->rank || !tsr_mpi_trays_reach(&handle->trays, r) || tsr_mpi_trays_has_left(&handle->trays, r))
+            continue;
+        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
+        if (resident && tsr_mpi_resident_life(resident) == TSR_MPI_DEAD && !tsr_mpi_trays_has_left(&handle->trays, r))
+            return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken",
+                                  tsr_mpi_name(handle, r, name));
+    }
+    return TSR_OK;
 }
 
 /* How long a wait has gone on without anything that came. */
 typedef struct patience {
-    tsr_deadline deadline, last_words;
+    tsr_deadline deadline, last_words, question, silence;
     int looks;
 } patience;
 
 static patience begin_waiting(const tsr_mpi_handle *handle)
 {
-    return (patience){tsr_deadline_in(handle->world->options.timeout_ms), 0, 0};
+    return (patience){tsr_deadline_in(handle->world->options.timeout_ms), 0, 0, 0, 0};
 }
 
 static bool is_left(const tsr_mpi_handle *handle)
@@ -359,6 +413,26 @@ static tsr_status say_left(tsr_mpi_handle *handle)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
 }
 
+/* Now and then: mates see for whom this rank waits, and so does whoever reads the log. */
+static tsr_status ask(tsr_mpi_handle *handle, patience *p)
+{
+    char words[TSR_MPI_WORDS];
+    size_t at = 0;
+    p->question = tsr_deadline_in(QUESTION_MS);
+    if (p->silence == 0)
+        p->silence = tsr_deadline_in(SILENCE_MS);
+    if (tsr_deadline_passed(p->silence)) {
+        tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s for %s", handle->rank, handle->ranks,
+                SILENCE_MS / 1000, name_late(handle, words));
+        p->silence = INT64_MAX;
+    }
+    if (!handle->trays.node)
+        return TSR_OK;
+    tsr_mpi_trays_show_awaited(&handle->trays, next_late(&handle->exchange, &at));
+    handle->exchange.shown = true;
+    return check_lives(handle);
+}
+
 /* Between two looks. What a rank sent before it left is on its way yet when its peers learn that it is gone. */
 static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
 {
@@ -366,6 +440,8 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     TSR_TRY(tsr_mpi_check_whole(handle));
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
+    if (p->looks > QUICK_LOOKS && tsr_deadline_passed(p->question))
+        TSR_TRY(ask(handle, p));
     if (p->last_words == 0 && is_left(handle))
         p->last_words = tsr_deadline_in(LAST_WORDS_MS);
     if (p->last_words != 0 && tsr_deadline_passed(p->last_words))

@@ -9,12 +9,19 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <tessera/sys/comm.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Members look up from their sleep so often: somebody may have aborted, or died before it could wake them. */
 #define NAP_NS 50000000
+
+/* After so many naps a member asks whether those that it waits for live, and whether they wait for it. */
+#define NAPS_BETWEEN_QUESTIONS 8
+
+/* How long it waits before it says so. */
+#define SILENCE_MS 5000
 
 #define REASON       256
 #define BROKEN_WORDS ", so this communicator is broken"
@@ -124,6 +131,32 @@ static bool heed_gone(const tsr_mpi_gate *gate)
     return false;
 }
 
+/* True if the process of a member that has not come is no more; then the gate is broken. */
+static bool heed_death(const tsr_mpi_gate *gate, uint64_t arrival, int from)
+{
+    for (int m = from; m < gate->count; m++) {
+        char name[64], reason[REASON];
+        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(gate->node), gate->seats[m]->name);
+        if (atomic_load(&gate->seats[m]->arrivals) >= arrival || !resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD ||
+            atomic_load(&gate->seats[m]->arrivals) >= arrival)
+            continue;
+        print_name(gate, m, name, sizeof name);
+        snprintf(reason, sizeof reason, "the process of %s has ended", name);
+        break_gate(gate, reason, true);
+        return true;
+    }
+    return false;
+}
+
+/* True if this member waits in a circle; then the gate is broken, unless it has been for another reason: a rank of the circle leaves. */
+static bool heed_stall(const tsr_mpi_gate *gate)
+{
+    const char *const words = gate->sleeper ? tsr_mpi_resident_verdict(gate->sleeper) : NULL;
+    if (words)
+        break_gate(gate, words, true);
+    return words;
+}
+
 static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
@@ -163,7 +196,8 @@ static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
     return tsr_look(gate->looks, gate->crowded, is_seen, &w);
 }
 
-static void say_late(const tsr_mpi_gate *gate, uint64_t arrival, char *reason)
+/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+static size_t name_late(const tsr_mpi_gate *gate, uint64_t arrival, char *words)
 {
     size_t used = 0;
     int late = 0;
@@ -173,12 +207,24 @@ static void say_late(const tsr_mpi_gate *gate, uint64_t arrival, char *reason)
         if (late++ >= LATE_NAMED)
             continue;
         if (used)
-            used += (size_t)snprintf(reason + used, REASON - used, ", ");
-        used += (size_t)print_name(gate, m, reason + used, REASON - used);
+            used += (size_t)snprintf(words + used, REASON - used, ", ");
+        used += (size_t)print_name(gate, m, words + used, REASON - used);
     }
     if (late > LATE_NAMED)
-        used += (size_t)snprintf(reason + used, REASON - used, " and %d more", late - LATE_NAMED);
+        used += (size_t)snprintf(words + used, REASON - used, " and %d more", late - LATE_NAMED);
+    return used;
+}
+
+/* True if the time is over; then the gate is broken. */
+static bool heed_time(const tsr_mpi_gate *gate, uint64_t arrival, tsr_deadline deadline)
+{
+    char reason[REASON];
+    if (!tsr_deadline_passed(deadline))
+        return false;
+    const size_t used = name_late(gate, arrival, reason);
     snprintf(reason + used, REASON - used, " did not come within %lld ms", (long long)gate->timeout_ms);
+    break_gate(gate, reason, true);
+    return true;
 }
 
 static void nap(tsr_mpi_seat *root, uint32_t bell)
@@ -187,30 +233,76 @@ static void nap(tsr_mpi_seat *root, uint32_t bell)
     syscall(SYS_futex, &root->bell, FUTEX_WAIT, bell, &time, NULL, 0);
 }
 
+/* How a member waits. */
+typedef struct sleep_state {
+    uint64_t arrival;
+    int from, shown; /* the first that has not come; the one that this process shows that it waits for, or -1 */
+    int naps;
+    tsr_deadline deadline, silence;
+} sleep_state;
+
+static void show(const tsr_mpi_gate *gate, sleep_state *s)
+{
+    if (!gate->sleeper || s->from == s->shown)
+        return;
+    if (s->shown >= 0)
+        tsr_mpi_resident_get_up(gate->sleeper);
+    const tsr_mpi_seat *const seat = gate->seats[s->from];
+    tsr_mpi_resident_lie_down(gate->sleeper, seat->name, gate->count, &seat->arrivals, s->arrival, &root_of(gate)->state);
+    s->shown = s->from;
+}
+
+/* What this member waits for, once. */
+static void break_silence(const tsr_mpi_gate *gate, sleep_state *s)
+{
+    char words[REASON];
+    if (!tsr_deadline_passed(s->silence))
+        return;
+    s->silence = INT64_MAX;
+    if (name_late(gate, s->arrival, words) > 0)
+        tsr_log(gate->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s for %s", gate->member, gate->count, SILENCE_MS / 1000, words);
+}
+
+/* True if the gate is broken by now. */
+static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
+{
+    const bool asks = s->naps % NAPS_BETWEEN_QUESTIONS == NAPS_BETWEEN_QUESTIONS - 1;
+    if (gate->listen)
+        gate->listen(gate->listener);
+    if (heed_abort(gate) || heed_gone(gate) || (asks && heed_death(gate, s->arrival, s->from)))
+        return true;
+    show(gate, s);
+    if (asks && gate->sleeper)
+        tsr_mpi_resident_check_stall(tsr_mpi_node_residents(gate->node), gate->sleeper);
+    break_silence(gate, s);
+    return heed_stall(gate) || heed_time(gate, s->arrival, s->deadline);
+}
+
+/* Gets up, with the status of a circle that has been found. */
+static tsr_status wake(const tsr_mpi_gate *gate, const sleep_state *s)
+{
+    if (s->shown < 0)
+        return TSR_OK;
+    const char *const words = tsr_mpi_resident_verdict(gate->sleeper);
+    const tsr_status status = words ? tsr_status_set(TSR_ERROR_PEER, "%s" BROKEN_WORDS, words) : TSR_OK;
+    tsr_mpi_resident_get_up(gate->sleeper);
+    return status;
+}
+
 /* Whoever stores its count last sees that there are sleepers, or they see its count: both are sequentially consistent. */
-static void sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
+static tsr_status sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
-    const tsr_deadline deadline = tsr_deadline_in(gate->timeout_ms);
-    int from = 0;
+    sleep_state s = {arrival, 0, -1, 0, tsr_deadline_in(gate->timeout_ms), tsr_deadline_in(SILENCE_MS)};
     atomic_fetch_add(&root->sleepers, 1);
-    for (;;) {
+    for (;; s.naps++) {
         const uint32_t bell = atomic_load(&root->bell);
-        if (is_over(gate, arrival, &from))
+        if (is_over(gate, arrival, &s.from) || heed_all(gate, &s))
             break;
-        if (gate->listen)
-            gate->listen(gate->listener);
-        if (heed_abort(gate) || heed_gone(gate))
-            break;
-        if (tsr_deadline_passed(deadline)) {
-            char reason[REASON];
-            say_late(gate, arrival, reason);
-            break_gate(gate, reason, true);
-            break;
-        }
         nap(root, bell);
     }
     atomic_fetch_sub(&root->sleepers, 1);
+    return wake(gate, &s);
 }
 
 /* An abort comes before an arrival that is not counted yet. True if all have come with this one. */
@@ -230,7 +322,7 @@ static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
 static tsr_status wait_for_all(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     if (!look(gate, arrival))
-        sleep_until_met(gate, arrival);
+        TSR_TRY(sleep_until_met(gate, arrival));
     return settle(gate, arrival);
 }
 
@@ -286,7 +378,8 @@ static bool is_crowded(const tsr_mpi_node *node)
     return cores > 0 && tsr_mpi_node_ranks(node) > cores;
 }
 
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, int64_t timeout_ms)
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, bool alone,
+                                  int64_t timeout_ms)
 {
     void *seats;
     *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};
@@ -299,6 +392,7 @@ tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_co
     }
     memset(gate->own, 0, sizeof *gate->own);
     gate->own->name = name;
+    gate->sleeper = alone ? tsr_mpi_resident_find(tsr_mpi_node_residents(node), name) : NULL;
     gate->seats = seats;
     return TSR_OK;
 }

@@ -17,13 +17,15 @@ typedef struct tsr_mpi_gate {
     int64_t looks, timeout_ms;
     bool crowded;
     tsr_mpi_seat *own, **seats; /**< one a member, in its own memory */
+    tsr_mpi_resident *sleeper;  /**< where this process shows that it sleeps; NULL: it has threads that may call meanwhile */
     void (*listen)(void *arg);  /**< what a member does now and then while it waits; NULL: nothing */
     void *listener;             /**< its argument */
 } tsr_mpi_gate;
 
-/** This member's own seat, and room for `count`; `name` is what sentences call it beside its number as a member. `node` and `context` are
- * borrowed. tsr_mpi_gate_leave() undoes it. */
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, int64_t timeout_ms);
+/** This member's own seat, and room for `count`; `name` is what sentences call it beside its number as a member, and the node. `alone`:
+ * nobody else in this process calls while it waits. `node` and `context` are borrowed. tsr_mpi_gate_leave() undoes it. */
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, bool alone,
+                                  int64_t timeout_ms);
 
 /** That seat, as all members know it; NULL of a zeroed gate. */
 tsr_mpi_seat *tsr_mpi_gate_seat(const tsr_mpi_gate *gate);

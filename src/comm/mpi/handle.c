@@ -2,6 +2,7 @@
 
 #include "comm/mpi/error.h"
 #include "comm/mpi/exchange.h"
+#include "comm/mpi/leftover.h"
 #include "comm/mpi/notice.h"
 #include <stdio.h>
 #include <string.h>
@@ -61,17 +62,16 @@ int tsr_mpi_world_aborter(const tsr_mpi_world *world)
     return aborter < 0 && world->node ? tsr_mpi_node_aborter(world->node) : aborter;
 }
 
-/* Looks once more when the time is over, for this rank may have slept meanwhile. A request of those who do not come is left to MPI. */
-static bool all_come(const tsr_mpi_world *world)
+/* Looks once more when the time is over, for this rank may have slept meanwhile. `*barrier` is that of those who do not come. */
+static bool all_come(const tsr_mpi_world *world, MPI_Request *barrier)
 {
-    MPI_Request request;
     int done = 0;
-    if (MPI_Ibarrier(world->comm, &request) != MPI_SUCCESS)
+    if (MPI_Ibarrier(world->comm, barrier) != MPI_SUCCESS)
         return false;
     const tsr_deadline deadline = tsr_deadline_in(FAREWELL_MS);
     for (int look = 0;; look++) {
         const bool last = tsr_deadline_passed(deadline);
-        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        if (MPI_Test(barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return false;
         if (done || last)
             return done;
@@ -82,15 +82,21 @@ static bool all_come(const tsr_mpi_world *world)
 /*
  * When all have come, all leave in peace, and nothing is under way but the notices of ranks that did not come to know it in time. Such a
  * rank does not come again; so where all come twice there are no notices, and none will be sent, even if some of them do not come to know
- * that.
+ * that. A rank that left before the others came settles with them in MPI_Finalize().
  */
 static void leave_mpi(tsr_mpi_world *world)
 {
+    tsr_mpi_leftover rest = {.comm = world->comm, .barrier = MPI_REQUEST_NULL};
     tsr_mpi_notice_abort(world);
-    if (world->broken || tsr_mpi_world_aborter(world) >= 0 || !all_come(world))
-        tsr_mpi_notice_departure(world);
-    else if (!world->apart || all_come(world))
+    const bool lost = world->broken || tsr_mpi_world_aborter(world) >= 0, met = !lost && all_come(world, &rest.barrier);
+    if (met && (!world->apart || all_come(world, &rest.barrier))) {
         MPI_Comm_free(&world->comm);
+        return;
+    }
+    if (!met)
+        tsr_mpi_notice_departure(world);
+    rest.again = !lost && !met && world->apart;
+    tsr_mpi_leftover_keep(&rest);
 }
 
 /* A communicator into which others may still send is left to MPI_Finalize(): its number must not be given to another. So is memory from
@@ -114,7 +120,9 @@ void tsr_mpi_world_destroy(tsr_mpi_world *world)
 
 static tsr_status set_up(tsr_mpi_world *world)
 {
-    int *bound = NULL, found = 0;
+    int *bound = NULL, found = 0, level = MPI_THREAD_MULTIPLE;
+    MPI_Query_thread(&level);
+    world->alone = level <= MPI_THREAD_FUNNELED;
     TSR_TRY(tsr_mpi_check(MPI_Comm_rank(world->comm, &world->rank), "MPI_Comm_rank"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_size(world->comm, &world->ranks), "MPI_Comm_size"));
     TSR_TRY(tsr_mpi_check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr"));
@@ -259,7 +267,7 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     if (!world->node)
         return TSR_OK;
     TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
-    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->options.timeout_ms);
+    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone, world->options.timeout_ms);
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)

@@ -75,6 +75,7 @@ typedef struct tsr_mpi_exchange {
     tsr_status mismatch; /**< of a message that did not fit; its words are `words` */
     char words[TSR_MPI_WORDS];
     bool started;
+    bool shown; /**< mates see whom this rank waits for */
 } tsr_mpi_exchange;
 
 /**
@@ -89,6 +90,7 @@ typedef struct tsr_mpi_world {
     tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
     int *first;                                  /**< one a rank: the lowest rank of its node */
     bool shares;                                 /**< on every node ranks share memory */
+    bool alone;                                  /**< no other thread of this process may call at the same time */
     bool apart;                                  /**< some ranks share no memory with this one */
     atomic_int *gone;                            /**< one a rank: when it was heard that it has left, counted from 1; 0: not */
     atomic_int leavers;                          /**< that have been heard of */

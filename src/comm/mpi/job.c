@@ -1,5 +1,6 @@
 #include "comm/mpi/engine.h"
 #include "comm/mpi/error.h"
+#include "comm/mpi/launcher.h"
 #include <stdio.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
@@ -49,6 +50,8 @@ static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
     }
     if (status == TSR_OK)
         status = tsr_mpi_check(MPI_Comm_size(MPI_COMM_WORLD, &job->size), "MPI_Comm_size");
+    if (status == TSR_OK)
+        status = tsr_mpi_check_launcher("tsr_mpi_job_create");
     if (status != TSR_OK) {
         if (ours)
             MPI_Finalize();
@@ -64,6 +67,7 @@ tsr_status tsr_mpi_job_create(tsr_mpi_job **out)
     tsr_context *context;
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_create: out is NULL");
+    TSR_TRY(tsr_mpi_check_package("tsr_mpi_job_create"));
     TSR_TRY(tsr_context_create(NULL, &context));
     const tsr_status status = make_job(context, out);
     if (status != TSR_OK)
@@ -108,7 +112,7 @@ static void keep_first_line(char *words)
 
 size_t tsr_mpi_version_print(char *text, size_t capacity)
 {
-    char words[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    char words[TSR_MPI_VERSION_BYTES] = "";
     int length = 0;
     if (MPI_Get_library_version(words, &length) != MPI_SUCCESS)
         words[0] = '\0';
@@ -143,13 +147,17 @@ static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const en
     return tsr_comm_broadcast(witness, out, sizeof *out, TSR_U8, *cause, host, NULL);
 }
 
+/* What the thread has said before is nothing of the program's. */
 static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_comm *comm;
-    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, &comm));
-    tsr_kept_sentence sentence;
+    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, NULL, &comm));
+    tsr_kept_sentence sentence = {""};
+    tsr_status_restore(&sentence, TSR_OK);
     const tsr_status status = main(comm, arg);
     tsr_status_keep(&sentence);
+    if (status != TSR_OK && sentence.text[0] == '\0')
+        snprintf(sentence.text, sizeof sentence.text, "returned %s without a sentence", tsr_status_name(status));
     tsr_comm_destroy(comm);
     return tsr_status_restore(&sentence, status);
 }
@@ -174,8 +182,7 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
     tsr_comm *witness;
     TSR_TRY(tsr_options_read("tsr_mpi_job_run", options, &apart, sizeof apart));
     apart.size = sizeof apart;
-    apart.no_sharing = 1;
-    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &witness));
+    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &job->lost, &witness));
     const ending mine = ending_of(run_main(main, arg, options));
     const tsr_status status = conclude(job, witness, &mine);
     tsr_comm_destroy(witness);

@@ -1,6 +1,5 @@
 #include "comm/mpi/node.h"
 
-#include "comm/mpi/error.h"
 #include "comm/mpi/heap.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
 #include <unistd.h>
 
 #define REASON 256
@@ -43,7 +43,10 @@
 typedef struct header {
     uint64_t token;       /* by which its openers know that it is the one that was meant */
     _Atomic(int) aborter; /* of rank 0's: one more than the rank; 0: nobody */
+    tsr_mpi_resident resident;
 } header;
+
+_Static_assert(sizeof(header) <= HEADER, "what begins a file has its place");
 
 /* How a rank's file is found by the others. */
 typedef struct address_card {
@@ -77,10 +80,10 @@ static void fail(char *reason, const char *what)
 }
 
 /* Every rank's answer must be yes. */
-static tsr_status agree(const tsr_mpi_together *together, MPI_Comm comm, bool *yes)
+static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
 {
     int64_t all = 0;
-    TSR_TRY(tsr_mpi_least(together, comm, *yes, &all));
+    TSR_TRY(tsr_mpi_mates_least(together, mates, *yes, &all));
     *yes = all != 0;
     return TSR_OK;
 }
@@ -119,11 +122,11 @@ static size_t limit_files(size_t bytes)
 }
 
 /* Bytes of each rank's file, the same for all; 0: not even the least. */
-static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, char *reason)
+static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, char *reason)
 {
     const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(), mine = limit_files(useful < share ? useful : share);
     int64_t least = 0;
-    TSR_TRY(tsr_mpi_least(together, comm, (int64_t)mine, &least));
+    TSR_TRY(tsr_mpi_mates_least(together, mates, (int64_t)mine, &least));
     node->room = (size_t)least >= LEAST ? (size_t)least & ~(size_t)0xffff : 0;
     if (node->room == 0)
         snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many", (long long)least);
@@ -131,10 +134,10 @@ static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node
 }
 
 /* `mine`: this rank has the place; `*done`: all have. Who has it without the others gives it back. */
-static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool mine, bool *done)
+static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine, bool *done)
 {
     *done = mine;
-    TSR_TRY(agree(together, comm, done));
+    TSR_TRY(agree(together, mates, done));
     if (mine && !*done) {
         munmap(node->base, span_of(node));
         node->base = NULL;
@@ -143,25 +146,25 @@ static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *n
 }
 
 /* At one address after the other. */
-static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool *done)
+static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
 {
     const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
     for (uintptr_t at = FIRST_ADDRESS; at + span_of(node) < LAST_ADDRESS && !*done; at += stride)
-        TSR_TRY(settle_place(together, node, comm, reserve(node, at), done));
+        TSR_TRY(settle_place(together, node, mates, reserve(node, at), done));
     return TSR_OK;
 }
 
 /* Where rank 0's kernel has room, less of it. */
-static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, bool *done)
+static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
 {
     node->room = node->room / LESS & ~(size_t)0xffff;
     for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++) {
         int64_t at = INT64_MAX;
         bool mine = node->rank == 0 && reserve(node, 0);
-        TSR_TRY(tsr_mpi_least(together, comm, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
+        TSR_TRY(tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
         if (node->rank > 0 && at > 0)
             mine = reserve(node, (uintptr_t)at);
-        TSR_TRY(settle_place(together, node, comm, mine, done));
+        TSR_TRY(settle_place(together, node, mates, mine, done));
     }
     return TSR_OK;
 }
@@ -218,17 +221,19 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
 }
 
 /* Descriptors stay open until all have opened them. */
-static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason,
+static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
                             bool *done)
 {
     address_card mine = {0};
     const int file = make_file(node, &mine, reason);
-    tsr_status status = tsr_mpi_gather_all(together, comm, &mine, cards, sizeof mine);
+    tsr_status status = tsr_mpi_mates_gather(together, mates, &mine, cards, sizeof mine);
     *done = status == TSR_OK;
     for (int r = 0; r < node->ranks && *done; r++)
         *done = map_file(node, r, &cards[r], reason);
+    if (*done)
+        tsr_mpi_resident_introduce(&header_of(node, node->rank)->resident, mates->ranks[mates->place]);
     if (status == TSR_OK)
-        status = agree(together, comm, done);
+        status = agree(together, mates, done);
     if (file >= 0)
         close(file);
     return status;
@@ -260,40 +265,38 @@ static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
     return node;
 }
 
-static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, MPI_Comm comm, address_card *cards, char *reason, bool *done)
+static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
+                        bool *done)
 {
     *done = false;
-    TSR_TRY(find_room(together, node, comm, reason));
+    TSR_TRY(find_room(together, node, mates, reason));
     if (node->room == 0)
         return TSR_OK;
-    TSR_TRY(reserve_far_away(together, node, comm, done));
+    TSR_TRY(reserve_far_away(together, node, mates, done));
     if (!*done)
-        TSR_TRY(reserve_anywhere(together, node, comm, done));
+        TSR_TRY(reserve_anywhere(together, node, mates, done));
     if (!*done) {
         snprintf(reason, REASON, "there is no room for shared memory at the same address in all processes");
         return TSR_OK;
     }
-    TSR_TRY(map_files(together, node, comm, cards, reason, done));
+    TSR_TRY(map_files(together, node, mates, cards, reason, done));
     if (*done)
         tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, MPI_Comm comm, tsr_mpi_node **out, char *reason)
+tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *mates, tsr_mpi_node **out, char *reason)
 {
     tsr_context *context = together->context;
-    int rank, ranks;
     void *cards = NULL;
     reason[0] = '\0';
-    TSR_TRY(tsr_mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank"));
-    TSR_TRY(tsr_mpi_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size"));
-    tsr_mpi_node *node = make_node(context, rank, ranks);
-    bool done = node && tsr_allocate(context, (size_t)ranks * sizeof(address_card), &cards) == TSR_OK;
+    tsr_mpi_node *node = make_node(context, mates->place, mates->count);
+    bool done = node && tsr_allocate(context, (size_t)mates->count * sizeof(address_card), &cards) == TSR_OK;
     if (!done)
         snprintf(reason, REASON, "no memory");
-    tsr_status status = agree(together, comm, &done);
+    tsr_status status = agree(together, mates, &done);
     if (status == TSR_OK && done)
-        status = share(together, node, comm, cards, reason, &done);
+        status = share(together, node, mates, cards, reason, &done);
     tsr_release(context, cards);
     if (status == TSR_OK && done) {
         *out = node;
@@ -357,6 +360,11 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
 int tsr_mpi_node_ranks(const tsr_mpi_node *node)
 {
     return node->ranks;
+}
+
+tsr_mpi_residents tsr_mpi_node_residents(const tsr_mpi_node *node)
+{
+    return (tsr_mpi_residents){(char *)&header_of(node, 0)->resident, node->room, node->ranks};
 }
 
 void tsr_mpi_node_abort(tsr_mpi_node *node, int who)

@@ -8,7 +8,8 @@
 #ifndef TSR_COMM_MPI_NODE_H
 #define TSR_COMM_MPI_NODE_H
 
-#include "comm/mpi/together.h"
+#include "comm/mpi/mates.h"
+#include "comm/mpi/resident.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,9 +17,9 @@
 
 typedef struct tsr_mpi_node tsr_mpi_node;
 
-/** Collective over `comm`, whose ranks share a node. `*out` is NULL on all ranks where one of them could not; `reason`, 256 bytes, then
+/** Collective over the mates. `*out` is NULL on all ranks where one of them could not; `reason`, 256 bytes, then
  * says why. TSR_OK in both cases; errors are MPI's. */
-tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, MPI_Comm comm, tsr_mpi_node **out, char *reason);
+tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *mates, tsr_mpi_node **out, char *reason);
 
 /** References of this process; the last one unmaps. */
 tsr_mpi_node *tsr_mpi_node_retain(tsr_mpi_node *node);
@@ -38,6 +39,9 @@ bool tsr_mpi_node_holds(const tsr_mpi_node *node, const void *memory, size_t byt
 
 /** How many ranks the communicator has of which the node was made. */
 int tsr_mpi_node_ranks(const tsr_mpi_node *node);
+
+/** Its processes, by their ranks in the communicator over which mates were found. */
+tsr_mpi_residents tsr_mpi_node_residents(const tsr_mpi_node *node);
 
 /** Everybody on the node learns that rank `who` has aborted, as its caller counts ranks; the first one stays. */
 void tsr_mpi_node_abort(tsr_mpi_node *node, int who);

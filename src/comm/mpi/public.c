@@ -2,5 +2,5 @@
 
 tsr_status tsr_comm_from_mpi(MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
 {
-    return tsr_mpi_borrow("tsr_comm_from_mpi", comm, options, out);
+    return tsr_mpi_borrow("tsr_comm_from_mpi", comm, options, NULL, out);
 }

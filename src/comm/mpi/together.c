@@ -2,7 +2,6 @@
 
 #include "comm/clock.h"
 #include "comm/mpi/error.h"
-#include <stdbool.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
 
@@ -30,6 +29,13 @@ static void put_away(const tsr_mpi_together *t, parcel *p, bool over)
         tsr_context_retain(t->context);
 }
 
+tsr_status tsr_mpi_say_late(const tsr_mpi_together *t)
+{
+    if (t->lost)
+        *t->lost = true;
+    return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)t->timeout_ms);
+}
+
 /* `*over`: MPI is done with the request, and with what it works on. */
 static tsr_status wait(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call, int64_t limit_ms, bool *over)
 {
@@ -44,7 +50,7 @@ static tsr_status wait(const tsr_mpi_together *t, MPI_Request *request, int resu
         tsr_pause(look);
     }
     *over = false;
-    return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)limit_ms);
+    return tsr_mpi_say_late(t);
 }
 
 tsr_status tsr_mpi_duplicate(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm *out)

@@ -7,6 +7,7 @@
 #define TSR_COMM_MPI_TOGETHER_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tessera/context.h>
@@ -15,6 +16,7 @@ typedef struct tsr_mpi_together {
     const char *call; /**< that sentences begin with */
     tsr_context *context;
     int64_t timeout_ms;
+    bool *lost; /**< becomes true where not all ranks came, for whom MPI_Finalize() would wait; or NULL */
 } tsr_mpi_together;
 
 /** TSR_ERROR_PEER: not all ranks have come. */
@@ -25,5 +27,8 @@ tsr_status tsr_mpi_least(const tsr_mpi_together *together, MPI_Comm comm, int64_
 
 /** `bytes` of every rank, one after the other in `all`; `mine` is not part of it. */
 tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all, size_t bytes);
+
+/** For those who wait for ranks by other means: TSR_ERROR_PEER, not all have come within the timeout. */
+tsr_status tsr_mpi_say_late(const tsr_mpi_together *together);
 
 #endif

@@ -5,6 +5,9 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
+/* What a desk says of its rank that is gone. */
+enum { UNABLE = 1, LEFT = 2 };
+
 typedef enum tray_state { EMPTY, FULL, TAKING, WITHDRAWN } tray_state;
 
 /* Who lays writes it while it is EMPTY, and who takes reads it while it is TAKING. */
@@ -19,8 +22,9 @@ typedef struct tray {
 struct tsr_mpi_desk {
     _Atomic(int32_t) left; /* mates that look at it no more */
     int32_t room;
-    _Atomic(int32_t) gone; /* its rank could not open its trays */
-    char own_line[128 - 12];
+    _Atomic(int32_t) gone;    /* its rank could not open its trays, or has left */
+    _Atomic(int32_t) awaited; /* one more than the member that its rank waits for; 0: nobody */
+    char own_line[128 - 16];
     tray trays[]; /* `room`, then as many times TSR_MPI_SHORT bytes */
 };
 
@@ -62,6 +66,7 @@ void tsr_mpi_trays_set(tsr_mpi_trays *trays, int member, tsr_mpi_desk *desk)
 static void depart(const tsr_mpi_trays *trays)
 {
     int mates = 0;
+    atomic_store(&trays->own->gone, LEFT);
     for (int m = 0; m < trays->count; m++)
         mates += trays->desks[m] != NULL;
     tsr_mpi_node_free_later(trays->node, trays->own, (const int32_t *)&trays->own->left, mates);
@@ -85,13 +90,28 @@ void tsr_mpi_trays_abandon(tsr_mpi_trays *trays)
 {
     if (!trays->node)
         return;
-    atomic_store(&trays->own->gone, 1);
+    atomic_store(&trays->own->gone, UNABLE);
     tsr_release(trays->context, trays->desks);
 }
 
 bool tsr_mpi_trays_is_gone(const tsr_mpi_trays *trays, int member)
 {
-    return atomic_load_explicit(&trays->desks[member]->gone, memory_order_acquire);
+    return atomic_load_explicit(&trays->desks[member]->gone, memory_order_acquire) == UNABLE;
+}
+
+bool tsr_mpi_trays_has_left(const tsr_mpi_trays *trays, int member)
+{
+    return atomic_load_explicit(&trays->desks[member]->gone, memory_order_acquire) != 0;
+}
+
+void tsr_mpi_trays_show_awaited(const tsr_mpi_trays *trays, int awaited)
+{
+    atomic_store(&trays->own->awaited, awaited + 1);
+}
+
+int tsr_mpi_trays_awaited_by(const tsr_mpi_trays *trays, int member)
+{
+    return atomic_load(&trays->desks[member]->awaited) - 1;
 }
 
 bool tsr_mpi_trays_reach(const tsr_mpi_trays *trays, int member)

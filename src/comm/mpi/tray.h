@@ -45,6 +45,13 @@ void tsr_mpi_trays_abandon(tsr_mpi_trays *trays);
 /** True if that mate did so */
 bool tsr_mpi_trays_is_gone(const tsr_mpi_trays *trays, int member);
 
+/** True if that mate has left, or did so. */
+bool tsr_mpi_trays_has_left(const tsr_mpi_trays *trays, int member);
+
+/** Shows to mates for whom this member waits, -1: for nobody; and whom that mate waits for, or waited for when it gave up. */
+void tsr_mpi_trays_show_awaited(const tsr_mpi_trays *trays, int awaited);
+int tsr_mpi_trays_awaited_by(const tsr_mpi_trays *trays, int member);
+
 /** True if there are trays from and to that member. */
 bool tsr_mpi_trays_reach(const tsr_mpi_trays *trays, int member);
 

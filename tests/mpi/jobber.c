@@ -1,0 +1,226 @@
+/*
+ * A job that goes wrong: jobber WHAT [HOW_MANY | FOLDER [FIRST_ELSEWHERE]]. Every rank that comes so far says on standard error how its run
+ * ended, and then that its job is gone.
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+#include <unistd.h>
+
+enum { PATIENT_MS = 1000 };
+
+/* For the library to find them here: not every implementation's header says so. */
+#define SEEN __attribute__((visibility("default")))
+
+/* Of this rank's calls of MPI's below, so many are left until it stops for ever; below 0: it does not. */
+static int calls_left = -1;
+
+static void count_call(void)
+{
+    if (calls_left >= 0 && calls_left-- == 0)
+        for (;;)
+            pause();
+}
+
+SEEN int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *out, MPI_Request *request)
+{
+    count_call();
+    return PMPI_Comm_idup(comm, out, request);
+}
+
+SEEN int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    count_call();
+    return PMPI_Iallreduce(in, out, count, type, op, comm, request);
+}
+
+SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    count_call();
+    return PMPI_Isend(data, count, type, peer, tag, comm, request);
+}
+
+/* Ranks from here on are on another node; 0: all are on this one. */
+static int first_elsewhere;
+
+SEEN int MPI_Get_processor_name(char *name, int *length)
+{
+    const int result = PMPI_Get_processor_name(name, length);
+    int rank;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (first_elsewhere > 0)
+        *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node %d", rank >= first_elsewhere);
+    return result;
+}
+
+/* This one and its kind would wait for a rank that stops, and no clock ends them. */
+SEEN int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out)
+{
+    fprintf(stderr, "a call that blocks\n");
+    return PMPI_Comm_split_type(comm, type, key, info, out);
+}
+
+static tsr_status meet(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    return tsr_comm_barrier(comm);
+}
+
+static void say(const tsr_mpi_job *job, const char *what, tsr_status status)
+{
+    fprintf(stderr, "R%d %s: %s: %s\n", tsr_mpi_job_rank(job), what, tsr_status_name(status), status == TSR_OK ? "" : tsr_status_message());
+}
+
+/* Rank 1 never comes to the run, and stays. */
+static void lack_a_rank(tsr_mpi_job *job)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = PATIENT_MS;
+    if (tsr_mpi_job_rank(job) == 1)
+        for (;;)
+            pause();
+    say(job, "run", tsr_mpi_job_run(job, meet, NULL, &options));
+}
+
+/* Rank 1 stops while the communicator is made. */
+static void stop_a_rank(tsr_mpi_job *job, int calls)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = PATIENT_MS;
+    calls_left = tsr_mpi_job_rank(job) == 1 ? calls : -1;
+    say(job, "run", tsr_mpi_job_run(job, meet, NULL, &options));
+}
+
+/* What becomes of rank 1 once the communicator is made. */
+typedef struct fate {
+    int dies;           /* else it stays away */
+    const char *folder; /* for what the others are told: their launcher hears of nothing meanwhile */
+} fate;
+
+static void write_down(const fate *f, int rank, tsr_status status)
+{
+    char path[500];
+    snprintf(path, sizeof path, "%s/%d", f->folder, rank);
+    FILE *const file = fopen(path, "w");
+    if (!file)
+        return;
+    fprintf(file, "%s: %s\n", tsr_status_name(status), tsr_status_message());
+    fclose(file);
+}
+
+/* Half a minute at most. */
+static void await_word(const fate *f, int rank)
+{
+    char path[500], end = 0;
+    snprintf(path, sizeof path, "%s/%d", f->folder, rank);
+    for (int look = 0; look < 300 && end != '\n'; look++) {
+        usleep(100000);
+        FILE *const file = fopen(path, "r");
+        for (int c = file ? fgetc(file) : EOF; c != EOF; c = fgetc(file))
+            end = (char)c;
+        if (file)
+            fclose(file);
+    }
+}
+
+/* A launcher that is stopped ends nobody on behalf of a rank that dies. */
+static tsr_status lose_a_rank(tsr_comm *comm, void *arg)
+{
+    const fate *f = arg;
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (tsr_comm_rank(comm) == 1 && f->dies) {
+        kill(getppid(), SIGSTOP);
+        raise(SIGKILL);
+    }
+    if (tsr_comm_rank(comm) == 1)
+        for (;;)
+            pause();
+    return tsr_comm_barrier(comm);
+}
+
+/* Nobody waits for longer than a minute, whatever goes wrong. */
+static void lose_in_run(tsr_mpi_job *job, const fate *f, int64_t timeout_ms)
+{
+    fate of_rank_1 = *f;
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.timeout_ms = timeout_ms;
+    alarm(60);
+    const tsr_status status = tsr_mpi_job_run(job, lose_a_rank, &of_rank_1, &options);
+    write_down(f, tsr_mpi_job_rank(job), status);
+    if (tsr_mpi_job_rank(job) > 0)
+        return;
+    await_word(f, 2);
+    kill(getppid(), SIGCONT);
+}
+
+/* Rank 0 sends what nobody receives, and leaves before the others do. */
+static tsr_status send_in_vain(tsr_comm *comm, void *arg)
+{
+    char word[] = "left";
+    const tsr_message message = {1, word, sizeof word};
+    (void)arg;
+    if (tsr_comm_rank(comm) == 0)
+        return tsr_comm_exchange(comm, &message, 1, NULL, 0, tsr_device_host(), NULL);
+    usleep(400000);
+    return TSR_OK;
+}
+
+static void leave_one_by_one(tsr_mpi_job *job)
+{
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    options.no_sharing = 1;
+    say(job, "run", tsr_mpi_job_run(job, send_in_vain, NULL, &options));
+}
+
+static tsr_status fail_with_a_sentence(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    return tsr_comm_rank(comm) == 1 ? tsr_status_set(TSR_ERROR_ARGUMENT, "words of before") : TSR_OK;
+}
+
+static tsr_status fail_without_a_sentence(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
+}
+
+/* Rank 1 fails twice, and says why the first time alone. */
+static void fail_twice(tsr_mpi_job *job)
+{
+    say(job, "first", tsr_mpi_job_run(job, fail_with_a_sentence, NULL, NULL));
+    say(job, "second", tsr_mpi_job_run(job, fail_without_a_sentence, NULL, NULL));
+}
+
+int main(int count, char **arguments)
+{
+    tsr_mpi_job *job = NULL;
+    const char *const what = count > 1 ? arguments[1] : "";
+    const tsr_status status = tsr_mpi_job_create(&job);
+    if (status != TSR_OK) {
+        fprintf(stderr, "create: %s: %s\n", tsr_status_name(status), tsr_status_message());
+        return 3;
+    }
+    const int rank = tsr_mpi_job_rank(job);
+    first_elsewhere = count > 3 ? atoi(arguments[3]) : 0;
+    if (strcmp(what, "lack") == 0)
+        lack_a_rank(job);
+    else if (strcmp(what, "stop") == 0 && count > 2)
+        stop_a_rank(job, atoi(arguments[2]));
+    else if (strcmp(what, "die") == 0 && count > 2)
+        lose_in_run(job, &(fate){1, arguments[2]}, 0);
+    else if (strcmp(what, "stay-away") == 0 && count > 2)
+        lose_in_run(job, &(fate){0, arguments[2]}, PATIENT_MS);
+    else if (strcmp(what, "leave") == 0)
+        leave_one_by_one(job);
+    else if (strcmp(what, "twice") == 0)
+        fail_twice(job);
+    else
+        say(job, "run", tsr_mpi_job_run(job, meet, NULL, NULL));
+    tsr_mpi_job_destroy(job);
+    fprintf(stderr, "R%d is gone\n", rank);
+    return 0;
+}

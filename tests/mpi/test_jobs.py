@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Jobs that go wrong end, and say why: a rank that does not come, a launcher or a library of another MPI, failures without words.
+usage: test_jobs.py LAUNCH LAUNCHER JOBBER NAME PACKAGE [OTHER_LAUNCHER OTHER_NAME MIXED]"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tool"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "invariants"))
+import harness  # noqa: E402
+import tap  # noqa: E402
+
+launch, launcher, jobber, name, package, *other = sys.argv[1:]
+report = tap.Report()
+
+
+def mpirun(ranks, *command, by=launcher):
+    """Hangs are failures; what a launcher has to say of its own is not looked at."""
+    return subprocess.run([launch, by, str(ranks), *command], capture_output=True, text=True, timeout=60)
+
+
+def lines_of(done, pattern):
+    return [line for line in done.stderr.splitlines() if re.search(pattern, line)]
+
+
+def expect(done, *patterns):
+    return [f"{pattern!r} is not in {done.stderr!r}" for pattern in patterns if not lines_of(done, pattern)]
+
+
+def lacking():
+    done = mpirun(3, jobber, "lack")
+    # The first that ends takes the others along, by its launcher.
+    return expect(done, "^R[02] run: peer: tsr_mpi_job_run: not all ranks came within 1000 ms", "^R[02] is gone")
+
+
+def failing_twice():
+    done = mpirun(2, jobber, "twice")
+    wrong = harness.different("exit status", done.returncode, 0)
+    for rank in range(2):
+        wrong += expect(done, f"^R{rank} first: argument: rank 1: words of before$",
+                        f"^R{rank} second: io: rank 1: returned io without a sentence$")
+    return wrong
+
+
+def stopping():
+    """Rank 1 stops in its n-th call, of which there are some thirty until two communicators are made."""
+    wrong = []
+    for calls in (1, 13):
+        done = mpirun(3, jobber, "stop", str(calls))
+        wrong += expect(done, "^R[02] run: peer: ", "^R[02] is gone") + [f"{calls}: {line}" for line in lines_of(done, "a call that blocks")]
+    return wrong
+
+
+def losing(what, elsewhere, words):
+    """Ranks 0 and 2 lose rank 1, whoever of them it was that waited for it; others are elsewhere, and nothing is shared with them."""
+    ranks = elsewhere + 1 if elsewhere else 3
+    with tempfile.TemporaryDirectory() as folder:
+        mpirun(ranks, jobber, what, folder, str(elsewhere))
+        said = {path.name: path.read_text() for path in pathlib.Path(folder).iterdir()}
+    return [] if all(words in said.get(rank, "") for rank in "02") else [f"{words!r} is not in {said}"]
+
+
+def leaving():
+    done = mpirun(3, jobber, "leave")
+    said = [line for line in done.stderr.splitlines() if not re.match("R[012] (run: ok: $|is gone$)", line)]
+    return harness.different("exit status", done.returncode, 0) + harness.different("what MPI says", said, [])
+
+
+def case(fact, attempt, *arguments):
+    """`attempt` raises nothing, and returns what contradicts the fact."""
+    try:
+        report.check(fact, attempt(*arguments))
+    except subprocess.TimeoutExpired as error:
+        report.check(fact, [f"{error}: {error.stderr}"])
+
+
+case("a job that lacks a rank says so, and its end waits for nobody", lacking)
+case("a rank that stops while a communicator is made holds up nobody for longer than the timeout", stopping)
+for fact, elsewhere in (("on one node", 0), ("on one of two nodes", 3)):
+    case(f"a rank that dies is named by all of its node at once, {fact}", losing, "die", elsewhere, "peer: the process of rank 1 has ended")
+    case(f"a rank that stays away is named also by who waits for another that waits for it, {fact}", losing, "stay-away", elsewhere,
+         "peer: rank 1 did not come within 1000 ms")
+case("MPI has nothing to complain of where ranks leave one by one, and a message is not received", leaving)
+case("a rank that returns a bare status is told so, not in words of before", failing_twice)
+
+
+def refuse(done, ranks, *words):
+    said = lines_of(done, "^create: state: tsr_mpi_job_create: ")
+    wrong = harness.different("exit status", done.returncode != 0, True) + harness.different("sentences", len(said), ranks)
+    return wrong + [f"{word!r} is not in {said}" for word in words if not all(word in line for line in said)]
+
+
+def launched_by_another():
+    other_launcher, other_name, _ = other
+    return refuse(mpirun(2, jobber, by=other_launcher), 2, f"a launcher of {other_name} started 2 processes", f"the mpirun of {name}")
+
+
+def launched_by_slurm():
+    """As srun would leave a program whose MPI was not built for it."""
+    environment = {**os.environ, "SLURM_STEP_NUM_TASKS": "3", "PMIX_RANK": "0"}
+    done = subprocess.run([jobber], capture_output=True, text=True, timeout=60, env=environment)
+    return refuse(done, 1, "SLURM_STEP_NUM_TASKS is 3", "finds a job of one process")
+
+
+def linked_with_another():
+    _, other_name, mixed = other
+    return refuse(mpirun(1, mixed), 1, f"this is lib{package}, for {name}, but the program's calls of MPI go to {other_name}")
+
+
+case("a program that Slurm started without its MPI is refused", launched_by_slurm)
+if other:
+    case("a program under another MPI's launcher is refused, not run as many jobs", launched_by_another)
+    case("a library for another MPI than the program's is refused", linked_with_another)
+else:
+    report.skip("another MPI's launcher and library", "there is one MPI")
+
+report.finish()
