@@ -274,6 +274,13 @@ static void every_allocation_may_fail(void **state)
     assert_true(n > 20);
 }
 
+static void more_ranks_than_there_can_be_threads_are_refused_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_threads_run(INT32_MAX, do_nothing, NULL, NULL), TSR_ERROR_MEMORY);
+    assert_non_null(strstr(tsr_status_message(), "2147483647 ranks take a thread each, but the system gives all processes no more than "));
+}
+
 enum { MANY = 256 };
 
 /* What `nranks` handles take before they are used. */
@@ -349,6 +356,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(shorter_options_leave_the_rest_as_it_is),
         cmocka_unit_test(more_ranks_than_cores_progress_however_they_wait),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(more_ranks_than_there_can_be_threads_are_refused_at_once),
         cmocka_unit_test(what_a_handle_takes_does_not_grow_with_the_ranks),
     };
     suite_start(count, arguments);

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "comm/threads/engine.h"
+#include "comm/threads/process.h"
 #include <string.h>
 
 /* What a rank of a run that has failed tells, and which rank. */
@@ -99,6 +100,21 @@ static int start(run *shared, runner *runners, int nranks, int *error)
     return nranks;
 }
 
+/* Where so few are wanted it does not pay to ask. */
+#define FEW_THREADS 1000
+
+/* What no system setting allows is not tried: that would take the threads of all other processes meanwhile. */
+static tsr_status check_limits(int nranks)
+{
+    const int64_t most = nranks > FEW_THREADS ? tsr_process_most_threads() : 0;
+    if (most == 0 || nranks <= most)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_MEMORY,
+                          "tsr_threads_run: %d ranks take a thread each, but the system gives all processes no more than %lld "
+                          "(kernel.pid_max, kernel.threads-max): run fewer ranks, or raise these",
+                          nranks, (long long)most);
+}
+
 /* Threads come first: how many there can be shows before anything is allocated for ranks. */
 static tsr_status start_and_join(run *shared, runner *runners, int nranks, const tsr_threads_options *options)
 {
@@ -128,6 +144,7 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
 static tsr_status run_ranks(run *shared, int nranks, const tsr_threads_options *options)
 {
     runner *runners;
+    TSR_TRY(check_limits(nranks));
     TSR_TRY(tsr_allocate_array(options->context, (size_t)nranks, sizeof *runners, (void **)&runners));
     tsr_status status;
     if (pthread_mutex_init(&shared->gate, NULL) == 0) {

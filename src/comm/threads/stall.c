@@ -2,11 +2,8 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
+#include "comm/threads/process.h"
 #include <tessera/sys/log.h>
-#include <unistd.h>
 
 /* Ranks of which a sentence tells where they wait. */
 #define RANKS_NAMED 3
@@ -14,22 +11,6 @@
 /* Nanoseconds between two looks at least, and how often what a look took. */
 #define BETWEEN_LOOKS_NS   INT64_C(200000000)
 #define BETWEEN_LOOKS_LONG 20
-
-/* How many threads this process has: the 20th field of a line whose second is a name in parentheses. 0: not known. */
-static int64_t count_threads(void)
-{
-    char line[1024];
-    const int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    const ssize_t length = read(file, line, sizeof line - 1);
-    close(file);
-    line[length > 0 ? length : 0] = '\0';
-    const char *at = strrchr(line, ')');
-    for (int field = 2; at && field < 20; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoll(at, NULL, 10) : 0;
-}
 
 static bool is_owner(const tsr_world *world, int rank)
 {
@@ -97,7 +78,7 @@ static bool all_sleep_in_vain(const tsr_world *world)
 /* All threads of the process sleep here but the one that waits for them to end. */
 static bool nobody_else_is_there(const tsr_world *world)
 {
-    return count_threads() == world->threads + 1;
+    return tsr_process_threads() == world->threads + 1;
 }
 
 static const tsr_bed *bed_of(const tsr_world *world, int rank)
