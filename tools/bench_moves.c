@@ -16,7 +16,7 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
 {
     const move_setup *const s = &b->setup;
     const move_request *const request = &s->request;
-    json_t *const row = json_pack(
+    json_t *row = json_pack(
         "{ss ss ss ss sI ss so ss ss ss sI so sf sf sf ss sI so sf sf so sI sI sI ss sf sf so}", "bench", b->way->bench, "engine",
         place_engine(s->place), "device", place_device_name(s->place), "mode", mode_name(request->mode), "ranks",
         (json_int_t)tsr_mesh_count(s->mesh), "mesh", s->names.mesh, "shape", sizes_to_json(request->shape.size, request->shape.ndim),
@@ -28,9 +28,9 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
         "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop", f->reduction, "algbw", f->algbw, "busbw", f->busbw,
         "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
     /* As programs know the iterations of dispatch. */
-    if (row != NULL && b->way->dtensors) {
-        json_object_set_new(row, "loops", json_integer(b->settings.iterations));
-        json_object_set_new(row, "new_result", json_boolean(b->way->new_results));
+    if (b->way->dtensors) {
+        row = json_with_field(row, "loops", json_integer(b->settings.iterations));
+        row = json_with_field(row, "new_result", json_boolean(b->way->new_results));
     }
     return row;
 }

@@ -110,7 +110,13 @@ int complain_status(int status);
 /** What was complained of last; "" before that. */
 const char *complaint(void);
 
-/** Writes out what standard output still holds; a failure of any write to it shows here. */
+/** printf() to standard output. What cannot be written, or formatted, is told by finish_stdout(). */
+void say(const char *format, ...) TSR_PRINTF(1, 2);
+
+/** The text as it is; NULL stands for a lack of memory, and is told as that. */
+void say_text(const char *text);
+
+/** Writes out what standard output still holds; a failure of any say() shows here. */
 int finish_stdout(void);
 
 #endif

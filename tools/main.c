@@ -35,14 +35,14 @@ static void list_commands(const char *prefix)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strncmp(commands[i]->name, prefix, strlen(prefix)) == 0)
-            printf("  tessera %-20s %s\n", commands[i]->name, commands[i]->summary);
+            say("  tessera %-20s %s\n", commands[i]->name, commands[i]->summary);
 }
 
 static int print_help(const char *prefix)
 {
-    printf("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
+    say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
-    printf("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
+    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
            "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
@@ -108,8 +108,10 @@ static int run_command(int argc, char **argv)
         return print_help("");
     if (asks_for(argv[1], "bench") && asks_for(argv[2], "--help"))
         return print_help("bench ");
-    if (asks_for(argv[1], "--version"))
-        return printf("tessera %s\n", tsr_version()) < 0 ? EXIT_REFUSED : EXIT_DONE;
+    if (asks_for(argv[1], "--version")) {
+        say("tessera %s\n", tsr_version());
+        return EXIT_DONE;
+    }
     if (argv[1] == NULL)
         return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
     if (asks_for(argv[1], "bench") && argv[2] == NULL)

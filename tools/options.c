@@ -115,13 +115,6 @@ int complain_status(int status)
     return complain(status, "%s", tsr_status_message());
 }
 
-int finish_stdout(void)
-{
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return complain(EXIT_REFUSED, "standard output cannot be written");
-    return EXIT_DONE;
-}
-
 static int complain_about_letter(const tool_command *command, const char *word)
 {
     const int option = option_of(command, word[1]);
