@@ -190,6 +190,10 @@ static int read_line(const char *path, size_t number, const char *text, bench_li
     json_error_t error;
     spread seconds = {0};
     json_t *const object = json_loads(text, 0, &error);
+    if (memory_was_short()) {
+        json_decref(object);
+        return complain(EXIT_REFUSED, "there is no memory for line %zu of %s", number, path);
+    }
     if (object == NULL)
         return complain(EXIT_USAGE, "%s, line %zu, character %d: %s", path, number, error.column, error.text);
     int status = EXIT_DONE;

@@ -116,7 +116,12 @@ void say(const char *format, ...) TSR_PRINTF(1, 2);
 /** The text as it is; NULL stands for a lack of memory, and is told as that. */
 void say_text(const char *text);
 
-/** Writes out what standard output still holds; a failure of any say() shows here. */
+/** Says that something had no memory which could not tell its caller, so that the answer is not what it should be. */
+void say_memory_is_short(void);
+bool memory_was_short(void);
+
+/** Writes out what standard output still holds; a failure of any say(), and a lack of memory, shows
+ * here. */
 int finish_stdout(void);
 
 #endif

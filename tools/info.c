@@ -20,8 +20,11 @@ typedef struct facts {
 static void gather_cuda(cuda_facts *cuda)
 {
     cuda_gather(cuda);
-    if (cuda_describe_gpus(cuda) == TSR_OK)
+    const tsr_status status = cuda_describe_gpus(cuda);
+    if (status == TSR_OK)
         return;
+    if (status == TSR_ERROR_MEMORY)
+        say_memory_is_short();
     cuda_release(cuda);
     snprintf(cuda->reason, sizeof cuda->reason, "%s", tsr_status_message());
 }

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "engines.h"
 #include "mpi_library.h"
+#include "report.h"
 
 #include <signal.h>
 #include <string.h>
@@ -125,6 +126,7 @@ int main(int argc, char **argv)
 {
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
+    json_begin();
     int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
     if (status == EXIT_DONE)
         status = finish_stdout();

@@ -1,7 +1,9 @@
 /* Ranks that are processes, which a launcher started. */
+#include "command.h"
 #include "engines.h"
 #include "mpi_library.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <tessera/sys/status.h>
@@ -20,6 +22,8 @@ static const char *missing(const cuda_facts *cuda)
     if (!mine.tried) {
         mine.tried = true;
         mine.found = mpi_library_open(&mine.library, mine.reason);
+        if (!mine.found && errno == ENOMEM)
+            say_memory_is_short();
     }
     return mine.found ? NULL : mine.reason;
 }

@@ -1,7 +1,22 @@
 #include "report.h"
 
+#include "command.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+static void *allocate(size_t bytes)
+{
+    void *const memory = malloc(bytes);
+    if (memory == NULL)
+        say_memory_is_short();
+    return memory;
+}
+
+void json_begin(void)
+{
+    json_set_alloc_funcs(allocate, free);
+}
 
 /** `whole` where the call that changed it says 0. */
 static json_t *keep_whole(json_t *whole, int failed)

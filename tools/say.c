@@ -27,9 +27,19 @@ void say_text(const char *text)
 {
     errno = 0;
     if (text == NULL)
-        remember_failure(ENOMEM);
+        say_memory_is_short();
     else if (fputs(text, stdout) == EOF)
         remember_failure(errno);
+}
+
+void say_memory_is_short(void)
+{
+    remember_failure(ENOMEM);
+}
+
+bool memory_was_short(void)
+{
+    return reason == ENOMEM;
 }
 
 int finish_stdout(void)
@@ -39,5 +49,5 @@ int finish_stdout(void)
         remember_failure(errno);
     if (reason == 0)
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, reason == ENOMEM ? "there is no memory for the answer" : "standard output cannot be written");
+    return complain(EXIT_REFUSED, memory_was_short() ? "there is no memory for the answer" : "standard output cannot be written");
 }
