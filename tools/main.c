@@ -1,6 +1,7 @@
 /* tessera: the library's tool. One file a subcommand; this one finds it. */
 #include "command.h"
 #include "engines.h"
+#include "held_log.h"
 #include "mpi_library.h"
 #include "report.h"
 
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
     json_begin();
+    held_log_begin();
     int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
     if (status == EXIT_DONE)
         status = finish_stdout();

@@ -1,4 +1,5 @@
 #include "command.h"
+#include "held_log.h"
 #include "mpi_library.h"
 
 #include <argp.h>
@@ -101,6 +102,7 @@ int complain(int status, const char *format, ...)
     const int rank = mpi_launched_rank();
     if (status == EXIT_USAGE && rank > 0)
         return status;
+    held_log_drop();
     /* Where both go to one place, what was printed first stands first. */
     fflush(stdout);
     if (rank > 0)

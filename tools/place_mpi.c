@@ -1,6 +1,7 @@
 /* Ranks that are processes, which a launcher started. */
 #include "command.h"
 #include "engines.h"
+#include "held_log.h"
 #include "mpi_library.h"
 
 #include <errno.h>
@@ -63,9 +64,13 @@ static tsr_status join(int *rank, int *ranks)
 
 static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)
 {
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     (void)ranks;
     (void)cuda;
-    return mine.library.job_run(mine.job, main, arg, NULL);
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = mine.library.job_run(mine.job, main, arg, &options);
+    tsr_context_destroy(options.context);
+    return status;
 }
 
 static void leave(void)

@@ -1,4 +1,5 @@
 /* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
+#include "held_log.h"
 #include "npy.h"
 #include "options.h"
 #include "random.h"
@@ -19,6 +20,7 @@ enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 /* The last error as one line: names in it may come out of a hostile file. */
 static int fail(int code)
 {
+    held_log_drop();
     fputs("tessera: ", stderr);
     for (const char *c = tsr_status_message(); *c != '\0'; c++)
         fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
@@ -196,6 +198,7 @@ int main(int argc, char **argv)
     start_with_one_blas_thread(argv);
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
+    held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */
