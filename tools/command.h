@@ -99,7 +99,7 @@ extern const tool_command info_command, layout_command, redistribute_command, be
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);
 
 /** Prints a subcommand's --help. */
-void options_help(const tool_command *command, FILE *stream);
+void options_help(const tool_command *command);
 
 /** Prints `tessera: SENTENCE` on standard error, in one line whatever the arguments hold, and returns `status`. */
 int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);

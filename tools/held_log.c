@@ -28,21 +28,15 @@ void held_log_begin(void)
         held.to = kept;
 }
 
-/** With the mutex held. */
-static void print_lines(void)
-{
-    for (int i = 0; i < held.count; i++)
-        dprintf(held.to, "tessera: %s\n", held.lines[i]);
-    held.count = 0;
-}
-
 static void *print_later(void *unused)
 {
     static const struct timespec second = {.tv_sec = 1};
     (void)unused;
     nanosleep(&second, NULL);
     pthread_mutex_lock(&held.mutex);
-    print_lines();
+    for (int i = 0; i < held.count; i++)
+        dprintf(held.to, "tessera: %s\n", held.lines[i]);
+    held.count = 0;
     held.watched = false;
     pthread_mutex_unlock(&held.mutex);
     return NULL;
@@ -66,9 +60,8 @@ static void hold(void *user, tsr_log_level level, const char *line)
             if (iscntrl((unsigned char)*c))
                 *c = '?';
     }
+    /* Where no thread can be had either the program is about to fail. */
     held.watched = held.watched || watch();
-    if (!held.watched)
-        print_lines();
     pthread_mutex_unlock(&held.mutex);
 }
 

@@ -101,7 +101,7 @@ static int run_command(int argc, char **argv)
         if (!help)
             return mpi_launched() > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
         if (mpi_launched_rank() == 0)
-            options_help(commands[i], stdout);
+            options_help(commands[i]);
         return EXIT_DONE;
     }
     if (mpi_launched_rank() > 0)

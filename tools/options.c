@@ -1,5 +1,6 @@
 #include "command.h"
 #include "held_log.h"
+#include "help.h"
 #include "mpi_library.h"
 
 #include <argp.h>
@@ -260,13 +261,15 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
     return *help ? EXIT_DONE : require_all(&r);
 }
 
-void options_help(const tool_command *command, FILE *stream)
+/* argp's own help aborts, or ends early, where memory is short. */
+void options_help(const tool_command *command)
 {
-    struct argp_option list[OPT_COUNT + 1];
-    list_options(command, list);
-    char name[64];
-    snprintf(name, sizeof name, "tessera %s", command->name);
-    const struct argp argp = {.options = list, .parser = take_option, .args_doc = command->operands, .doc = command->details};
-    argp_help(&argp, stream, ARGP_HELP_STD_HELP & ~(unsigned)(ARGP_HELP_BUG_ADDR | ARGP_HELP_EXIT_OK), name);
-    fprintf(stream, "\nExamples:\n%s", command->examples);
+    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands != NULL ? " " : "",
+        command->operands != NULL ? command->operands : "");
+    help_words(command->details, 0, 0);
+    say_text("\n");
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (taken(command, i))
+            help_option(rows[i].letter, rows[i].name, rows[i].value, help_of(command, i));
+    say("\nExamples:\n%s", command->examples);
 }
