@@ -32,6 +32,12 @@ static ssize_t read_all(int file, char *to, size_t most)
     return (ssize_t)bytes;
 }
 
+static bool is_pipe(int file)
+{
+    struct stat facts;
+    return fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
 static int read_open_file(const char *option, const char *path, size_t most, int file, char **out)
 {
     char *const text = malloc(most);
@@ -43,8 +49,8 @@ static int read_open_file(const char *option, const char *path, size_t most, int
         status = complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
     else if ((size_t)bytes == most)
         status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, most);
-    else if (bytes == 0)
-        status = complain(EXIT_REFUSED, "%s %s is empty", option, path);
+    else if (bytes == 0 && is_pipe(file))
+        status = complain(EXIT_REFUSED, "%s %s is a pipe into which nothing was written", option, path);
     else if (memchr(text, '\0', (size_t)bytes) != NULL)
         status = complain(EXIT_REFUSED, "%s %s is no text: byte %zu is 0", option, path, strlen(text) + 1);
     if (status == EXIT_DONE) {
@@ -64,17 +70,16 @@ static void await_writer(int file)
 
 static int open_file(const char *option, const char *path, int *out)
 {
-    struct stat facts;
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0)
         return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
-    if (fstat(file, &facts) != 0 || fcntl(file, F_SETFL, 0) != 0) {
+    if (is_pipe(file))
+        await_writer(file);
+    if (fcntl(file, F_SETFL, 0) != 0) {
         const int reason = errno;
         close(file);
         return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(reason));
     }
-    if (S_ISFIFO(facts.st_mode))
-        await_writer(file);
     *out = file;
     return EXIT_DONE;
 }

@@ -23,7 +23,8 @@ static struct {
 
 void held_log_begin(void)
 {
-    const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    /* Not one of the standard ones that was closed. */
+    const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (kept >= 0)
         held.to = kept;
 }

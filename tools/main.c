@@ -5,9 +5,11 @@
 #include "mpi_library.h"
 #include "report.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <tessera/version.h>
+#include <unistd.h>
 
 static const tool_command *const commands[] = {
     &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
@@ -123,8 +125,20 @@ static int run_command(int argc, char **argv)
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 
+/** Standard streams that are closed are taken, by what cannot be written to, so that no file of the command's becomes one of them. */
+static void take_closed_streams(void)
+{
+    int file;
+    do
+        file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0)
+        close(file);
+}
+
 int main(int argc, char **argv)
 {
+    take_closed_streams();
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
     json_begin();

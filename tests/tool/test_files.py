@@ -47,7 +47,7 @@ def plants_links():
     done = subprocess.run(["sh", "-c", planted + ' exec "$@"', "sh", tool.path, "redistribute", "--mesh", "2", "--from", "R", "--to", "S(0)",
                            "--input", source, "--output", out], capture_output=True, text=True, timeout=120)
     names = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
-    return (harness.different("exit status", done.returncode, 0) + harness.different("victim", victim.read_text(), "mine") +
+    return (harness.different("exit status", done.returncode, 0) + harness.different("victim", victim.read_bytes(), b"mine") +
             harness.different("files", names, ["rank-0.npy", "rank-1.npy"]) +
             harness.different("links", [name for name in names if (out / name).is_symlink()], []))
 
@@ -72,7 +72,7 @@ def unheard_plan():
         done = subprocess.run([tool.path, *PLAN, "--save", folder / "p.plan", "--svg", folder / "p.svg"], stdout=full, stderr=subprocess.PIPE,
                               text=True, timeout=120)
     return (harness.different("exit status and lines", (done.returncode, done.stderr.count("\n")), (1, 1)) +
-            harness.different("files", os.listdir(folder), ["p.plan"]) + harness.different("plan", (folder / "p.plan").read_text(), "old"))
+            harness.different("files", os.listdir(folder), ["p.plan"]) + harness.different("plan", (folder / "p.plan").read_bytes(), b"old"))
 
 
 def cut_while_read(words, path, cut_short, size):
@@ -86,8 +86,8 @@ def cut_while_read(words, path, cut_short, size):
     return wrong + ([] if path.name in done.stderr else [f"{path.name} is not in: {done.stderr}"])
 
 
-tool.refuses(1, PLAN + ["--profile", fifo("profile")], ["profile", "empty"])
-tool.refuses(1, ["bench", "compare", fifo("old"), fifo("new")], ["old", "empty"])
+tool.refuses(1, PLAN + ["--profile", fifo("profile")], ["profile", "pipe"])
+tool.refuses(1, ["bench", "compare", fifo("old"), fifo("new")], ["old", "pipe"])
 tool.refuses(1, ["redistribute", "--mesh", "2", "--from", "R", "--to", "R", "--input", fifo("input"), "--output", tool.folder / "out"], ["regular"])
 tool.case("a pipe is a profile", reads_a_pipe, PLAN + ["--profile", "/dev/stdin"], "inside=1e-6,1e9 between=1e-5,1e9\n")
 (tool.folder / "lines.json").write_text(LINE)
