@@ -117,7 +117,8 @@ static void print_text(const job *j)
     say("%s\n", text);
 }
 
-static int write_profile(const job *j)
+/** The profile's file, whole but without its name. */
+static int write_profile(const job *j, fresh_file *out)
 {
     const calibration *const c = &j->found;
     const int link = c->inside > 0 ? 0 : 1;
@@ -129,7 +130,7 @@ static int write_profile(const job *j)
                                     : "inside",
              c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
              c->error[link].max);
-    return profile_write(j->output, comment, &c->profile);
+    return profile_prepare(j->output, comment, &c->profile, out);
 }
 
 static int read_ranks(const place *p, const char *text, int *out)
@@ -168,19 +169,32 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
     return status == EXIT_DONE ? profile_read(now->value[OPT_PROFILE], &out->profile) : status;
 }
 
-static int report(bench_run *run, const job *j)
+static int print_answer(bench_run *run, const job *j)
 {
     int status = EXIT_DONE;
-    if (j->output != NULL)
-        status = write_profile(j);
+    if (run->format == ROWS_JSON)
+        status = bench_run_print(run, answer_to_json(j));
+    else if (run->format == ROWS_CSV)
+        status = print_csv(run, j);
+    else
+        print_text(j);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+/** The profile gets its name when all is said. */
+static int report(bench_run *run, const job *j)
+{
+    fresh_file profile;
+    if (j->output == NULL)
+        return print_answer(run, j);
+    int status = write_profile(j, &profile);
     if (status != EXIT_DONE)
         return status;
-    if (run->format == ROWS_JSON)
-        return bench_run_print(run, answer_to_json(j));
-    if (run->format == ROWS_CSV)
-        return print_csv(run, j);
-    print_text(j);
-    return EXIT_DONE;
+    status = print_answer(run, j);
+    if (status == EXIT_DONE)
+        return file_publish("--output", j->output, &profile);
+    fresh_file_discard(&profile);
+    return status;
 }
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)

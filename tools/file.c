@@ -151,10 +151,3 @@ int file_publish(const char *option, const char *path, fresh_file *file)
         return EXIT_DONE;
     return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
 }
-
-int file_replace(const char *option, const char *path, const void *data, size_t bytes)
-{
-    fresh_file file;
-    const int status = file_prepare(option, path, data, bytes, &file);
-    return status == EXIT_DONE ? file_publish(option, path, &file) : status;
-}

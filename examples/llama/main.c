@@ -83,6 +83,24 @@ static tsr_status save_logits(const char *path, const llama_job *job, const llam
     return npy_save(path, &logits);
 }
 
+static tsr_status finish_stdout(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return TSR_OK;
+}
+
+/* The file comes last: what cannot be told leaves none. */
+static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
+{
+    if (options->json)
+        TSR_TRY(llama_report_json(job, outcome));
+    else
+        llama_report(job, outcome);
+    TSR_TRY(finish_stdout());
+    return options->logits != NULL ? save_logits(options->logits, job, outcome) : TSR_OK;
+}
+
 static tsr_status run_job(const llama_options *options, const llama_job *job)
 {
     llama_outcome outcome;
@@ -91,11 +109,7 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
         llama_outcome_finish(&outcome);
         return TSR_OK;
     }
-    tsr_status status = options->logits != NULL ? save_logits(options->logits, job, &outcome) : TSR_OK;
-    if (status == TSR_OK && options->json)
-        status = llama_report_json(job, &outcome);
-    else if (status == TSR_OK)
-        llama_report(job, &outcome);
+    const tsr_status status = tell(options, job, &outcome);
     llama_outcome_finish(&outcome);
     return status;
 }
@@ -177,9 +191,7 @@ static tsr_status answer(const llama_options *options)
         printf("tessera-llama %s\n", tsr_version());
     else
         TSR_TRY(run(options));
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
-    return TSR_OK;
+    return finish_stdout();
 }
 
 /*
