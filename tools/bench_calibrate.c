@@ -85,18 +85,18 @@ static void print_link(const calibration *c, int link)
 {
     const tsr_link *const cost = link == 0 ? &c->profile.inside : &c->profile.between;
     say("# %s: %.2f us and %.2f GB/s into one %s; relative error of the model: %.2f in the median, %.2f at worst\n",
-           link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
-           c->error[link].median, c->error[link].max);
+        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
+        c->error[link].median, c->error[link].max);
 }
 
 static void print_points(const calibration *c)
 {
     say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
-           "(B)", "", "(us)", "(us)");
+        "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < c->count; i++) {
         const calibrated_point *const p = &c->points[i];
         say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
-               1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
+            1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
     }
 }
 
@@ -108,7 +108,7 @@ static void print_text(const job *j)
     char text[PROFILE_TEXT_BYTES];
     tsr_cost_print(&c->profile, text, sizeof text);
     say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
-           tsr_dtype_name(r->dtype));
+        tsr_dtype_name(r->dtype));
     if (c->inside > 0)
         print_link(c, 0);
     if (c->inside < c->count)

@@ -127,7 +127,7 @@ static int report_text(const job *j)
 {
     const size_t untimed = j->old.untimed + j->new.untimed;
     say("# %zu line%s compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count,
-           j->count == 1 ? "" : "s", j->slower, j->loss, j->old.count - j->count, j->new.count - j->count);
+        j->count == 1 ? "" : "s", j->slower, j->loss, j->old.count - j->count, j->new.count - j->count);
     if (untimed > 0)
         say("# %zu %s no seconds, and %s left out\n", untimed, untimed == 1 ? "line has" : "lines have", untimed == 1 ? "is" : "are");
     print_keys("only in the old file", &j->old, is_alone);
@@ -137,7 +137,7 @@ static int report_text(const job *j)
     for (size_t i = 0; i < j->count; i++) {
         const comparison *const c = &j->rows[i];
         say(" %12.2f %12.2f %8.3f %8.3f %8s  %s\n", 1e6 * c->old->seconds.median, 1e6 * c->new->seconds.median, c->ratio, c->noise,
-               word_of(c), c->old->key);
+            word_of(c), c->old->key);
     }
     return EXIT_DONE;
 }

@@ -41,7 +41,8 @@ bool fresh_file_write(int file, const void *data, size_t bytes)
     return true;
 }
 
-/** The path that a new file takes: behind symbolic links. On the heap; NULL if there is no memory. */
+/** The path that a new file takes: behind symbolic links. On the heap; NULL if there is no memory.
+ */
 static char *resolve(const char *path)
 {
     char *const behind = realpath(path, NULL);

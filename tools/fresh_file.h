@@ -1,9 +1,10 @@
 /**
  * Files that nobody sees before they are whole.
  *
- * Each is made under a random name beside its own, never opened through a link and never one that was there, and gets its name at the end.
- * Whatever is needed to remove it again is at hand before it is made, so that a lack of memory leaves nothing behind. Functions that fail
- * leave the reason in errno. Not thread-safe for one file.
+ * Each is made under a random name beside its own, never opened through a link and never one that
+ * was there, and gets its name at the end. Whatever is needed to remove it again is at hand before
+ * it is made, so that a lack of memory leaves nothing behind. Functions that fail leave the reason
+ * in errno. Not thread-safe for one file.
  */
 #ifndef TESSERA_TOOLS_FRESH_FILE_H
 #define TESSERA_TOOLS_FRESH_FILE_H
@@ -28,13 +29,16 @@ typedef struct fresh_file {
     char temporary[FRESH_NAME_BYTES];
 } fresh_file;
 
-/** Begins the file that shall take the place of `path`. After true, fresh_file_publish() or fresh_file_discard() must follow. */
+/** Begins the file that shall take the place of `path`. After true, fresh_file_publish() or
+ * fresh_file_discard() must follow. */
 bool fresh_file_begin(const char *path, fresh_file *out);
 
-/** Sends what was written to `file` to the disk, and closes it: what could still fail but for the name. */
+/** Sends what was written to `file` to the disk, and closes it: what could still fail but for the
+ * name. */
 bool fresh_file_settle(fresh_file *f);
 
-/** Gives the file its name; where that fails it is gone, and what had the name before is untouched. */
+/** Gives the file its name; where that fails it is gone, and what had the name before is untouched.
+ */
 bool fresh_file_publish(fresh_file *f);
 
 /** Removes the file, if there is one. Keeps errno. */

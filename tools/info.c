@@ -51,7 +51,7 @@ static json_t *engines_to_json(const facts *f)
         const engine *const row = engine_get(i);
         const char *const reason = row->missing(&f->cuda);
         array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
-                                               "version", row->version(&f->cuda)));
+                                                "version", row->version(&f->cuda)));
     }
     return array;
 }
@@ -124,7 +124,7 @@ static void print_cuda(const cuda_facts *cuda)
     for (int index = 0; index < cuda->count; index++) {
         const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
         say("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name, info->major,
-               info->minor, (long long)(info->memory_bytes >> 20));
+            info->minor, (long long)(info->memory_bytes >> 20));
         for (int owner = 0; owner < cuda->count; owner++)
             if (cuda->gpus[index].reaches[owner])
                 say(" %d", owner);
@@ -132,7 +132,7 @@ static void print_cuda(const cuda_facts *cuda)
     }
     if (cuda->runtime[0] != '\0')
         say("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime, cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt",
-               cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
+            cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
 }
 
 static void print_engine(const engine *row, const cuda_facts *cuda)

@@ -47,7 +47,7 @@ static int print_help(const char *prefix)
     say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
     say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
-           "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
+        "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
 

@@ -140,7 +140,8 @@ static tsr_status read_elements(const npy_file *file, int fd, void *to)
     size_t got;
     TSR_TRY(read_at(file->path, fd, h->data, to, h->bytes, &got));
     if (got < h->bytes)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
+        return tsr_status_set(TSR_ERROR_IO,
+                              "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
                               file->path, h->bytes, got);
     if (h->big_endian)
         reverse_parts(to, h->bytes, part_bytes(h->dtype));
@@ -184,8 +185,8 @@ tsr_status npy_retype(npy_file *file, tsr_dtype dtype)
 {
     const tsr_dtype_info *const has = tsr_dtype_get(file->tensor.dtype), *const wanted = tsr_dtype_get(dtype);
     if (strcmp(has->npy, wanted->npy) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'", file->path, has->name,
-                              has->npy, wanted->name, wanted->npy);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'", file->path,
+                              has->name, has->npy, wanted->name, wanted->npy);
     file->tensor.dtype = dtype;
     return TSR_OK;
 }

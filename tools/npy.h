@@ -44,8 +44,9 @@ size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char he
 typedef struct npy_file {
     char *path; /**< on the heap; NULL for a file that is not open */
     npy_header header;
-    void *memory;      /**< what npy_load() read; NULL before */
-    tsr_tensor tensor; /**< row-major or, for a Fortran-order file, strided; data is NULL before npy_load(), then little-endian and aligned */
+    void *memory; /**< what npy_load() read; NULL before */
+    tsr_tensor
+        tensor; /**< row-major or, for a Fortran-order file, strided; data is NULL before npy_load(), then little-endian and aligned */
 } npy_file;
 
 /** Reads the header of `path`, which must be a regular file. Free it with npy_close(). Errors as npy_header_parse(), and TSR_ERROR_IO where

@@ -35,10 +35,10 @@ static json_t *steps_to_json(const plan_answer *a)
     for (size_t i = 0; i < a->figures.step_count; i++) {
         const tsr_plan_survey_step *const step = &a->figures.steps[i];
         char *const text = plan_step_text(a, i);
-        array = json_with_item(array, text == NULL
-                                  ? NULL
-                                  : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims", dims_to_json(step->mesh_dims),
-                                              "bytes_received", sum_to_json(step->bytes_received), "text", text));
+        array = json_with_item(array, text == NULL ? NULL
+                                                   : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims",
+                                                               dims_to_json(step->mesh_dims), "bytes_received",
+                                                               sum_to_json(step->bytes_received), "text", text));
         free(text);
     }
     return array;

@@ -53,9 +53,10 @@ static void print_relabel(text_buffer *to, const plan_request *r)
     print_bytes(report->bytes_kept_given, given);
     print_bytes(report->bytes_kept, chosen);
     print_bytes(report->bytes_kept_greedy, greedy);
-    text_buffer_print(to, "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at other coordinates\n",
-            report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks,
-            report->moved_ranks == 1 ? "" : "s");
+    text_buffer_print(to,
+                      "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at other coordinates\n",
+                      report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks,
+                      report->moved_ranks == 1 ? "" : "s");
 }
 
 /** " along mesh dims dp, 1": in whose coordinate some sender and receiver differ; nothing where none is. */
@@ -156,7 +157,7 @@ static void print_costs(text_buffer *to, const plan_answer *a)
     print_seconds(f->seconds, seconds);
     const char *const most = a->one_rank ? "" : "at most ";
     text_buffer_print(to, "  %-18s  %s%lld received, %s%lld sent\n", "messages", most, (long long)f->messages_received, most,
-            (long long)f->messages_sent);
+                      (long long)f->messages_sent);
     text_buffer_print(to, "  %-18s  %s%s\n", "workspace", f->workspace_bytes > 0 ? most : "", f->workspace_bytes > 0 ? workspace : "none");
     text_buffer_print(to, "  %-18s  %s by the model of the links\n", "time", seconds);
 }
@@ -167,7 +168,8 @@ int plan_write_text(const plan_answer *a, text_buffer *to)
     int status = print_head(to, a);
     if (status != EXIT_DONE)
         return status;
-    text_buffer_print(to, "%s, %s\n", mode_name(r->options.mode), r->options.objective == TSR_OBJECTIVE_TIME ? "least time" : "fewest bytes");
+    text_buffer_print(to, "%s, %s\n", mode_name(r->options.mode),
+                      r->options.objective == TSR_OBJECTIVE_TIME ? "least time" : "fewest bytes");
     if (r->relabelled)
         print_relabel(to, r);
     status = print_steps(to, a);

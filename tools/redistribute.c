@@ -111,8 +111,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/** The file decides the shape and, if --dtype doesn't, the dtype. Rank threads share its elements; of processes, which would each hold all of
- * them, each reads its own part where that lies in the file as it is. */
+/** The file decides the shape and, if --dtype doesn't, the dtype. Rank threads share its elements; of processes, which would each hold all
+ * of them, each reads its own part where that lies in the file as it is. */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
 {
     npy_file *const global = &j->global;
@@ -233,7 +233,7 @@ static int report_job(const tool_arguments *given, const job *j)
                                     (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
     say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
-           (long long)total, (long long)max, seconds);
+        (long long)total, (long long)max, seconds);
     return EXIT_DONE;
 }
 

@@ -7,12 +7,12 @@
 
 #include <jansson.h>
 
-/** Has Jansson ask for memory where a lack of it is noticed: it drops what it has none for in some places, and says nothing. Once, before any
- * other call of it. */
+/** Has Jansson ask for memory where a lack of it is noticed: it drops what it has none for in some places, and says nothing. Once, before
+ * any other call of it. */
 void json_begin(void);
 
-/* Every list and object is made by these: each takes its arguments, and gives back the first, or NULL where it, or another argument, is NULL
- * or there is no memory. So what is short of memory anywhere is NULL as a whole. */
+/* Every list and object is made by these: each takes its arguments, and gives back the first, or NULL where it, or another argument, is
+ * NULL or there is no memory. So what is short of memory anywhere is NULL as a whole. */
 json_t *json_with_item(json_t *array, json_t *item);
 json_t *json_with_field(json_t *object, const char *name, json_t *value);
 json_t *json_with_fields(json_t *object, json_t *more);

@@ -1,4 +1,5 @@
-/* What goes to standard output, all of it through here, so that nothing is missing from an answer that ends well. */
+/* What goes to standard output, all of it through here, so that nothing is missing from an answer
+ * that ends well. */
 #include "command.h"
 
 #include <errno.h>

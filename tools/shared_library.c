@@ -9,7 +9,8 @@
 
 void *shared_library_open(const char *file, int flags)
 {
-    /* The loader has many words for a lack of memory, "no such file" among them, so what fails is tried again. */
+    /* The loader has many words for a lack of memory, "no such file" among them, so what fails is
+     * tried again. */
     void *library = dlopen(file, flags);
     if (library == NULL)
         library = dlopen(file, flags);

@@ -89,7 +89,7 @@ static void print_links(const measured_links *links)
     char text[PROFILE_TEXT_BYTES];
     tsr_cost_print(&links->profile, text, sizeof text);
     say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
-           mode_name(links->mode), text);
+        mode_name(links->mode), text);
     say_text("#   relative error of the calibration: ");
     print_error("inside a node", links->has_inside, links->inside);
     say_text("; ");
@@ -119,12 +119,12 @@ static void print_given_links(const simulation *first)
 
 static void print_columns(bool measured)
 {
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time",
-           "received", "received", "ratio", "messages", "workspace", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time", "received",
+        "received", "ratio", "messages", "workspace", measured ? "" : "\n");
     if (measured)
         say(" %12s %6s\n", "measured", "error");
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "",
-           "(most)", "(B)", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)",
+        "(B)", measured ? "" : "\n");
     if (measured)
         say(" %12s\n", "(us)");
 }

@@ -122,8 +122,8 @@ static void write_title(svg *s, const char *title)
 
 void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const char *title)
 {
-    text_buffer_print(&s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"", r.x, r.y,
-            r.width, r.height, fill, stroke);
+    text_buffer_print(&s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"",
+                      r.x, r.y, r.width, r.height, fill, stroke);
     if (title == NULL) {
         text_buffer_add(&s->body, "/>\n");
         return;
@@ -135,8 +135,8 @@ void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const cha
 
 void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *stroke)
 {
-    text_buffer_print(&s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x, to_y,
-                stroke);
+    text_buffer_print(&s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x,
+                      to_y, stroke);
 }
 
 /* Their numbers have no common divisor, so that they go together anew for as many series as their product. */
@@ -156,7 +156,7 @@ void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
     if (count < 2)
         return;
     text_buffer_print(&s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
-            dark_colour_of(index).text, dashes[index % DASHES]);
+                      dark_colour_of(index).text, dashes[index % DASHES]);
     for (size_t i = 0; i < count; i++)
         text_buffer_print(&s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
     text_buffer_add(&s->body, "\"/>\n");
@@ -165,8 +165,8 @@ void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
 void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 {
     const svg_colour colour = dark_colour_of(index);
-    text_buffer_print(&s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x, at.y,
-            marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
+    text_buffer_print(&s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x,
+                      at.y, marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
     if (title != NULL)
         write_title(s, title);
     text_buffer_add(&s->body, "</path>\n");
@@ -174,18 +174,18 @@ void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 
 void svg_whisker(svg *s, size_t index, double x, double y, double to_y)
 {
-    text_buffer_print(&s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4, y,
-                to_y, dark_colour_of(index).text);
+    text_buffer_print(&s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4,
+                      y, to_y, dark_colour_of(index).text);
 }
 
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)
 {
     const double middle = (x + to_x) / 2;
     text_buffer_print(&s->body,
-            "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
-            "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
-            x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x, y + height, fill,
-            height < THIN ? 0.05 : 0.35);
+                      "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
+                      "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
+                      x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x,
+                      y + height, fill, height < THIN ? 0.05 : 0.35);
     write_title(s, title);
     text_buffer_add(&s->body, "</path>\n");
 }
@@ -206,7 +206,7 @@ static void write_text(svg *s, double x, double y, svg_style style, const char *
 {
     cut_to_width(text, style);
     text_buffer_print(&s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y, style.size, style.anchor,
-            style.bold ? " font-weight=\"bold\"" : "", attributes);
+                      style.bold ? " font-weight=\"bold\"" : "", attributes);
     write_escaped(&s->body, text);
     text_buffer_add(&s->body, "</text>\n");
 }

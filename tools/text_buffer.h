@@ -1,8 +1,8 @@
 /**
  * Text that grows as it is written.
  *
- * Once memory is short nothing more is added, and text_buffer_take() gives NULL: a text is whole or it is not there. A zeroed buffer is
- * empty. Not thread-safe.
+ * Once memory is short nothing more is added, and text_buffer_take() gives NULL: a text is whole or
+ * it is not there. A zeroed buffer is empty. Not thread-safe.
  */
 #ifndef TESSERA_TOOLS_TEXT_BUFFER_H
 #define TESSERA_TOOLS_TEXT_BUFFER_H
@@ -24,8 +24,8 @@ void text_buffer_add_bytes(text_buffer *b, const void *data, size_t bytes);
 
 void text_buffer_print(text_buffer *b, const char *format, ...) TSR_PRINTF(2, 3);
 
-/** The whole text, which is now the caller's, and its length without the NUL; NULL if there was no memory for all of it. Leaves the buffer
- * empty. `bytes` may be NULL. */
+/** The whole text, which is now the caller's, and its length without the NUL; NULL if there was no
+ * memory for all of it. Leaves the buffer empty. `bytes` may be NULL. */
 char *text_buffer_take(text_buffer *b, size_t *bytes);
 
 #endif

@@ -14,8 +14,8 @@ typedef struct llama_file {
     size_t size;  /**< of the whole file */
 } llama_file;
 
-/** Reads the first `most` bytes of a regular file, or as many as it has; the caller frees them with llama_file_finish(). TSR_ERROR_IO, with
- * the reason, where that fails. */
+/** Reads the first `most` bytes of a regular file, or as many as it has; the caller frees them with
+ * llama_file_finish(). TSR_ERROR_IO, with the reason, where that fails. */
 tsr_status llama_file_read(const char *path, size_t most, llama_file *out);
 
 /** Reads all of a file of at most LLAMA_DESCRIPTION_BYTES. */

@@ -64,8 +64,7 @@ tsr_status llama_run(const llama_job *job, llama_outcome *out)
     if (outcome.bytes_read == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status =
-        job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
+    const tsr_status status = job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
     if (status == TSR_OK)
         *out = outcome;
     else

@@ -1,9 +1,9 @@
 /* Facts about tools/npy: what is read, what is refused, and that what is written is what NumPy writes. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

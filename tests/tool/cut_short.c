@@ -1,4 +1,5 @@
-/* Preloaded: the file CUT_FILE is cut to CUT_BYTES bytes as soon as something was read from any file by pread(). */
+/* Preloaded: the file CUT_FILE is cut to CUT_BYTES bytes as soon as something was read from any
+ * file by pread(). */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * Preloaded: memory that runs out. The call number SHORT_AT for memory fails, counted from 0 at the start of the program; with SHORT_EVER all
- * after it too. SHORT_COUNT names a file that gets the number of calls in the end.
+ * Preloaded: memory that runs out. The call number SHORT_AT for memory fails, counted from 0 at the
+ * start of the program; with SHORT_EVER all after it too. SHORT_COUNT names a file that gets the
+ * number of calls in the end.
  */
 #include <errno.h>
 #include <malloc.h>

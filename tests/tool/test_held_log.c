@@ -1,4 +1,5 @@
-/** The log of programs that tell their own failures: lines come after a while, and not where the program told why. */
+/** The log of programs that tell their own failures: lines come after a while, and not where the
+ * program told why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
