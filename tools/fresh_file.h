@@ -29,6 +29,9 @@ typedef struct fresh_file {
     char temporary[FRESH_NAME_BYTES];
 } fresh_file;
 
+/** No file: nothing to discard. */
+#define FRESH_FILE_NONE ((fresh_file){.file = -1, .folder = -1})
+
 /** Begins the file that shall take the place of `path`. After true, fresh_file_publish() or
  * fresh_file_discard() must follow. */
 bool fresh_file_begin(const char *path, fresh_file *out);

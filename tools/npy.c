@@ -210,15 +210,17 @@ bool npy_write(int file, const tsr_tensor *tensor)
     return fresh_file_write(file, header, length) && fresh_file_write(file, tensor->data, (size_t)count * tsr_dtype_bytes(tensor->dtype));
 }
 
-static bool save_whole(const char *path, const tsr_tensor *tensor)
+static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *out)
 {
     fresh_file file;
     if (!fresh_file_begin(path, &file))
         return false;
-    if (npy_write(file.file, tensor) && fresh_file_settle(&file))
-        return fresh_file_publish(&file);
-    fresh_file_discard(&file);
-    return false;
+    const bool written = npy_write(file.file, tensor) && fresh_file_settle(&file);
+    if (written)
+        *out = file;
+    else
+        fresh_file_discard(&file);
+    return written;
 }
 
 /** To what is there and no regular file: nobody could give it another's place. A pipe that nobody reads is refused. */
@@ -235,9 +237,22 @@ static bool save_in_place(const char *path, const tsr_tensor *tensor)
     return false;
 }
 
-tsr_status npy_save(const char *path, const tsr_tensor *tensor)
+tsr_status npy_prepare(const char *path, const tsr_tensor *tensor, fresh_file *out)
 {
     struct stat facts;
     const bool other = stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
-    return (other ? save_in_place : save_whole)(path, tensor) ? TSR_OK : failed(path, "write");
+    *out = FRESH_FILE_NONE;
+    return (other ? save_in_place(path, tensor) : write_fresh(path, tensor, out)) ? TSR_OK : failed(path, "write");
+}
+
+tsr_status npy_publish(const char *path, fresh_file *file)
+{
+    return file->folder < 0 || fresh_file_publish(file) ? TSR_OK : failed(path, "write");
+}
+
+tsr_status npy_save(const char *path, const tsr_tensor *tensor)
+{
+    fresh_file file;
+    TSR_TRY(npy_prepare(path, tensor, &file));
+    return npy_publish(path, &file);
 }

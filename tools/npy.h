@@ -9,8 +9,8 @@
 #ifndef TESSERA_TOOLS_NPY_H
 #define TESSERA_TOOLS_NPY_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "fresh_file.h"
+
 #include <tessera/tensor.h>
 
 /** What a file says about itself. */
@@ -71,5 +71,10 @@ bool npy_write(int file, const tsr_tensor *tensor);
 /** npy_write() to `path`, all at once: a failure leaves there what was there before. What is no regular file (a pipe, a device) is written
  * to as it is. */
 tsr_status npy_save(const char *path, const tsr_tensor *tensor);
+
+/** The two halves of npy_save(): all that may well fail, and giving the file its name. Between them fresh_file_discard() undoes the
+ * first. */
+tsr_status npy_prepare(const char *path, const tsr_tensor *tensor, fresh_file *out);
+tsr_status npy_publish(const char *path, fresh_file *file);
 
 #endif

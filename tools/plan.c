@@ -96,10 +96,9 @@ static int check_products(const products *p)
 
 static int answer(const tool_arguments *given, const plan_request *request)
 {
-    const fresh_file none = {.file = -1, .folder = -1};
-    products p = {.plan = {"--save", given->value[OPT_SAVE], .file = none},
-                  .picture = {"--svg", given->value[OPT_SVG], .file = none},
-                  .answer = {.file = none}};
+    products p = {.plan = {"--save", given->value[OPT_SAVE], .file = FRESH_FILE_NONE},
+                  .picture = {"--svg", given->value[OPT_SVG], .file = FRESH_FILE_NONE},
+                  .answer = {.file = FRESH_FILE_NONE}};
     plan_answer a = {0};
     int status = check_products(&p);
     if (status == EXIT_DONE)

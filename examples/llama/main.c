@@ -76,11 +76,11 @@ static tsr_status check_place(const char *path)
     return denied ? tsr_status_set(TSR_ERROR_IO, "--logits %s: %s", path, strerror(errno)) : TSR_OK;
 }
 
-static tsr_status save_logits(const char *path, const llama_job *job, const llama_outcome *outcome)
+static tsr_status prepare_logits(const char *path, const llama_job *job, const llama_outcome *outcome, fresh_file *out)
 {
     const int64_t shape[] = {job->request.prompt_count, job->config->vocab_size};
     const tsr_tensor logits = tsr_tensor_contiguous(outcome->generation.logits, TSR_F32, 2, shape);
-    return npy_save(path, &logits);
+    return npy_prepare(path, &logits, out);
 }
 
 static tsr_status finish_stdout(void)
@@ -90,15 +90,27 @@ static tsr_status finish_stdout(void)
     return TSR_OK;
 }
 
-/* The file comes last: what cannot be told leaves none. */
-static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
+static tsr_status report(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
 {
     if (options->json)
         TSR_TRY(llama_report_json(job, outcome));
     else
         llama_report(job, outcome);
-    TSR_TRY(finish_stdout());
-    return options->logits != NULL ? save_logits(options->logits, job, outcome) : TSR_OK;
+    return finish_stdout();
+}
+
+/* The file of logits gets its name when all is said: what cannot be told leaves none, and where there is none nothing is told. */
+static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
+{
+    fresh_file logits;
+    if (options->logits == NULL)
+        return report(options, job, outcome);
+    TSR_TRY(prepare_logits(options->logits, job, outcome, &logits));
+    const tsr_status status = report(options, job, outcome);
+    if (status == TSR_OK)
+        return npy_publish(options->logits, &logits);
+    fresh_file_discard(&logits);
+    return status;
 }
 
 static tsr_status run_job(const llama_options *options, const llama_job *job)

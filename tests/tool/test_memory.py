@@ -31,6 +31,8 @@ COMMANDS = [
     "plan --mesh 4 --to-mesh 4@[2,3,0,1] --shape 8x3 --from S(0) --to S(0) --relabel --json", MOVE, MOVE + " --json",
     "redistribute --mesh 3 --from S(1) --to R --input-shards shards --output out --mode message", SIMULATE + " --svg o.svg", SIMULATE + " --json",
     SIMULATE + " --csv", "bench compare old.json new.json --loss 9", "bench compare old.json new.json --loss 9 --json",
+    "bench plan --mesh 4x2 --shape 64x64 --from S(0),R --to R,R -n 1 -w 0 --json",
+    "bench redistribute --mesh 2 --shape 64 --from S(0) --to R -n 1 -w 0 --calls 1 --json",
 ]
 
 
