@@ -12,6 +12,9 @@
 /** More lines at a time than this are left out: they come from ranks that all wait for the same. */
 enum { MOST_LINES = 8, LINE_BYTES = 1100 };
 
+/** From what breaks a communicator to the sentence of the program, also on a machine that is busy. */
+#define HELD_SECONDS 3
+
 /** Of this process. */
 static struct {
     pthread_mutex_t mutex;
@@ -31,9 +34,9 @@ void held_log_begin(void)
 
 static void *print_later(void *unused)
 {
-    static const struct timespec second = {.tv_sec = 1};
+    static const struct timespec while_held = {.tv_sec = HELD_SECONDS};
     (void)unused;
-    nanosleep(&second, NULL);
+    nanosleep(&while_held, NULL);
     pthread_mutex_lock(&held.mutex);
     for (int i = 0; i < held.count; i++)
         dprintf(held.to, "tessera: %s\n", held.lines[i]);

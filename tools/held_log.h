@@ -3,7 +3,7 @@
  *
  * Lines of level error are about what breaks a communicator, and about ranks that wait long. The
  * first end in a failure that the program tells in one line of its own, so that they would say the
- * same twice: each line is held for a second, and printed, as `tessera: LINE`, only if the program
+ * same twice: each line is held for three seconds, and printed, as `tessera: LINE`, only if the program
  * still runs by then and has told nothing. Where TSR_LOG is set the log is the library's own, at
  * once.
  */
