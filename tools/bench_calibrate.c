@@ -41,13 +41,9 @@ static json_t *point_to_json(const calibration *c, size_t i)
 
 static json_t *points_to_json(const calibration *c)
 {
-    json_t *const array = json_array();
-    for (size_t i = 0; i < c->count; i++) {
-        if (json_array_append_new(array, point_to_json(c, i)) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
+    json_t *array = json_array();
+    for (size_t i = 0; i < c->count; i++)
+        array = json_with_item(array, point_to_json(c, i));
     return array;
 }
 
@@ -66,14 +62,12 @@ static json_t *error_to_json(const calibration *c, int link)
 static json_t *answer_to_json(const job *j)
 {
     const calibration *const c = &j->found;
-    json_t *const row = facts_to_json(j);
-    if (row == NULL)
-        return NULL;
-    json_object_set_new(row, "inside", link_to_json(&c->profile.inside));
-    json_object_set_new(row, "between", link_to_json(&c->profile.between));
-    json_object_set_new(row, "points", points_to_json(c));
-    json_object_set_new(row, "error", error_to_json(c, 0));
-    json_object_set_new(row, "between_error", error_to_json(c, 1));
+    json_t *row = facts_to_json(j);
+    row = json_with_field(row, "inside", link_to_json(&c->profile.inside));
+    row = json_with_field(row, "between", link_to_json(&c->profile.between));
+    row = json_with_field(row, "points", points_to_json(c));
+    row = json_with_field(row, "error", error_to_json(c, 0));
+    row = json_with_field(row, "between_error", error_to_json(c, 1));
     return row;
 }
 
@@ -82,31 +76,27 @@ static int print_csv(bench_run *run, const job *j)
 {
     const calibration *const c = &j->found;
     int status = EXIT_DONE;
-    for (size_t i = 0; i < c->count && status == EXIT_DONE; i++) {
-        json_t *const row = facts_to_json(j);
-        if (row != NULL)
-            json_object_update_new(row, point_to_json(c, i));
-        status = bench_run_print(run, row);
-    }
+    for (size_t i = 0; i < c->count && status == EXIT_DONE; i++)
+        status = bench_run_print(run, json_with_fields(facts_to_json(j), point_to_json(c, i)));
     return status;
 }
 
 static void print_link(const calibration *c, int link)
 {
     const tsr_link *const cost = link == 0 ? &c->profile.inside : &c->profile.between;
-    printf("# %s: %.2f us and %.2f GB/s into one %s; relative error of the model: %.2f in the median, %.2f at worst\n",
-           link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
-           c->error[link].median, c->error[link].max);
+    say("# %s: %.2f us and %.2f GB/s into one %s; relative error of the model: %.2f in the median, %.2f at worst\n",
+        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
+        c->error[link].median, c->error[link].max);
 }
 
 static void print_points(const calibration *c)
 {
-    printf("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
-           "(B)", "", "(us)", "(us)");
+    say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
+        "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < c->count; i++) {
         const calibrated_point *const p = &c->points[i];
-        printf(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
-               1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
+        say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
+            1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
     }
 }
 
@@ -117,17 +107,18 @@ static void print_text(const job *j)
     const calibration_request *const r = &c->request;
     char text[PROFILE_TEXT_BYTES];
     tsr_cost_print(&c->profile, text, sizeof text);
-    printf("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
-           tsr_dtype_name(r->dtype));
+    say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
+        tsr_dtype_name(r->dtype));
     if (c->inside > 0)
         print_link(c, 0);
     if (c->inside < c->count)
         print_link(c, 1);
     print_points(c);
-    printf("%s\n", text);
+    say("%s\n", text);
 }
 
-static int write_profile(const job *j)
+/** The profile's file, whole but without its name. */
+static int write_profile(const job *j, fresh_file *out)
 {
     const calibration *const c = &j->found;
     const int link = c->inside > 0 ? 0 : 1;
@@ -139,7 +130,7 @@ static int write_profile(const job *j)
                                     : "inside",
              c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
              c->error[link].max);
-    return profile_write(j->output, comment, &c->profile);
+    return profile_prepare(j->output, comment, &c->profile, out);
 }
 
 static int read_ranks(const place *p, const char *text, int *out)
@@ -178,19 +169,32 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
     return status == EXIT_DONE ? profile_read(now->value[OPT_PROFILE], &out->profile) : status;
 }
 
-static int report(bench_run *run, const job *j)
+static int print_answer(bench_run *run, const job *j)
 {
     int status = EXIT_DONE;
-    if (j->output != NULL)
-        status = write_profile(j);
+    if (run->format == ROWS_JSON)
+        status = bench_run_print(run, answer_to_json(j));
+    else if (run->format == ROWS_CSV)
+        status = print_csv(run, j);
+    else
+        print_text(j);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+/** The profile gets its name when all is said. */
+static int report(bench_run *run, const job *j)
+{
+    fresh_file profile;
+    if (j->output == NULL)
+        return print_answer(run, j);
+    int status = write_profile(j, &profile);
     if (status != EXIT_DONE)
         return status;
-    if (run->format == ROWS_JSON)
-        return bench_run_print(run, answer_to_json(j));
-    if (run->format == ROWS_CSV)
-        return print_csv(run, j);
-    print_text(j);
-    return EXIT_DONE;
+    status = print_answer(run, j);
+    if (status == EXIT_DONE)
+        return file_publish("--output", j->output, &profile);
+    fresh_file_discard(&profile);
+    return status;
 }
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)

@@ -81,29 +81,23 @@ static json_t *real_to_json(double value)
 
 static json_t *rows_to_json(const job *j)
 {
-    json_t *const array = json_array();
+    json_t *array = json_array();
     for (size_t i = 0; i < j->count; i++) {
         const comparison *const c = &j->rows[i];
         json_t *const row =
             json_pack("{ss sf sf so so sb}", "key", c->old->key, "old", c->old->seconds.median, "new", c->new->seconds.median, "ratio",
                       real_to_json(c->ratio), "noise", real_to_json(c->noise), "slower", c->slower);
-        if (json_array_append_new(array, row) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+        array = json_with_item(array, row);
     }
     return array;
 }
 
 static json_t *keys_to_json(const bench_lines *lines, is_meant *meant)
 {
-    json_t *const array = json_array();
-    for (size_t i = 0; i < lines->count; i++) {
-        if (meant(&lines->at[i]) && json_array_append_new(array, json_string(lines->at[i].key)) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
+    json_t *array = json_array();
+    for (size_t i = 0; i < lines->count; i++)
+        if (meant(&lines->at[i]))
+            array = json_with_item(array, json_string(lines->at[i].key));
     return array;
 }
 
@@ -126,24 +120,24 @@ static void print_keys(const char *what, const bench_lines *lines, is_meant *mea
 {
     for (size_t i = 0; i < lines->count; i++)
         if (meant(&lines->at[i]))
-            printf("# %s: %s\n", what, lines->at[i].key);
+            say("# %s: %s\n", what, lines->at[i].key);
 }
 
 static int report_text(const job *j)
 {
     const size_t untimed = j->old.untimed + j->new.untimed;
-    printf("# %zu line%s compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count,
-           j->count == 1 ? "" : "s", j->slower, j->loss, j->old.count - j->count, j->new.count - j->count);
+    say("# %zu line%s compared, %zu slower by more than %g; %zu only in the old file, %zu only in the new one\n", j->count,
+        j->count == 1 ? "" : "s", j->slower, j->loss, j->old.count - j->count, j->new.count - j->count);
     if (untimed > 0)
-        printf("# %zu %s no seconds, and %s left out\n", untimed, untimed == 1 ? "line has" : "lines have", untimed == 1 ? "is" : "are");
+        say("# %zu %s no seconds, and %s left out\n", untimed, untimed == 1 ? "line has" : "lines have", untimed == 1 ? "is" : "are");
     print_keys("only in the old file", &j->old, is_alone);
     print_keys("only in the new file", &j->new, is_alone);
     print_keys("wrong", &j->new, is_wrong);
-    printf("#%12s %12s %8s %8s %8s  what\n#%12s %12s\n", "old", "new", "ratio", "noise", "", "(us)", "(us)");
+    say("#%12s %12s %8s %8s %8s  what\n#%12s %12s\n", "old", "new", "ratio", "noise", "", "(us)", "(us)");
     for (size_t i = 0; i < j->count; i++) {
         const comparison *const c = &j->rows[i];
-        printf(" %12.2f %12.2f %8.3f %8.3f %8s  %s\n", 1e6 * c->old->seconds.median, 1e6 * c->new->seconds.median, c->ratio, c->noise,
-               word_of(c), c->old->key);
+        say(" %12.2f %12.2f %8.3f %8.3f %8s  %s\n", 1e6 * c->old->seconds.median, 1e6 * c->new->seconds.median, c->ratio, c->noise,
+            word_of(c), c->old->key);
     }
     return EXIT_DONE;
 }

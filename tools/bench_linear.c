@@ -396,19 +396,18 @@ static void print_pass(const job *j, int pass, spread seconds, spread gemm)
     char wrong[24] = "N/A";
     if (j->settings.checks)
         snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
-    printf(" %9lld %9lld %12lld %5s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f\n", (long long)j->tokens, (long long)j->hidden,
-           (long long)j->intermediate, tsr_dtype_name(j->dtype), pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
-           gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm));
+    say(" %9lld %9lld %12lld %5s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f\n", (long long)j->tokens, (long long)j->hidden,
+        (long long)j->intermediate, tsr_dtype_name(j->dtype), pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
+        gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm));
 }
 
 static void print_columns(const job *j, const char *mesh)
 {
-    printf("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place),
-           place_device_name(j->place));
-    printf("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
-           "of_gemm", "rate", "#wrong", "noise", "noise");
-    printf("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
-           "(gemm)");
+    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place), place_device_name(j->place));
+    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
+        "of_gemm", "rate", "#wrong", "noise", "noise");
+    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
+        "(gemm)");
 }
 
 static int print_passes(bench_run *run, job *j, const char *mesh, bool begins_table)

@@ -1,6 +1,7 @@
 #include "bench_lines.h"
 
 #include "file.h"
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,51 +34,39 @@ static bool is_measured(const json_t *line, const char *name, const json_t *valu
 /** The fields that are not measured. NULL if there is no memory. */
 static json_t *identify(const json_t *line)
 {
-    json_t *const identity = json_object();
+    json_t *identity = json_object();
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)line, name, value)
     {
-        if (!is_measured(line, name, value) && json_object_set(identity, name, value) != 0) {
-            json_decref(identity);
-            return NULL;
-        }
+        if (!is_measured(line, name, value))
+            identity = json_with_field(identity, name, json_incref(value));
     }
     return identity;
 }
 
-static void write_field(FILE *to, const char *name, const json_t *value)
+static void write_field(text_buffer *to, const char *name, json_t *value)
 {
-    if (json_is_string(value)) {
-        fprintf(to, " %s=%s", name, json_string_value(value));
-        return;
-    }
-    fprintf(to, " %s=", name);
-    json_dumpf(value, to, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *const text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    text_buffer_print(to, " %s=", name);
+    text_buffer_add(to, json_is_string(value) ? json_string_value(value) : text);
+    free(text);
 }
 
 /** "bench=plan dtype=f32 ..": the kind first, then the other fields as they stand in the line. On the heap. */
 static char *describe(const json_t *identity)
 {
-    char *text = NULL;
-    size_t bytes;
-    FILE *const to = open_memstream(&text, &bytes);
-    if (to == NULL)
-        return NULL;
+    text_buffer text = {0};
     const json_t *const kind = json_object_get(identity, "bench");
-    fprintf(to, "bench=%s", json_is_string(kind) ? json_string_value(kind) : "");
+    text_buffer_print(&text, "bench=%s", json_is_string(kind) ? json_string_value(kind) : "");
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)identity, name, value)
     {
         if (strcmp(name, "bench") != 0)
-            write_field(to, name, value);
+            write_field(&text, name, value);
     }
-    if (fclose(to) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return text_buffer_take(&text, NULL);
 }
 
 static bool read_number(const json_t *value, double *out)
@@ -125,7 +114,9 @@ static json_t *list_fields(const bench_lines *lines)
         json_t *const fields = lines->at[i].fields;
         const char *const kind = json_string_value(json_object_get(fields, "bench"));
         json_t *const known = json_object_get(kinds, kind);
-        if ((known != NULL ? json_object_update_missing(known, fields) : json_object_set_new(kinds, kind, json_copy(fields))) != 0) {
+        /* json_copy() does not tell what it has no memory for. */
+        if (known != NULL ? json_object_update_missing(known, fields) != 0
+                          : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
             json_decref(kinds);
             return NULL;
         }
@@ -157,10 +148,9 @@ static bool index_lines(bench_lines *lines)
         bench_line *const line = &lines->at[i];
         const json_t *const later = json_object_get(lines->first, line->identity);
         line->next = later != NULL ? (size_t)json_integer_value(later) : lines->count;
-        if (json_object_set_new(lines->first, line->identity, json_integer((json_int_t)i)) != 0)
-            return false;
+        lines->first = json_with_field(lines->first, line->identity, json_integer((json_int_t)i));
     }
-    return true;
+    return lines->first != NULL;
 }
 
 static int identify_lines(bench_lines *lines, const bench_lines *others)
@@ -200,6 +190,10 @@ static int read_line(const char *path, size_t number, const char *text, bench_li
     json_error_t error;
     spread seconds = {0};
     json_t *const object = json_loads(text, 0, &error);
+    if (memory_was_short()) {
+        json_decref(object);
+        return complain(EXIT_REFUSED, "there is no memory for line %zu of %s", number, path);
+    }
     if (object == NULL)
         return complain(EXIT_USAGE, "%s, line %zu, character %d: %s", path, number, error.column, error.text);
     int status = EXIT_DONE;

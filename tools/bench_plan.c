@@ -103,19 +103,19 @@ static json_t *result_to_json(const plan_request *r, const char *mesh, const cha
 
 static void print_columns(const plan_request *r, const char *from, const char *to)
 {
-    printf("# one rank's plan from %s to %s, %s\n", from, to, mode_name(r->options.mode));
-    printf("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated",
-           "messages");
-    printf("#%9s %20s %20s %5s %10s %12s %12s %12s %12s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)");
+    say("# one rank's plan from %s to %s, %s\n", from, to, mode_name(r->options.mode));
+    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated",
+        "messages");
+    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)");
 }
 
 static void print_result(const plan_request *r, const char *mesh, const result *one)
 {
     char shape[SHAPE_TEXT_BYTES];
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    printf(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh, shape,
-           tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median, 1e6 * one->seconds.min,
-           1e6 * one->seconds.max, (long long)one->bytes_allocated, (long long)count_messages(one));
+    say(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh, shape,
+        tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median, 1e6 * one->seconds.min,
+        1e6 * one->seconds.max, (long long)one->bytes_allocated, (long long)count_messages(one));
 }
 
 static int report(bench_run *run, const plan_request *r, const result *one, bool begins_table)

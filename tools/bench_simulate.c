@@ -168,18 +168,39 @@ static int read_links(const tool_arguments *given, tsr_cost_profile *out)
     return profile_read(given->value[OPT_PROFILE], out);
 }
 
-static int draw(const job *j)
+/** The picture's file, whole but without its name. */
+static int draw(const job *j, const char *path, fresh_file *out)
 {
-    const char *const path = j->given->value[OPT_SVG];
-    if (path == NULL)
-        return EXIT_DONE;
     char *text;
     size_t bytes;
     simulation_plot(j->out.rows, j->out.count, &text, &bytes);
     if (text == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the picture");
-    const int status = file_replace("--svg", path, text, bytes);
+    const int status = file_prepare("--svg", path, text, bytes, out);
     free(text);
+    return status;
+}
+
+static int report(const job *j)
+{
+    const int status = simulation_report(j->format, &j->out);
+    return status == EXIT_DONE ? finish_stdout() : status;
+}
+
+/** The picture gets its name when all is said. */
+static int tell(const job *j)
+{
+    const char *const path = j->given->value[OPT_SVG];
+    fresh_file picture;
+    if (path == NULL)
+        return report(j);
+    int status = draw(j, path, &picture);
+    if (status != EXIT_DONE)
+        return status;
+    status = report(j);
+    if (status == EXIT_DONE)
+        return file_publish("--svg", path, &picture);
+    fresh_file_discard(&picture);
     return status;
 }
 
@@ -200,9 +221,8 @@ static int run_job(job *j)
         status = add_rows(j);
     if (status != EXIT_DONE || (j->place != NULL && !place_speaks(j->place)))
         return status;
-    status = draw(j);
     j->out.place = j->place;
-    return status != EXIT_DONE ? status : simulation_report(j->format, &j->out);
+    return tell(j);
 }
 
 static int run_simulate(const tool_arguments *given)

@@ -1,5 +1,7 @@
 #include "calibration.h"
 
+#include "text_buffer.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/explain.h>
@@ -76,24 +78,17 @@ static int add_moves(calibration *c, const char *mesh, int64_t n)
 /** "4@[1,3,5,7]": the ranks of a node. NULL if there is no memory. */
 static char *print_mesh(const int *node, int ranks, int which, int64_t n)
 {
-    char *text = NULL;
-    size_t bytes;
-    FILE *const to = open_memstream(&text, &bytes);
-    if (to == NULL)
-        return NULL;
-    fprintf(to, "%lld@", (long long)n);
+    text_buffer text = {0};
+    text_buffer_print(&text, "%lld@", (long long)n);
     char before = '[';
     for (int r = 0; r < ranks; r++) {
         if (node[r] != which)
             continue;
-        fprintf(to, "%c%d", before, r);
+        text_buffer_print(&text, "%c%d", before, r);
         before = ',';
     }
-    fputc(']', to);
-    if (fclose(to) == 0)
-        return text;
-    free(text);
-    return NULL;
+    text_buffer_add(&text, "]");
+    return text_buffer_take(&text, NULL);
 }
 
 /** How many ranks there are on a node. */

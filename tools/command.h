@@ -99,7 +99,7 @@ extern const tool_command info_command, layout_command, redistribute_command, be
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);
 
 /** Prints a subcommand's --help. */
-void options_help(const tool_command *command, FILE *stream);
+void options_help(const tool_command *command);
 
 /** Prints `tessera: SENTENCE` on standard error, in one line whatever the arguments hold, and returns `status`. */
 int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
@@ -110,7 +110,18 @@ int complain_status(int status);
 /** What was complained of last; "" before that. */
 const char *complaint(void);
 
-/** Writes out what standard output still holds; a failure of any write to it shows here. */
+/** printf() to standard output. What cannot be written, or formatted, is told by finish_stdout(). */
+void say(const char *format, ...) TSR_PRINTF(1, 2);
+
+/** The text as it is; NULL stands for a lack of memory, and is told as that. */
+void say_text(const char *text);
+
+/** Says that something had no memory which could not tell its caller, so that the answer is not what it should be. */
+void say_memory_is_short(void);
+bool memory_was_short(void);
+
+/** Writes out what standard output still holds; a failure of any say(), and a lack of memory, shows
+ * here. */
 int finish_stdout(void);
 
 #endif

@@ -15,35 +15,39 @@ int row_format_read(const tool_arguments *given, row_format *out)
 static void print_text(const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, stdout);
+        say_text(text);
         return;
     }
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
+    say_text("\"");
+    for (; *text != '\0'; text++)
+        say("%s%c", *text == '"' ? "\"" : "", *text);
+    say_text("\"");
 }
 
 /** A shape, as options take it. */
 static void print_sizes(const json_t *list)
 {
     if (json_array_size(list) == 0)
-        fputs("scalar", stdout);
+        say_text("scalar");
     for (size_t i = 0; i < json_array_size(list); i++)
-        printf("%s%lld", i > 0 ? "x" : "", (long long)json_integer_value(json_array_get(list, i)));
+        say("%s%lld", i > 0 ? "x" : "", (long long)json_integer_value(json_array_get(list, i)));
 }
 
-static void print_value(const json_t *value)
+static void print_scalar(json_t *value)
+{
+    char *const text = json_take_text(json_incref(value));
+    say_text(text);
+    free(text);
+}
+
+static void print_value(json_t *value)
 {
     if (json_is_string(value))
         print_text(json_string_value(value));
     else if (json_is_array(value))
         print_sizes(value);
     else if (!json_is_null(value))
-        json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        print_scalar(value);
 }
 
 /** A field of a field of a row. */
@@ -56,9 +60,9 @@ static void print_name(const path *field)
 {
     if (field->outer != NULL) {
         print_name(field->outer);
-        putchar('.');
+        say_text(".");
     }
-    fputs(field->name, stdout);
+    say_text(field->name);
 }
 
 /** One line: the names, or the values. `outer` is the field that the object `row` is, or NULL. */
@@ -74,7 +78,7 @@ static void print_fields(const json_t *row, const path *outer, bool names, bool 
             continue;
         }
         if (*begun)
-            putchar(',');
+            say_text(",");
         *begun = true;
         if (names)
             print_name(&field);
@@ -87,7 +91,7 @@ static void print_line(const json_t *row, bool names)
 {
     bool begun = false;
     print_fields(row, NULL, names, &begun);
-    putchar('\n');
+    say_text("\n");
 }
 
 int print_row(row_format format, json_t *row, bool first)

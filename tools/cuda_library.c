@@ -1,6 +1,9 @@
 #include "cuda_library.h"
 
+#include "shared_library.h"
+
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,11 +37,12 @@ static void find_nccl(void *library, cuda_library *out)
 bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
 {
     memset(out, 0, sizeof *out);
+    errno = 0;
     if (TESSERA_TOOL_CUDA[0] == '\0') {
         snprintf(reason, CUDA_REASON_BYTES, "built without CUDA: there is no libtessera-cuda");
         return false;
     }
-    void *const library = dlopen(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL);
+    void *const library = shared_library_open(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(reason, CUDA_REASON_BYTES, "libtessera-cuda cannot be opened: %s", dlerror());
         return false;

@@ -22,7 +22,8 @@ typedef struct cuda_library {
     int (*nccl_version)(int *version); /**< ncclGetVersion() */
 } cuda_library;
 
-/** False with the reason where there is none, or another version's. What was opened stays open: CUDA cannot be unloaded. */
+/** False with the reason where there is none, or another version's, and with errno ENOMEM if that is a lack of memory, else 0. What was
+ * opened stays open: CUDA cannot be unloaded. */
 bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES]);
 
 #endif

@@ -1,26 +1,57 @@
 #include "file.h"
 
 #include "command.h"
+#include "fresh_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int read_open_file(const char *option, const char *path, size_t most, FILE *file, char **out)
+/** How many milliseconds a pipe that nobody writes to is waited for. */
+#define WRITER_MS 1000
+
+/** All there is to be read, but at most `most` bytes; a pipe is read until its writers are gone. -1 with errno set. */
+static ssize_t read_all(int file, char *to, size_t most)
+{
+    size_t bytes = 0;
+    while (bytes < most) {
+        const ssize_t got = read(file, to + bytes, most - bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        bytes += (size_t)got;
+    }
+    return (ssize_t)bytes;
+}
+
+static bool is_pipe(int file)
+{
+    struct stat facts;
+    return fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+static int read_open_file(const char *option, const char *path, size_t most, int file, char **out)
 {
     char *const text = malloc(most);
     if (text == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %s %s", option, path);
     int status = EXIT_DONE;
-    const size_t bytes = fread(text, 1, most, file);
-    if (ferror(file))
+    const ssize_t bytes = read_all(file, text, most);
+    if (bytes < 0)
         status = complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
-    else if (bytes == most)
-        status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, bytes);
-    else if (memchr(text, '\0', bytes) != NULL)
+    else if ((size_t)bytes == most)
+        status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, most);
+    else if (bytes == 0 && is_pipe(file))
+        status = complain(EXIT_REFUSED, "%s %s is a pipe into which nothing was written", option, path);
+    else if (memchr(text, '\0', (size_t)bytes) != NULL)
         status = complain(EXIT_REFUSED, "%s %s is no text: byte %zu is 0", option, path, strlen(text) + 1);
     if (status == EXIT_DONE) {
         text[bytes] = '\0';
@@ -30,13 +61,36 @@ static int read_open_file(const char *option, const char *path, size_t most, FIL
     return status;
 }
 
+/** A named pipe may have no writer yet, and might never have one: it gets a while, and then is empty. */
+static void await_writer(int file)
+{
+    struct pollfd first = {.fd = file, .events = POLLIN};
+    (void)poll(&first, 1, WRITER_MS);
+}
+
+static int open_file(const char *option, const char *path, int *out)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0)
+        return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
+    if (is_pipe(file))
+        await_writer(file);
+    if (fcntl(file, F_SETFL, 0) != 0) {
+        const int reason = errno;
+        close(file);
+        return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(reason));
+    }
+    *out = file;
+    return EXIT_DONE;
+}
+
 int file_read_text(const char *option, const char *path, size_t most, char **out)
 {
-    FILE *const file = fopen(path, "rb");
-    if (file == NULL)
-        return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
-    const int status = read_open_file(option, path, most, file, out);
-    fclose(file);
+    int file = -1, status = open_file(option, path, &file);
+    if (status != EXIT_DONE)
+        return status;
+    status = read_open_file(option, path, most, file, out);
+    close(file);
     return status;
 }
 
@@ -74,63 +128,26 @@ int file_check_output(const char *option, const char *path)
     return status;
 }
 
-/** As open() would make it; mkstemp() lets its owner alone read. */
-static int set_usual_mode(int descriptor)
+int file_prepare(const char *option, const char *path, const void *data, size_t bytes, fresh_file *out)
 {
-    const mode_t mask = umask(0);
-    umask(mask);
-    return fchmod(descriptor, 0666 & ~mask);
-}
-
-static bool write_all(int descriptor, const void *data, size_t bytes)
-{
-    for (const char *at = data; bytes > 0;) {
-        const ssize_t written = write(descriptor, at, bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        at += written;
-        bytes -= (size_t)written;
+    fresh_file f;
+    const int status = file_check_output(option, path);
+    if (status != EXIT_DONE)
+        return status;
+    bool done = fresh_file_begin(path, &f);
+    if (done && (!fresh_file_write(f.file, data, bytes) || !fresh_file_settle(&f))) {
+        fresh_file_discard(&f);
+        done = false;
     }
-    return fsync(descriptor) == 0;
+    if (!done)
+        return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
+    *out = f;
+    return EXIT_DONE;
 }
 
-/** `name` is a template for mkstemp(). False with errno set, having removed what was made. */
-static bool replace_through(char *name, const char *path, const void *data, size_t bytes)
+int file_publish(const char *option, const char *path, fresh_file *file)
 {
-    const int descriptor = mkstemp(name);
-    if (descriptor < 0)
-        return false;
-    bool done = set_usual_mode(descriptor) == 0 && write_all(descriptor, data, bytes);
-    done = close(descriptor) == 0 && done;
-    done = done && rename(name, path) == 0;
-    if (!done) {
-        const int reason = errno;
-        unlink(name);
-        errno = reason;
-    }
-    return done;
-}
-
-static int replace_final(const char *option, const char *path, const void *data, size_t bytes)
-{
-    char *name;
-    if (asprintf(&name, "%s.XXXXXX", path) < 0)
-        return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
-    int status = check_final(option, path);
-    if (status == EXIT_DONE && !replace_through(name, path, data, bytes))
-        status = complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
-    free(name);
-    return status;
-}
-
-int file_replace(const char *option, const char *path, const void *data, size_t bytes)
-{
-    char *const final = final_path(path);
-    if (final == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
-    const int status = replace_final(option, final, data, bytes);
-    free(final);
-    return status;
+    if (fresh_file_publish(file))
+        return EXIT_DONE;
+    return complain(EXIT_REFUSED, "%s %s cannot be written: %s", option, path, strerror(errno));
 }

@@ -1,5 +1,8 @@
 #include "gpus.h"
 
+#include "command.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +49,16 @@ static tsr_status count_gpus(cuda_facts *out)
 void cuda_gather(cuda_facts *out)
 {
     memset(out, 0, sizeof *out);
-    if (!cuda_library_open(&out->library, out->reason))
+    if (!cuda_library_open(&out->library, out->reason)) {
+        if (errno == ENOMEM)
+            say_memory_is_short();
         return;
+    }
     gather_versions(out);
-    if (count_gpus(out) != TSR_OK) {
+    const tsr_status status = count_gpus(out);
+    if (status == TSR_ERROR_MEMORY)
+        say_memory_is_short();
+    if (status != TSR_OK) {
         out->count = 0;
         snprintf(out->reason, sizeof out->reason, "%s", tsr_status_message());
     }

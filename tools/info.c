@@ -20,8 +20,11 @@ typedef struct facts {
 static void gather_cuda(cuda_facts *cuda)
 {
     cuda_gather(cuda);
-    if (cuda_describe_gpus(cuda) == TSR_OK)
+    const tsr_status status = cuda_describe_gpus(cuda);
+    if (status == TSR_OK)
         return;
+    if (status == TSR_ERROR_MEMORY)
+        say_memory_is_short();
     cuda_release(cuda);
     snprintf(cuda->reason, sizeof cuda->reason, "%s", tsr_status_message());
 }
@@ -43,12 +46,12 @@ static int gather(facts *f)
 
 static json_t *engines_to_json(const facts *f)
 {
-    json_t *const array = json_array();
+    json_t *array = json_array();
     for (int i = 0; engine_get(i) != NULL; i++) {
         const engine *const row = engine_get(i);
         const char *const reason = row->missing(&f->cuda);
-        json_array_append_new(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
-                                               "version", row->version(&f->cuda)));
+        array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
+                                                "version", row->version(&f->cuda)));
     }
     return array;
 }
@@ -63,10 +66,10 @@ static json_t *gpu_to_json(const cuda_facts *cuda, int index)
 {
     const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
     char capability[32];
-    json_t *const reaches = json_array();
+    json_t *reaches = json_array();
     for (int owner = 0; owner < cuda->count; owner++)
         if (cuda->gpus[index].reaches[owner])
-            json_array_append_new(reaches, json_integer(owner));
+            reaches = json_with_item(reaches, json_integer(owner));
     snprintf(capability, sizeof capability, "%d.%d", info->major, info->minor);
     return json_pack("{ss ss sI si so}", "name", info->name, "compute_capability", capability, "memory_bytes",
                      (json_int_t)info->memory_bytes, "multiprocessors", info->multiprocessors, "reaches", reaches);
@@ -80,9 +83,9 @@ static const char *or_null(const char *text)
 /* The library's kernels are chosen by the runtime, so no row names them. */
 static json_t *cuda_to_json(const cuda_facts *cuda)
 {
-    json_t *const gpus = json_array();
+    json_t *gpus = json_array();
     for (int index = 0; index < cuda->count; index++)
-        json_array_append_new(gpus, gpu_to_json(cuda, index));
+        gpus = json_with_item(gpus, gpu_to_json(cuda, index));
     return json_pack("{ss si ss? sn ss? ss? ss? so}", "name", "cuda", "count", cuda->count, "reason", or_null(cuda->reason), "kernels",
                      "runtime", or_null(cuda->runtime), "driver", or_null(cuda->driver_version), "cublaslt", or_null(cuda->cublaslt),
                      "gpus", gpus);
@@ -90,9 +93,9 @@ static json_t *cuda_to_json(const cuda_facts *cuda)
 
 static json_t *devices_to_json(const facts *f)
 {
-    json_t *const array = json_array();
-    json_array_append_new(array, host_to_json(f));
-    json_array_append_new(array, cuda_to_json(&f->cuda));
+    json_t *array = json_array();
+    array = json_with_item(array, host_to_json(f));
+    array = json_with_item(array, cuda_to_json(&f->cuda));
     return array;
 }
 
@@ -106,10 +109,10 @@ static const tsr_environment_variable *variable_get(size_t index)
 
 static json_t *environment_to_json(void)
 {
-    json_t *const object = json_object();
+    json_t *object = json_object();
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const char *const name = variable_get(i)->name, *const value = getenv(name);
-        json_object_set_new(object, name, value != NULL ? json_string(value) : json_null());
+        object = json_with_field(object, name, value != NULL ? json_string(value) : json_null());
     }
     return object;
 }
@@ -117,43 +120,43 @@ static json_t *environment_to_json(void)
 static void print_cuda(const cuda_facts *cuda)
 {
     if (cuda->count == 0)
-        printf("  %-8s %s\n", "cuda", cuda->reason);
+        say("  %-8s %s\n", "cuda", cuda->reason);
     for (int index = 0; index < cuda->count; index++) {
         const tsr_cuda_device_info *const info = &cuda->gpus[index].info;
-        printf("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name, info->major,
-               info->minor, (long long)(info->memory_bytes >> 20));
+        say("  %-8s %d: %s, compute capability %d.%d, %lld MiB, reaches", index == 0 ? "cuda" : "", index, info->name, info->major,
+            info->minor, (long long)(info->memory_bytes >> 20));
         for (int owner = 0; owner < cuda->count; owner++)
             if (cuda->gpus[index].reaches[owner])
-                printf(" %d", owner);
-        printf("\n");
+                say(" %d", owner);
+        say("\n");
     }
     if (cuda->runtime[0] != '\0')
-        printf("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime, cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt",
-               cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
+        say("  %-8s CUDA runtime %s, %s%s, %s%s\n", "", cuda->runtime, cuda->cublaslt[0] != '\0' ? "cuBLASLt " : "no cuBLASLt",
+            cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
 }
 
 static void print_engine(const engine *row, const cuda_facts *cuda)
 {
     const char *const reason = row->missing(cuda), *const version = row->version(cuda);
-    printf("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
+    say("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
 }
 
 static void print_facts(const facts *f)
 {
-    printf("tessera %s\n\nengines\n", tsr_version());
+    say("tessera %s\n\nengines\n", tsr_version());
     for (int i = 0; engine_get(i) != NULL; i++)
         print_engine(engine_get(i), &f->cuda);
-    printf("\ndevices\n");
+    say("\ndevices\n");
     if (f->host_count > 0)
-        printf("  %-8s %d, kernels %s\n", "host", f->host_count, tsr_context_kernels(f->context));
+        say("  %-8s %d, kernels %s\n", "host", f->host_count, tsr_context_kernels(f->context));
     else
-        printf("  %-8s %s\n", "host", f->host_reason);
+        say("  %-8s %s\n", "host", f->host_reason);
     print_cuda(&f->cuda);
-    printf("\nblas\n  %s\n\nenvironment\n", f->blas);
+    say("\nblas\n  %s\n\nenvironment\n", f->blas);
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const tsr_environment_variable *const variable = variable_get(i);
         const char *const value = getenv(variable->name);
-        printf("  %s%s%s\n      %s\n", variable->name, value != NULL ? "=" : " is not set", value != NULL ? value : "", variable->help);
+        say("  %s%s%s\n      %s\n", variable->name, value != NULL ? "=" : " is not set", value != NULL ? value : "", variable->help);
     }
 }
 

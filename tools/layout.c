@@ -50,10 +50,10 @@ static tsr_status for_each_part(const tsr_layout *layout, tsr_status (*use)(cons
 
 static json_t *intervals_to_json(const owned *dim)
 {
-    json_t *const array = json_array();
+    json_t *array = json_array();
     for (size_t i = 0; i < dim->count; i++) {
         const int64_t ends[2] = {dim->at[i].begin, dim->at[i].end};
-        json_array_append_new(array, sizes_to_json(ends, 2));
+        array = json_with_item(array, sizes_to_json(ends, 2));
     }
     return array;
 }
@@ -61,9 +61,9 @@ static json_t *intervals_to_json(const owned *dim)
 static json_t *part_to_json(const tsr_layout *layout, const part *p)
 {
     const int ndim = tsr_layout_ndim(layout);
-    json_t *const intervals = json_array();
+    json_t *intervals = json_array();
     for (int d = 0; d < ndim; d++)
-        json_array_append_new(intervals, intervals_to_json(&p->dim[d]));
+        intervals = json_with_item(intervals, intervals_to_json(&p->dim[d]));
     return json_pack("{sI so so so so}", "rank", (json_int_t)p->rank, "coordinate",
                      sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape", sizes_to_json(p->shape, ndim),
                      "global_offset", sizes_to_json(p->offset, ndim), "intervals", intervals);
@@ -79,13 +79,11 @@ static bool is_first(const tsr_layout *layout, const part *p)
 
 static tsr_status print_part_json(const tsr_layout *layout, const part *p)
 {
-    json_t *const json = part_to_json(layout, p);
-    if (json == NULL)
+    char *const text = json_take_text(part_to_json(layout, p));
+    if (text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer", (long long)p->rank);
-    if (!is_first(layout, p))
-        fputs(", ", stdout);
-    json_dumpf(json, stdout, 0);
-    json_decref(json);
+    say("%s%s", is_first(layout, p) ? "" : ", ", text);
+    free(text);
     return TSR_OK;
 }
 
@@ -96,14 +94,13 @@ static tsr_status print_layout_json(const tsr_layout *layout)
     json_t *const head =
         json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape", sizes_to_json(tsr_layout_shape(layout), ndim),
                   "dtype", tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
-    char *const text = head != NULL ? json_dumps(head, 0) : NULL;
-    json_decref(head);
+    char *const text = json_take_text(head);
     if (text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the answer");
-    printf("%.*s, \"ranks\": [", (int)strlen(text) - 1, text);
+    say("%.*s, \"ranks\": [", (int)strlen(text) - 1, text);
     free(text);
     TSR_TRY(for_each_part(layout, print_part_json));
-    printf("]}\n");
+    say("]}\n");
     return TSR_OK;
 }
 
@@ -113,17 +110,17 @@ static void print_numbers(const int64_t *numbers, int count, int width)
     size_t used = 0;
     for (int i = 0; i < count; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", i > 0 ? "," : "", (long long)numbers[i]);
-    printf("  %-*s", width, count > 0 ? text : "-");
+    say("  %-*s", width, count > 0 ? text : "-");
 }
 
 static void print_dim(const owned *dim)
 {
     if (dim->count == 0)
-        printf("none");
+        say("none");
     for (size_t i = 0; i < dim->count && i < SHOWN_INTERVALS; i++)
-        printf("%s[%lld,%lld)", i > 0 ? "+" : "", (long long)dim->at[i].begin, (long long)dim->at[i].end);
+        say("%s[%lld,%lld)", i > 0 ? "+" : "", (long long)dim->at[i].begin, (long long)dim->at[i].end);
     if (dim->count > SHOWN_INTERVALS)
-        printf("+.. (%zu intervals)", dim->count);
+        say("+.. (%zu intervals)", dim->count);
 }
 
 static tsr_status print_part(const tsr_layout *layout, const part *p)
@@ -131,16 +128,16 @@ static tsr_status print_part(const tsr_layout *layout, const part *p)
     const int ndim = tsr_layout_ndim(layout);
     char shape[SHAPE_TEXT_BYTES];
     print_shape(ndim, p->shape, shape);
-    printf("%6lld", (long long)p->rank);
+    say("%6lld", (long long)p->rank);
     print_numbers(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout)), 10);
-    printf("  %-14s", shape);
+    say("  %-14s", shape);
     print_numbers(p->offset, ndim, 14);
-    printf("  ");
+    say("  ");
     for (int d = 0; d < ndim; d++) {
-        fputs(d > 0 ? " x " : "", stdout);
+        say_text(d > 0 ? " x " : "");
         print_dim(&p->dim[d]);
     }
-    printf("%s\n", ndim == 0 ? "-" : "");
+    say("%s\n", ndim == 0 ? "-" : "");
     return TSR_OK;
 }
 
@@ -149,13 +146,16 @@ static tsr_status print_layout_text(const tsr_layout *layout)
     char shape[SHAPE_TEXT_BYTES];
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
     print_shape(tsr_layout_ndim(layout), tsr_layout_shape(layout), shape);
-    if (mesh != NULL && placements != NULL)
-        printf("%s %s as %s on mesh %s\n\n", shape, tsr_dtype_name(tsr_layout_dtype(layout)), placements, mesh);
+    const bool whole = mesh != NULL && placements != NULL;
+    if (whole)
+        say("%s %s as %s on mesh %s\n\n", shape, tsr_dtype_name(tsr_layout_dtype(layout)), placements, mesh);
     free(mesh);
     free(placements);
-    printf("%6s  %-10s  %-14s  %-14s  %s\n", "rank", "coordinate", "local shape", "global offset", "owns");
+    if (!whole)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the layout's text");
+    say("%6s  %-10s  %-14s  %-14s  %s\n", "rank", "coordinate", "local shape", "global offset", "owns");
     TSR_TRY(for_each_part(layout, print_part));
-    putchar('\n');
+    say_text("\n");
     return picture_print(layout);
 }
 

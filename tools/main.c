@@ -1,11 +1,15 @@
 /* tessera: the library's tool. One file a subcommand; this one finds it. */
 #include "command.h"
 #include "engines.h"
+#include "held_log.h"
 #include "mpi_library.h"
+#include "report.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <tessera/version.h>
+#include <unistd.h>
 
 static const tool_command *const commands[] = {
     &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
@@ -35,15 +39,15 @@ static void list_commands(const char *prefix)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strncmp(commands[i]->name, prefix, strlen(prefix)) == 0)
-            printf("  tessera %-20s %s\n", commands[i]->name, commands[i]->summary);
+            say("  tessera %-20s %s\n", commands[i]->name, commands[i]->summary);
 }
 
 static int print_help(const char *prefix)
 {
-    printf("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
+    say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
-    printf("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
-           "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
+    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
+        "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
 
@@ -99,7 +103,7 @@ static int run_command(int argc, char **argv)
         if (!help)
             return mpi_launched() > 1 ? run_launched(commands[i], &given) : commands[i]->run(&given);
         if (mpi_launched_rank() == 0)
-            options_help(commands[i], stdout);
+            options_help(commands[i]);
         return EXIT_DONE;
     }
     if (mpi_launched_rank() > 0)
@@ -108,8 +112,10 @@ static int run_command(int argc, char **argv)
         return print_help("");
     if (asks_for(argv[1], "bench") && asks_for(argv[2], "--help"))
         return print_help("bench ");
-    if (asks_for(argv[1], "--version"))
-        return printf("tessera %s\n", tsr_version()) < 0 ? EXIT_REFUSED : EXIT_DONE;
+    if (asks_for(argv[1], "--version")) {
+        say("tessera %s\n", tsr_version());
+        return EXIT_DONE;
+    }
     if (argv[1] == NULL)
         return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
     if (asks_for(argv[1], "bench") && argv[2] == NULL)
@@ -119,10 +125,24 @@ static int run_command(int argc, char **argv)
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 
+/** Standard streams that are closed are taken, by what cannot be written to, so that no file of the command's becomes one of them. */
+static void take_closed_streams(void)
+{
+    int file;
+    do
+        file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file >= 0)
+        close(file);
+}
+
 int main(int argc, char **argv)
 {
+    take_closed_streams();
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
+    json_begin();
+    held_log_begin();
     int status = argc > 0 ? run_command(argc, argv) : EXIT_USAGE;
     if (status == EXIT_DONE)
         status = finish_stdout();

@@ -1,6 +1,9 @@
 #include "mpi_library.h"
 
+#include "shared_library.h"
+
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +54,7 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
         snprintf(reason, MPI_REASON_BYTES, "built without %s: there is no libtessera-mpi for it", it->name);
         return false;
     }
-    void *const library = dlopen(it->file, RTLD_LAZY | RTLD_GLOBAL);
+    void *const library = shared_library_open(it->file, RTLD_LAZY | RTLD_GLOBAL);
     if (library == NULL) {
         snprintf(reason, MPI_REASON_BYTES, "libtessera-mpi for %s cannot be opened: %s", it->name, dlerror());
         return false;
@@ -118,7 +121,13 @@ static bool choose(const implementation **out, char *reason)
 static bool open_any(mpi_library *out, char *reason)
 {
     char first[MPI_REASON_BYTES], second[MPI_REASON_BYTES];
-    if (open_one(&implementations[0], out, first) || open_one(&implementations[1], out, second))
+    if (open_one(&implementations[0], out, first))
+        return true;
+    if (errno == ENOMEM) { /* the other is not what would have been chosen */
+        memcpy(reason, first, MPI_REASON_BYTES);
+        return false;
+    }
+    if (open_one(&implementations[1], out, second))
         return true;
     snprintf(reason, MPI_REASON_BYTES, "%.*s; %.*s", MPI_REASON_BYTES / 2 - 2, first, MPI_REASON_BYTES / 2 - 2, second);
     return false;
@@ -127,6 +136,7 @@ static bool open_any(mpi_library *out, char *reason)
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES])
 {
     const implementation *chosen;
+    errno = 0;
     if (!choose(&chosen, reason))
         return false;
     return chosen != NULL ? open_one(chosen, out, reason) : open_any(out, reason);

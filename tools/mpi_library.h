@@ -20,7 +20,8 @@ typedef struct mpi_library {
 } mpi_library;
 
 /** That of the MPI which TSR_MPI names (openmpi, mpich), else of the one whose launcher started this process, else the first that there is.
- * False with the reason where there is none. What was opened stays open. */
+ * False with the reason where there is none, and with errno ENOMEM if that is a lack of memory, else 0. What was opened
+ * stays open. */
 bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES]);
 
 /** tsr_mpi_job_create() of that library; a refusal also says that TSR_MPI chose it. */

@@ -9,8 +9,8 @@
 #ifndef TESSERA_TOOLS_NPY_H
 #define TESSERA_TOOLS_NPY_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "fresh_file.h"
+
 #include <tessera/tensor.h>
 
 /** What a file says about itself. */
@@ -31,30 +31,50 @@ typedef struct npy_header {
  */
 tsr_status npy_header_parse(const void *file, size_t size, npy_header *out);
 
+/** The same where only the first `known` of the file's `size` bytes are at hand: TSR_ERROR_UNSUPPORTED also where the header is longer. */
+tsr_status npy_header_parse_beginning(const void *file, size_t known, size_t size, npy_header *out);
+
 /** Room for any header that npy_header_print() makes. */
 #define NPY_HEADER_BYTES 384
 
 /** Writes a version 1.0 header for a row-major tensor; its length, a multiple of 64, is at most NPY_HEADER_BYTES. */
 size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char header[NPY_HEADER_BYTES]);
 
-/** An open file: a private mapping, shared by all who read it, and a view of its elements. */
+/** A file whose header was read, and then its elements. */
 typedef struct npy_file {
-    void *mapping;
-    size_t size;
-    tsr_tensor tensor; /**< row-major or, for a Fortran-order file, strided; little-endian and aligned in any case */
+    char *path; /**< on the heap; NULL for a file that is not open */
+    npy_header header;
+    void *memory; /**< what npy_load() read; NULL before */
+    tsr_tensor
+        tensor; /**< row-major or, for a Fortran-order file, strided; data is NULL before npy_load(), then little-endian and aligned */
 } npy_file;
 
-/** Maps `path`, which must be a regular file. Free it with npy_close(). Errors as npy_header_parse(), and TSR_ERROR_IO where the file
- * cannot be read; the sentence names the file. */
+/** Reads the header of `path`, which must be a regular file. Free it with npy_close(). Errors as npy_header_parse(), and TSR_ERROR_IO where
+ * the file cannot be read; the sentence names the file. */
 tsr_status npy_open(const char *path, npy_file *out);
 
+/** Reads the elements into memory, once. TSR_ERROR_IO: the file is another than npy_open() found, or ends early; TSR_ERROR_MEMORY. */
+tsr_status npy_load(npy_file *file);
+
+/** True if the elements lie in the file as the library reads them: row-major and little-endian, from byte header.data on. */
+bool npy_is_plain(const npy_file *file);
+
 /** Says that the elements are of `dtype`, which must travel with the same descr: bf16 for "<u2". TSR_ERROR_ARGUMENT names both. */
-tsr_status npy_retype(npy_file *file, const char *path, tsr_dtype dtype);
+tsr_status npy_retype(npy_file *file, tsr_dtype dtype);
 
 /** A zeroed or closed file is fine. */
 void npy_close(npy_file *file);
 
-/** Writes a contiguous host tensor to `path`: format 1.0, C order, little-endian. On failure nothing is left there. */
+/** Writes a contiguous host tensor: format 1.0, C order, little-endian. False, with errno set, where not all of it could be written. */
+bool npy_write(int file, const tsr_tensor *tensor);
+
+/** npy_write() to `path`, all at once: a failure leaves there what was there before. What is no regular file (a pipe, a device) is written
+ * to as it is. */
 tsr_status npy_save(const char *path, const tsr_tensor *tensor);
+
+/** The two halves of npy_save(): all that may well fail, and giving the file its name. Between them fresh_file_discard() undoes the
+ * first. */
+tsr_status npy_prepare(const char *path, const tsr_tensor *tensor, fresh_file *out);
+tsr_status npy_publish(const char *path, fresh_file *file);
 
 #endif

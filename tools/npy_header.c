@@ -188,16 +188,16 @@ static tsr_status take_dict(reader *r, npy_header *h)
     return r->at == r->end ? TSR_OK : malformed("something follows the dict");
 }
 
-/** Finds the dict: its text begins at `*begin`, and the elements at h->data. */
-static tsr_status find_dict(const unsigned char *file, size_t size, size_t *begin, npy_header *h)
+/** Finds the dict: its text begins at `*begin`, and the elements at h->data. Of the file's `size` bytes `known` are at hand. */
+static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
 {
-    if (size < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
+    if (known < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
         return tsr_status_set(TSR_ERROR_IO, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
     const unsigned major = file[MAGIC_BYTES], minor = file[MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor != 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known", major, minor);
     *begin = MAGIC_BYTES + (major == 1 ? 4 : 6);
-    if (size < *begin)
+    if (known < *begin)
         return malformed("the file ends within it");
     const unsigned char *const field = file + MAGIC_BYTES + 2;
     size_t length = (size_t)field[0] | (size_t)field[1] << 8;
@@ -206,6 +206,8 @@ static tsr_status find_dict(const unsigned char *file, size_t size, size_t *begi
     if (length > size - *begin)
         return malformed("the file ends within it");
     h->data = *begin + length;
+    if (h->data > known)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data, known);
     return TSR_OK;
 }
 
@@ -228,9 +230,14 @@ static tsr_status count_bytes(const npy_header *h, size_t *out)
 
 tsr_status npy_header_parse(const void *file, size_t size, npy_header *out)
 {
+    return npy_header_parse_beginning(file, size, size, out);
+}
+
+tsr_status npy_header_parse_beginning(const void *file, size_t known, size_t size, npy_header *out)
+{
     npy_header h = {0};
     size_t begin = 0;
-    TSR_TRY(find_dict(file, size, &begin, &h));
+    TSR_TRY(find_dict(file, known, size, &begin, &h));
     reader r = {(const char *)file + begin, (const char *)file + h.data};
     TSR_TRY(take_dict(&r, &h));
     TSR_TRY(count_bytes(&h, &h.bytes));

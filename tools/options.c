@@ -1,4 +1,6 @@
 #include "command.h"
+#include "held_log.h"
+#include "help.h"
 #include "mpi_library.h"
 
 #include <argp.h>
@@ -101,6 +103,7 @@ int complain(int status, const char *format, ...)
     const int rank = mpi_launched_rank();
     if (status == EXIT_USAGE && rank > 0)
         return status;
+    held_log_drop();
     /* Where both go to one place, what was printed first stands first. */
     fflush(stdout);
     if (rank > 0)
@@ -113,13 +116,6 @@ int complain(int status, const char *format, ...)
 int complain_status(int status)
 {
     return complain(status, "%s", tsr_status_message());
-}
-
-int finish_stdout(void)
-{
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return complain(EXIT_REFUSED, "standard output cannot be written");
-    return EXIT_DONE;
 }
 
 static int complain_about_letter(const tool_command *command, const char *word)
@@ -265,13 +261,15 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
     return *help ? EXIT_DONE : require_all(&r);
 }
 
-void options_help(const tool_command *command, FILE *stream)
+/* argp's own help aborts, or ends early, where memory is short. */
+void options_help(const tool_command *command)
 {
-    struct argp_option list[OPT_COUNT + 1];
-    list_options(command, list);
-    char name[64];
-    snprintf(name, sizeof name, "tessera %s", command->name);
-    const struct argp argp = {.options = list, .parser = take_option, .args_doc = command->operands, .doc = command->details};
-    argp_help(&argp, stream, ARGP_HELP_STD_HELP & ~(unsigned)(ARGP_HELP_BUG_ADDR | ARGP_HELP_EXIT_OK), name);
-    fprintf(stream, "\nExamples:\n%s", command->examples);
+    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands != NULL ? " " : "",
+        command->operands != NULL ? command->operands : "");
+    help_words(command->details, 0, 0);
+    say_text("\n");
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (taken(command, i))
+            help_option(rows[i].letter, rows[i].name, rows[i].value, help_of(command, i));
+    say("\nExamples:\n%s", command->examples);
 }

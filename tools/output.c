@@ -4,6 +4,8 @@
 #include "npy.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,40 +32,48 @@ int output_check(const char *directory)
 
 static void remove_folders(output *o)
 {
-    char *const path = strdup(o->directory);
-    for (; path != NULL && o->made > 0; o->made--) {
-        size_t length = strlen(path);
-        while (length > 1 && path[length - 1] == '/')
-            path[--length] = '\0';
-        rmdir(path);
-        while (length > 0 && path[length - 1] != '/')
-            path[--length] = '\0';
+    for (; o->path != NULL && o->made > 0; o->made--) {
+        size_t length = strlen(o->path);
+        while (length > 1 && o->path[length - 1] == '/')
+            o->path[--length] = '\0';
+        rmdir(o->path);
+        while (length > 0 && o->path[length - 1] != '/')
+            o->path[--length] = '\0';
     }
-    free(path);
 }
 
 /** mkdir -p, counting what is new: the last components of the path. */
 static int make_folders(output *o)
 {
-    char *const path = strdup(o->directory);
-    if (path == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the path of --output");
     int status = EXIT_DONE;
-    for (char *at = path; status == EXIT_DONE && *at != '\0';) {
+    for (char *at = o->path; status == EXIT_DONE && *at != '\0';) {
         at += strspn(at, "/");
         at += strcspn(at, "/");
         const char rest = *at;
         *at = '\0';
-        if (mkdir(path, 0777) == 0)
+        if (mkdir(o->path, 0777) == 0)
             o->made++;
-        else if (errno != EEXIST || !is_directory(path))
-            status = complain(EXIT_REFUSED, "--output %s cannot be made: %s", path, strerror(errno));
+        else if (errno != EEXIST || !is_directory(o->path))
+            status = complain(EXIT_REFUSED, "--output %s cannot be made: %s", o->path, strerror(errno));
         *at = rest;
         if (rest != '\0' && at[strspn(at, "/")] == '\0')
             break;
     }
-    free(path);
     return status;
+}
+
+static int open_folder(output *o)
+{
+    o->path = strdup(o->directory);
+    if (o->path == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the path of --output");
+    const int status = make_folders(o);
+    if (status != EXIT_DONE)
+        return status;
+    o->folder = open(o->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (o->folder < 0)
+        return complain(EXIT_REFUSED, "--output %s cannot be opened: %s", o->directory, strerror(errno));
+    return EXIT_DONE;
 }
 
 /** Signals that end the program and can be waited with; the last is seen as a failure to write, and needs no more. */
@@ -100,17 +110,18 @@ static void release_signals(const output *o)
 
 void output_finish(output *o)
 {
-    for (size_t i = 0; i < o->count; i++)
-        free(o->names[i]);
-    free(o->names);
+    if (o->folder >= 0)
+        close(o->folder);
+    free(o->files);
+    free(o->path);
     release_signals(o);
 }
 
 int output_begin(const char *directory, output *out)
 {
-    output o = {.directory = directory};
+    output o = {.directory = directory, .folder = -1};
     hold_signals(&o);
-    const int status = make_folders(&o);
+    const int status = open_folder(&o);
     if (status == EXIT_DONE)
         *out = o;
     else
@@ -118,73 +129,53 @@ int output_begin(const char *directory, output *out)
     return status;
 }
 
-/** The path of a file under its own name, or under the one that it has until all are there; on the heap. */
-static char *file_path(const output *o, const char *name, bool published)
+static int complain_about(const output *o, const char *name)
 {
-    char *path;
-    const int length = published ? asprintf(&path, "%s/%s", o->directory, name)
-                                 : asprintf(&path, "%s/.tessera-%ld-%s", o->directory, (long)getpid(), name);
-    return length < 0 ? NULL : path;
+    return complain(EXIT_REFUSED, "%s/%s cannot be written: %s", o->directory, name, strerror(errno));
 }
 
-static bool add_name(output *o, const char *name)
+/** Makes the file, which from then on is there to be removed. Its descriptor, or -1 with errno set. */
+static int create_file(output *o, const char *name)
 {
-    char **const names = realloc(o->names, (o->count + 1) * sizeof *names);
-    if (names == NULL)
-        return false;
-    o->names = names;
-    names[o->count] = strdup(name);
-    if (names[o->count] == NULL)
-        return false;
-    o->count++;
-    return true;
+    output_file *const files = realloc(o->files, (o->count + 1) * sizeof *files);
+    if (files == NULL)
+        return -1;
+    o->files = files;
+    snprintf(files[o->count].name, OUTPUT_NAME_BYTES, "%s", name);
+    const int file = fresh_file_create(o->folder, files[o->count].temporary);
+    o->count += file >= 0;
+    return file;
 }
 
 int output_add(output *o, const char *name, const tsr_tensor *tensor)
 {
     if (came != 0)
         return complain(EXIT_REFUSED, "interrupted; nothing is left in %s", o->directory);
-    char *const path = file_path(o, name, false);
-    int status = EXIT_DONE;
-    if (path == NULL || !add_name(o, name))
-        status = complain(EXIT_REFUSED, "there is no memory for the names of the files");
-    else if (npy_save(path, tensor) != TSR_OK)
-        status = complain_status(EXIT_REFUSED);
-    free(path);
-    return status;
-}
-
-static int publish_file(output *o, const char *name)
-{
-    char *const from = file_path(o, name, false), *const to = file_path(o, name, true);
-    int status = EXIT_DONE;
-    if (from == NULL || to == NULL)
-        status = complain(EXIT_REFUSED, "there is no memory for the names of the files");
-    else if (rename(from, to) != 0)
-        status = complain(EXIT_REFUSED, "%s cannot be written: %s", to, strerror(errno));
-    else
-        o->published++;
-    free(from);
-    free(to);
-    return status;
+    const int file = create_file(o, name);
+    if (file < 0)
+        return complain_about(o, name);
+    const bool written = npy_write(file, tensor);
+    const int reason = errno;
+    if (close(file) == 0 && written)
+        return EXIT_DONE;
+    errno = written ? errno : reason;
+    return complain_about(o, name);
 }
 
 int output_publish(output *o)
 {
-    int status = EXIT_DONE;
-    for (size_t i = 0; i < o->count && status == EXIT_DONE; i++)
-        status = publish_file(o, o->names[i]);
-    return status;
+    for (; o->published < o->count; o->published++) {
+        const output_file *const f = &o->files[o->published];
+        if (renameat(o->folder, f->temporary, o->folder, f->name) != 0)
+            return complain_about(o, f->name);
+    }
+    return EXIT_DONE;
 }
 
 void output_cancel(output *o)
 {
-    for (size_t i = 0; i < o->count; i++) {
-        char *const path = file_path(o, o->names[i], i < o->published);
-        if (path != NULL)
-            unlink(path);
-        free(path);
-    }
+    for (size_t i = 0; i < o->count; i++)
+        unlinkat(o->folder, i < o->published ? o->files[i].name : o->files[i].temporary, 0);
     remove_folders(o);
     output_finish(o);
 }

@@ -1,6 +1,7 @@
 #include "picture.h"
 
 #include "blocks.h"
+#include "command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,22 +44,22 @@ static int digits(int64_t number)
 
 static void print_rule(const blocks *b, int margin, const int *widths)
 {
-    printf("%*s", margin, "");
+    say("%*s", margin, "");
     for (size_t c = 0; c < b->cuts[1].count; c++) {
-        putchar('+');
+        say_text("+");
         for (int i = 0; i < widths[c] + 2; i++)
-            putchar('-');
+            say_text("-");
     }
-    printf("+\n");
+    say("+\n");
 }
 
 /** The column's first index over its left edge, and the tensor's size over the last edge. */
 static void print_column_heads(const blocks *b, int margin, const int *widths)
 {
-    printf("%*s", margin, "");
+    say("%*s", margin, "");
     for (size_t c = 0; c < b->cuts[1].count; c++)
-        printf("%-*lld", widths[c] + 3, (long long)b->cuts[1].at[c]);
-    printf("%lld\n", (long long)b->cuts[1].at[b->cuts[1].count]);
+        say("%-*lld", widths[c] + 3, (long long)b->cuts[1].at[c]);
+    say("%lld\n", (long long)b->cuts[1].at[b->cuts[1].count]);
 }
 
 static void draw(const blocks *b, char (*cells)[MOST_COLUMNS][CELL_BYTES])
@@ -76,26 +77,26 @@ static void draw(const blocks *b, char (*cells)[MOST_COLUMNS][CELL_BYTES])
     for (size_t r = 0; r < b->cuts[0].count; r++) {
         print_rule(b, margin, widths);
         if (numbered)
-            printf("%*lld ", margin - 1, (long long)b->cuts[0].at[r]);
+            say("%*lld ", margin - 1, (long long)b->cuts[0].at[r]);
         else
-            printf("%*s", margin, "");
+            say("%*s", margin, "");
         for (size_t c = 0; c < b->cuts[1].count; c++)
-            printf("| %-*s ", widths[c], cells[r][c]);
-        printf("|\n");
+            say("| %-*s ", widths[c], cells[r][c]);
+        say("|\n");
     }
     print_rule(b, margin, widths);
     if (numbered)
-        printf("%*lld\n", margin - 1, (long long)b->cuts[0].at[b->cuts[0].count]);
+        say("%*lld\n", margin - 1, (long long)b->cuts[0].at[b->cuts[0].count]);
 }
 
 static tsr_status draw_pieces(const blocks *b)
 {
     if (b->cuts[0].count == 0 || b->cuts[1].count == 0) {
-        printf("no picture: the tensor is empty\n");
+        say("no picture: the tensor is empty\n");
         return TSR_OK;
     }
     if (b->cuts[0].count > MOST_ROWS || b->cuts[1].count > MOST_COLUMNS) {
-        printf("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS, MOST_COLUMNS);
+        say("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS, MOST_COLUMNS);
         return TSR_OK;
     }
     char(*const cells)[MOST_COLUMNS][CELL_BYTES] = calloc(MOST_ROWS, sizeof *cells);
@@ -112,7 +113,7 @@ static tsr_status draw_pieces(const blocks *b)
 tsr_status picture_print(const tsr_layout *layout)
 {
     if (!blocks_possible(layout)) {
-        printf("no picture: that is for tensors of at most %d dims on at most %d ranks\n", BLOCKS_DIMS, BLOCKS_RANKS);
+        say("no picture: that is for tensors of at most %d dims on at most %d ranks\n", BLOCKS_DIMS, BLOCKS_RANKS);
         return TSR_OK;
     }
     blocks b;

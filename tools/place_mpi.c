@@ -1,7 +1,10 @@
 /* Ranks that are processes, which a launcher started. */
+#include "command.h"
 #include "engines.h"
+#include "held_log.h"
 #include "mpi_library.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <tessera/sys/status.h>
@@ -20,6 +23,8 @@ static const char *missing(const cuda_facts *cuda)
     if (!mine.tried) {
         mine.tried = true;
         mine.found = mpi_library_open(&mine.library, mine.reason);
+        if (!mine.found && errno == ENOMEM)
+            say_memory_is_short();
     }
     return mine.found ? NULL : mine.reason;
 }
@@ -59,9 +64,13 @@ static tsr_status join(int *rank, int *ranks)
 
 static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)
 {
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     (void)ranks;
     (void)cuda;
-    return mine.library.job_run(mine.job, main, arg, NULL);
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = mine.library.job_run(mine.job, main, arg, &options);
+    tsr_context_destroy(options.context);
+    return status;
 }
 
 static void leave(void)

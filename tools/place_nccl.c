@@ -1,5 +1,6 @@
 /* Ranks that are threads of this process with a GPU each, in a communicator of NCCL's. */
 #include "engines.h"
+#include "held_log.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 /** One run. A rank that fails leaves peers that NCCL does not tell: it aborts their communicators, which are listed while they live. */
 typedef struct gathering {
     const cuda_facts *cuda;
+    tsr_context *context;
     tsr_rank_main *main;
     void *arg;
     tsr_nccl_id id;
@@ -66,6 +68,7 @@ static tsr_status run_rank(tsr_comm *seat, void *arg)
     tsr_comm *comm;
     tsr_kept_sentence sentence;
     options.driver = g->cuda->driver;
+    options.context = g->context;
     TSR_TRY(take_gpu(g, seat));
     TSR_TRY(g->cuda->library.comm_create_nccl(ranks, rank, &g->id, &options, &comm));
     list(g, rank, comm);
@@ -80,8 +83,13 @@ static tsr_status run_rank(tsr_comm *seat, void *arg)
 
 static tsr_status run_gathering(gathering *g, int ranks)
 {
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     TSR_TRY(g->cuda->library.nccl_id_create(&g->id));
-    return tsr_threads_run(ranks, run_rank, g, NULL);
+    TSR_TRY(held_log_context(&g->context));
+    options.context = g->context;
+    const tsr_status status = tsr_threads_run(ranks, run_rank, g, &options);
+    tsr_context_destroy(g->context);
+    return status;
 }
 
 static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)

@@ -1,5 +1,8 @@
 /* Ranks that are threads of this process. */
 #include "engines.h"
+#include "held_log.h"
+
+#include <tessera/sys/status.h>
 
 static const char *nothing(const cuda_facts *cuda)
 {
@@ -9,8 +12,12 @@ static const char *nothing(const cuda_facts *cuda)
 
 static tsr_status run_threads(int ranks, tsr_rank_main *main, void *arg, const cuda_facts *cuda)
 {
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     (void)cuda;
-    return tsr_threads_run(ranks, main, arg, NULL);
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = tsr_threads_run(ranks, main, arg, &options);
+    tsr_context_destroy(options.context);
+    return status;
 }
 
 const engine threads_engine = {

@@ -12,6 +12,7 @@ typedef struct product {
     const char *option, *path; /**< NULL for standard output, and where a file is not asked for */
     char *data;
     size_t bytes;
+    fresh_file file; /**< while it is written, and has no name yet */
 } product;
 
 typedef struct products {
@@ -30,12 +31,10 @@ static int make_plan(const plan_answer *a, product *p)
 
 static int make_answer(const plan_answer *a, bool json, product *p)
 {
-    FILE *const stream = open_memstream(&p->data, &p->bytes);
-    if (stream == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the answer");
-    const int status = json ? plan_write_json(a, stream) : plan_write_text(a, stream);
-    const bool failed = ferror(stream) != 0;
-    if ((fclose(stream) != 0 || failed) && status == EXIT_DONE)
+    text_buffer text = {0};
+    const int status = json ? plan_write_json(a, &text) : plan_write_text(a, &text);
+    p->data = text_buffer_take(&text, &p->bytes);
+    if (status == EXIT_DONE && p->data == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     return status;
 }
@@ -50,20 +49,36 @@ static int make_products(const plan_answer *a, bool json, products *p)
     return status;
 }
 
-static int write_file(const product *p)
+static int write_file(product *p)
 {
-    return p->path != NULL ? file_replace(p->option, p->path, p->data, p->bytes) : EXIT_DONE;
+    return p->path != NULL ? file_prepare(p->option, p->path, p->data, p->bytes, &p->file) : EXIT_DONE;
 }
 
-/** Standard output comes last, so that a failure leaves it empty. */
-static int write_products(const products *p)
+static int name_file(product *p)
+{
+    return p->path != NULL ? file_publish(p->option, p->path, &p->file) : EXIT_DONE;
+}
+
+/** Files are whole before standard output begins, and get their names when it is out: a failure of either leaves no file, and one of a file
+ * leaves standard output empty. */
+static int write_products(products *p)
 {
     int status = write_file(&p->plan);
     if (status == EXIT_DONE)
         status = write_file(&p->picture);
+    if (status == EXIT_DONE) {
+        say_text(p->answer.data);
+        status = finish_stdout();
+    }
     if (status == EXIT_DONE)
-        fwrite(p->answer.data, 1, p->answer.bytes, stdout);
-    return status;
+        status = name_file(&p->plan);
+    return status == EXIT_DONE ? name_file(&p->picture) : status;
+}
+
+static void finish_product(product *p)
+{
+    fresh_file_discard(&p->file);
+    free(p->data);
 }
 
 static int check_file(const product *p)
@@ -81,7 +96,9 @@ static int check_products(const products *p)
 
 static int answer(const tool_arguments *given, const plan_request *request)
 {
-    products p = {.plan = {"--save", given->value[OPT_SAVE]}, .picture = {"--svg", given->value[OPT_SVG]}};
+    products p = {.plan = {"--save", given->value[OPT_SAVE], .file = FRESH_FILE_NONE},
+                  .picture = {"--svg", given->value[OPT_SVG], .file = FRESH_FILE_NONE},
+                  .answer = {.file = FRESH_FILE_NONE}};
     plan_answer a = {0};
     int status = check_products(&p);
     if (status == EXIT_DONE)
@@ -90,9 +107,9 @@ static int answer(const tool_arguments *given, const plan_request *request)
         status = make_products(&a, given->value[OPT_JSON] != NULL, &p);
     if (status == EXIT_DONE)
         status = write_products(&p);
-    free(p.plan.data);
-    free(p.picture.data);
-    free(p.answer.data);
+    finish_product(&p.plan);
+    finish_product(&p.picture);
+    finish_product(&p.answer);
     plan_answer_finish(&a);
     return status;
 }

@@ -3,6 +3,7 @@
 #define TESSERA_TOOLS_PLAN_ANSWER_H
 
 #include "plan_request.h"
+#include "text_buffer.h"
 
 #include <tessera/explain.h>
 
@@ -17,9 +18,9 @@ typedef struct plan_answer {
 int plan_answer_make(const plan_request *request, plan_answer *out);
 void plan_answer_finish(plan_answer *a);
 
-/** Write it to a stream, whose own failures are for the caller to find. */
-int plan_write_json(const plan_answer *a, FILE *stream);
-int plan_write_text(const plan_answer *a, FILE *stream);
+/** Write it to a text, whose own failures are for the caller to find. */
+int plan_write_json(const plan_answer *a, text_buffer *to);
+int plan_write_text(const plan_answer *a, text_buffer *to);
 
 /** An SVG picture as text, which the caller frees; NULL on failure. */
 int plan_draw(const plan_answer *a, char **text, size_t *bytes);

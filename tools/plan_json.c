@@ -29,25 +29,16 @@ static json_t *dims_to_json(unsigned dims)
     return sizes_to_json(list, count);
 }
 
-/** Appends to a list that may be NULL, which it gives back or, if there is no memory, destroys. */
-static json_t *append(json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) == 0)
-        return array;
-    json_decref(array);
-    return NULL;
-}
-
 static json_t *steps_to_json(const plan_answer *a)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < a->figures.step_count; i++) {
         const tsr_plan_survey_step *const step = &a->figures.steps[i];
         char *const text = plan_step_text(a, i);
-        array = append(array, text == NULL
-                                  ? NULL
-                                  : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims", dims_to_json(step->mesh_dims),
-                                              "bytes_received", sum_to_json(step->bytes_received), "text", text));
+        array = json_with_item(array, text == NULL ? NULL
+                                                   : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims",
+                                                               dims_to_json(step->mesh_dims), "bytes_received",
+                                                               sum_to_json(step->bytes_received), "text", text));
         free(text);
     }
     return array;
@@ -55,7 +46,7 @@ static json_t *steps_to_json(const plan_answer *a)
 
 /** Where transfers go one by one: a rank of a large mesh may have millions. */
 typedef struct transfer_list {
-    FILE *stream;
+    text_buffer *to;
     const char *peer; /**< "from", "to" */
     const char *joint;
 } transfer_list;
@@ -63,25 +54,25 @@ typedef struct transfer_list {
 static tsr_status write_transfer(const tsr_plan_transfer *t, void *user)
 {
     transfer_list *const list = user;
-    fprintf(list->stream, "%s{\"step\": %zu, \"%s\": %lld, \"box\": [", list->joint, t->step, list->peer, (long long)t->peer);
+    text_buffer_print(list->to, "%s{\"step\": %zu, \"%s\": %lld, \"box\": [", list->joint, t->step, list->peer, (long long)t->peer);
     for (int d = 0; d < t->ndim; d++)
-        fprintf(list->stream, "%s[%lld, %lld]", d > 0 ? ", " : "", (long long)t->begin[d], (long long)t->end[d]);
-    fprintf(list->stream, "], \"bytes\": %lld}", (long long)t->bytes);
+        text_buffer_print(list->to, "%s[%lld, %lld]", d > 0 ? ", " : "", (long long)t->begin[d], (long long)t->end[d]);
+    text_buffer_print(list->to, "], \"bytes\": %lld}", (long long)t->bytes);
     list->joint = ", ";
     return TSR_OK;
 }
 
 /** The last fields of an object: all that --rank receives and sends. */
-static int write_transfers(const tsr_plan *plan, FILE *stream)
+static int write_transfers(const tsr_plan *plan, text_buffer *to)
 {
-    transfer_list receives = {stream, "from", ""}, sends = {stream, "to", ""};
-    fprintf(stream, ", \"receives\": [");
+    transfer_list receives = {to, "from", ""}, sends = {to, "to", ""};
+    text_buffer_print(to, ", \"receives\": [");
     if (tsr_plan_visit_receives(plan, write_transfer, &receives) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    fprintf(stream, "], \"sends\": [");
+    text_buffer_print(to, "], \"sends\": [");
     if (tsr_plan_visit_sends(plan, write_transfer, &sends) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    fprintf(stream, "]}\n");
+    text_buffer_print(to, "]}\n");
     return EXIT_DONE;
 }
 
@@ -94,15 +85,15 @@ static json_t *relabel_to_json(const plan_request *r)
                      ranks_to_json(tsr_layout_mesh(r->to)));
 }
 
-/** What only some answers have: with --relabel, without or with --rank. False if there is no memory. */
-static bool add_extras(const plan_answer *a, json_t *json)
+/** With what only some answers have: with --relabel, without or with --rank. */
+static json_t *with_extras(const plan_answer *a, json_t *json)
 {
     const plan_request *const r = a->request;
-    if (r->relabelled && json_object_set_new(json, "relabel", relabel_to_json(r)) != 0)
-        return false;
+    if (r->relabelled)
+        json = json_with_field(json, "relabel", relabel_to_json(r));
     if (a->one_rank)
-        return json_object_set_new(json, "rank", json_integer(r->options.rank)) == 0;
-    return json_object_set_new(json, "busiest_rank", number_or_null(a->figures.busiest_rank)) == 0;
+        return json_with_field(json, "rank", json_integer(r->options.rank));
+    return json_with_field(json, "busiest_rank", number_or_null(a->figures.busiest_rank));
 }
 
 static json_t *question_to_json(const plan_request *r)
@@ -126,20 +117,14 @@ static json_t *figures_to_json(const plan_answer *a)
 /** The whole object but for the transfers; NULL if there is no memory. */
 static json_t *answer_to_json(const plan_answer *a)
 {
-    json_t *json = question_to_json(a->request), *const figures = figures_to_json(a);
-    if (json == NULL || figures == NULL || json_object_update(json, figures) != 0 || !add_extras(a, json)) {
-        json_decref(json);
-        json = NULL;
-    }
-    json_decref(figures);
-    return json;
+    return with_extras(a, json_with_fields(question_to_json(a->request), figures_to_json(a)));
 }
 
-int plan_write_json(const plan_answer *a, FILE *stream)
+int plan_write_json(const plan_answer *a, text_buffer *to)
 {
     json_t *const json = answer_to_json(a);
     if (!a->one_rank)
-        return write_json(json, stream);
-    const int status = write_open_json(json, stream);
-    return status == EXIT_DONE ? write_transfers(a->plan, stream) : status;
+        return write_json(json, to);
+    const int status = write_open_json(json, to);
+    return status == EXIT_DONE ? write_transfers(a->plan, to) : status;
 }

@@ -23,14 +23,14 @@ int profile_read(const char *path, tsr_cost_profile *out)
     return status;
 }
 
-int profile_write(const char *path, const char *comment, const tsr_cost_profile *profile)
+int profile_prepare(const char *path, const char *comment, const tsr_cost_profile *profile, fresh_file *out)
 {
     char line[PROFILE_TEXT_BYTES], *text;
     tsr_cost_print(profile, line, sizeof line);
     const int bytes = asprintf(&text, "# %s\n%s\n", comment, line);
     if (bytes < 0)
         return complain(EXIT_REFUSED, "there is no memory for the profile");
-    const int status = file_replace("--output", path, text, (size_t)bytes);
+    const int status = file_prepare("--output", path, text, (size_t)bytes, out);
     free(text);
     return status;
 }

@@ -2,6 +2,8 @@
 #ifndef TESSERA_TOOLS_PROFILE_H
 #define TESSERA_TOOLS_PROFILE_H
 
+#include "fresh_file.h"
+
 #include <tessera/cost.h>
 
 /** Room for what tsr_cost_print() writes: four numbers of at most 24 characters. */
@@ -10,7 +12,7 @@
 /** The profile in a file, the value of --profile; NULL is the default. */
 int profile_read(const char *path, tsr_cost_profile *out);
 
-/** Replaces the file, the value of --output, by the profile under a line of comment. */
-int profile_write(const char *path, const char *comment, const tsr_cost_profile *profile);
+/** file_prepare() of the value of --output: the profile under a line of comment. */
+int profile_prepare(const char *path, const char *comment, const tsr_cost_profile *profile, fresh_file *out);
 
 #endif

@@ -28,10 +28,15 @@ typedef struct job {
 /** This rank's source: its part of the global tensor, or its file, which is borrowed. */
 static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
 {
-    if (j->global.mapping != NULL)
-        return tsr_distribute_tensor(&j->global.tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
+    const npy_file *const global = &j->global;
+    if (global->memory != NULL)
+        return tsr_distribute_tensor(&global->tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
+    if (global->path != NULL)
+        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL, out);
     tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
-    const npy_file *const file = shards_find(&j->shards, rank);
+    npy_file *const file = shards_find(&j->shards, rank);
+    if (file != NULL)
+        TSR_TRY(npy_load(file));
     return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
 }
 
@@ -106,13 +111,17 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/** The file decides the shape and, if --dtype doesn't, the dtype. */
+/** The file decides the shape and, if --dtype doesn't, the dtype. Rank threads share its elements; of processes, which would each hold all
+ * of them, each reads its own part where that lies in the file as it is. */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
 {
-    const char *const path = given->value[OPT_INPUT];
-    if (npy_open(path, &j->global) != TSR_OK)
+    npy_file *const global = &j->global;
+    if (npy_open(given->value[OPT_INPUT], global) != TSR_OK)
         return complain_status(EXIT_REFUSED);
-    if (dtype_given && npy_retype(&j->global, path, j->request.dtype) != TSR_OK)
+    if (dtype_given && npy_retype(global, j->request.dtype) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    const bool in_parts = place_launched(j->place) > 0 && npy_is_plain(global);
+    if (!in_parts && npy_load(global) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     j->request.dtype = j->global.tensor.dtype;
     return EXIT_DONE;
@@ -208,7 +217,7 @@ static int report_job(const tool_arguments *given, const job *j)
 {
     int64_t max = 0, total = 0, files = 0;
     double seconds = 0;
-    json_t *const names = json_array();
+    json_t *names = json_array();
     for (int r = 0; r < j->ranks; r++) {
         const struct row *const row = &j->rows[r];
         max = row->bytes_received > max ? row->bytes_received : max;
@@ -217,14 +226,14 @@ static int report_job(const tool_arguments *given, const job *j)
         if (!row->inside)
             continue;
         files++;
-        json_array_append_new(names, json_sprintf("rank-%d.npy", r));
+        names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
     if (given->value[OPT_JSON] != NULL)
         return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max", (json_int_t)max, "total",
                                     (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
-    printf("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
-           (long long)total, (long long)max, seconds);
+    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
+        (long long)total, (long long)max, seconds);
     return EXIT_DONE;
 }
 

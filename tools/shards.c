@@ -12,7 +12,7 @@ static int open_shard(const char *directory, int64_t rank, tsr_dtype dtype, npy_
         return complain(EXIT_REFUSED, "there is no memory for the names of the files");
     tsr_status status = npy_open(path, out);
     if (status == TSR_OK && dtype != TSR_DTYPE_NONE)
-        status = npy_retype(out, path, dtype);
+        status = npy_retype(out, dtype);
     free(path);
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
@@ -51,7 +51,7 @@ int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, sh
     return status;
 }
 
-const npy_file *shards_find(const shards *s, int64_t rank)
+npy_file *shards_find(const shards *s, int64_t rank)
 {
     for (int64_t i = 0; i < s->count; i++)
         if (s->ranks[i] == rank)

@@ -12,12 +12,12 @@ typedef struct shards {
     tsr_dtype dtype; /**< of all of them */
 } shards;
 
-/** Opens the file of every rank of `mesh`. All are of one dtype and number of dims; `dtype` says which, or TSR_DTYPE_NONE that the files
- * do. The caller closes what was opened, also when this fails. Returns the tool's exit status. */
+/** Opens the file of every rank of `mesh`, and reads the headers. All are of one dtype and number of dims; `dtype` says which, or
+ * TSR_DTYPE_NONE that the files do. The caller closes what was opened, also when this fails. Returns the tool's exit status. */
 int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, shards *out);
 
-/** The file of `rank`, or NULL if it is not in the mesh. */
-const npy_file *shards_find(const shards *s, int64_t rank);
+/** The file of `rank`, whose elements are that rank's to load, or NULL if it is not in the mesh. */
+npy_file *shards_find(const shards *s, int64_t rank);
 
 /** The global shape under `placements`: along each dim, the sizes of the pieces into which the mesh dims that cut it divide it, added up.
  */

@@ -43,13 +43,7 @@ static json_t *measured_to_json(const simulation *s, const place *p)
 
 static json_t *whole_row_to_json(const simulation *s, const place *p)
 {
-    json_t *const row = row_to_json(s), *const measured = p != NULL ? measured_to_json(s, p) : json_object();
-    const bool whole = row != NULL && measured != NULL && json_object_update(row, measured) == 0;
-    json_decref(measured);
-    if (whole)
-        return row;
-    json_decref(row);
-    return NULL;
+    return p != NULL ? json_with_fields(row_to_json(s), measured_to_json(s, p)) : row_to_json(s);
 }
 
 static int print_rows(row_format format, const simulation_rows *all)
@@ -69,7 +63,7 @@ static int print_errors(const simulation_rows *all)
     for (size_t i = 0; i < all->count; i++)
         errors[i] = simulation_error(&all->rows[i]);
     const double median = sort_to_median(errors, all->count);
-    printf("# relative error of the model: %.2f in the median, %.2f at worst\n", median, errors[all->count - 1]);
+    say("# relative error of the model: %.2f in the median, %.2f at worst\n", median, errors[all->count - 1]);
     free(errors);
     return EXIT_DONE;
 }
@@ -85,28 +79,28 @@ static bool is_first_of_its_links(const simulation_rows *all, size_t row)
 static void print_error(const char *where, bool measured, fit_error error)
 {
     if (measured)
-        printf("%s %.2f in the median, %.2f at worst", where, error.median, error.max);
+        say("%s %.2f in the median, %.2f at worst", where, error.median, error.max);
     else
-        printf("%s none was measured", where);
+        say("%s none was measured", where);
 }
 
 static void print_links(const measured_links *links)
 {
     char text[PROFILE_TEXT_BYTES];
     tsr_cost_print(&links->profile, text, sizeof text);
-    printf("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
-           mode_name(links->mode), text);
-    fputs("#   relative error of the calibration: ", stdout);
+    say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
+        mode_name(links->mode), text);
+    say_text("#   relative error of the calibration: ");
     print_error("inside a node", links->has_inside, links->inside);
-    fputs("; ", stdout);
+    say_text("; ");
     print_error("between nodes", links->node_count > 1, links->between);
-    putchar('\n');
+    say_text("\n");
 }
 
 /** The links of each number of ranks and mode, with their own error. */
 static void print_measured_links(const simulation_rows *all)
 {
-    printf("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
+    say("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
     for (size_t i = 0; i < all->count; i++)
         if (is_first_of_its_links(all, i))
             print_links(all->rows[i].measured_links);
@@ -116,23 +110,23 @@ static void print_given_links(const simulation *first)
 {
     char links[PROFILE_TEXT_BYTES];
     tsr_cost_print(&first->links, links, sizeof links);
-    printf("# links: %s; ", links);
+    say("# links: %s; ", links);
     if (first->options.nodes.ranks_per_node > 0)
-        printf("%lld ranks a node\n", (long long)first->options.nodes.ranks_per_node);
+        say("%lld ranks a node\n", (long long)first->options.nodes.ranks_per_node);
     else
-        puts("one node");
+        say_text("one node\n");
 }
 
 static void print_columns(bool measured)
 {
-    printf("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time",
-           "received", "received", "ratio", "messages", "workspace", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time", "received",
+        "received", "ratio", "messages", "workspace", measured ? "" : "\n");
     if (measured)
-        printf(" %12s %6s\n", "measured", "error");
-    printf("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "",
-           "(most)", "(B)", measured ? "" : "\n");
+        say(" %12s %6s\n", "measured", "error");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)",
+        "(B)", measured ? "" : "\n");
     if (measured)
-        printf(" %12s\n", "(us)");
+        say(" %12s\n", "(us)");
 }
 
 /** A figure in a column of its own, marked where it is estimated. */
@@ -140,7 +134,7 @@ static void print_figure(const simulation *s, int width, const char *text)
 {
     char marked[64];
     snprintf(marked, sizeof marked, "%s%s", s->estimated && text[0] != '-' ? "~" : "", text);
-    printf(" %*s", width, marked);
+    say(" %*s", width, marked);
 }
 
 /** Below 0 there is none. */
@@ -164,7 +158,7 @@ static void print_count(const simulation *s, int width, int64_t value)
 static void print_move(const simulation *s)
 {
     const int used = snprintf(NULL, 0, "%s -> %s", s->from, s->to);
-    printf(" %*s%s -> %s", used < 20 ? 20 - used : 0, "", s->from, s->to);
+    say(" %*s%s -> %s", used < 20 ? 20 - used : 0, "", s->from, s->to);
 }
 
 static void print_figures(const simulation *s, bool measured)
@@ -172,9 +166,9 @@ static void print_figures(const simulation *s, bool measured)
     char shape[SHAPE_TEXT_BYTES];
     const tsr_plan_survey *const f = &s->figures;
     print_shape(s->shape.ndim, s->shape.size, shape);
-    printf("%10lld %12s %16s %7s", (long long)s->ranks, s->mesh, shape, tsr_dtype_name(s->dtype));
+    say("%10lld %12s %16s %7s", (long long)s->ranks, s->mesh, shape, tsr_dtype_name(s->dtype));
     print_move(s);
-    printf(" %8s", mode_name(s->options.mode));
+    say(" %8s", mode_name(s->options.mode));
     print_real(s, 14, 2, 1e6 * f->seconds);
     print_count(s, 17, f->bytes_received.max);
     print_count(s, 21, f->bytes_received.total);
@@ -182,8 +176,8 @@ static void print_figures(const simulation *s, bool measured)
     print_count(s, 10, f->messages_received);
     print_count(s, 14, (int64_t)f->workspace_bytes);
     if (measured)
-        printf(" %12.2f %6.2f", 1e6 * s->measured.median, simulation_error(s));
-    putchar('\n');
+        say(" %12.2f %6.2f", 1e6 * s->measured.median, simulation_error(s));
+    say_text("\n");
 }
 
 static int print_table(const simulation_rows *all)

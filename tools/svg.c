@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,55 +29,49 @@ static const char *const defs =
 
 void svg_begin(svg *s)
 {
-    *s = (svg){0};
-    s->body = open_memstream(&s->text, &s->bytes);
+    *s = (svg){{0}};
 }
 
 /** A byte that is no part of printable ASCII becomes a question mark: titles hold nothing else. */
-static void write_escaped(FILE *file, const char *text)
+static void write_escaped(text_buffer *to, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '&')
-            fputs("&amp;", file);
+            text_buffer_add(to, "&amp;");
         else if (*text == '<')
-            fputs("&lt;", file);
+            text_buffer_add(to, "&lt;");
         else if (*text == '>')
-            fputs("&gt;", file);
+            text_buffer_add(to, "&gt;");
         else if (*text == '"')
-            fputs("&quot;", file);
+            text_buffer_add(to, "&quot;");
         else
-            fputc(*text >= ' ' && *text <= '~' ? *text : '?', file);
+            text_buffer_add_bytes(to, *text >= ' ' && *text <= '~' ? text : "?", 1);
     }
 }
 
-static void write_page(FILE *file, double width, double height, const char *title, const char *body)
+static void write_page(text_buffer *to, double width, double height, const char *title, const char *body)
 {
-    fprintf(file,
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
-            "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>",
-            width, height, width, height);
-    write_escaped(file, title);
-    fprintf(file, "</title>\n%s<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n%s</svg>\n", defs, width, height,
-            body);
+    text_buffer_print(
+        to,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
+        "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>",
+        width, height, width, height);
+    write_escaped(to, title);
+    text_buffer_print(to, "</title>\n%s<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", defs, width, height);
+    text_buffer_add(to, body);
+    text_buffer_add(to, "</svg>\n");
 }
 
 void svg_end(svg *s, double width, double height, const char *title, char **text, size_t *bytes)
 {
+    char *const body = text_buffer_take(&s->body, NULL);
+    text_buffer page = {0};
     *text = NULL;
-    const int whole = s->body != NULL && fflush(s->body) == 0 && !ferror(s->body);
-    FILE *const page = whole ? open_memstream(text, bytes) : NULL;
-    if (page != NULL) {
-        write_page(page, width, height, title, s->text);
-        const int failed = ferror(page);
-        if (fclose(page) != 0 || failed) {
-            free(*text);
-            *text = NULL;
-        }
-    }
-    if (s->body != NULL)
-        fclose(s->body);
-    free(s->text);
-    *s = (svg){0};
+    if (body == NULL)
+        return;
+    write_page(&page, width, height, title, body);
+    free(body);
+    *text = text_buffer_take(&page, bytes);
 }
 
 /** Red, green or blue, from 0 to 1, of a full hue in sixths of the circle; `offset` is 0, 4 or 2. */
@@ -120,31 +115,28 @@ svg_colour svg_shade(double share)
 
 static void write_title(svg *s, const char *title)
 {
-    fputs("<title>", s->body);
-    write_escaped(s->body, title);
-    fputs("</title>", s->body);
+    text_buffer_add(&s->body, "<title>");
+    write_escaped(&s->body, title);
+    text_buffer_add(&s->body, "</title>");
 }
 
 void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const char *title)
 {
-    if (s->body == NULL)
-        return;
-    fprintf(s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"", r.x, r.y,
-            r.width, r.height, fill, stroke);
+    text_buffer_print(&s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"",
+                      r.x, r.y, r.width, r.height, fill, stroke);
     if (title == NULL) {
-        fputs("/>\n", s->body);
+        text_buffer_add(&s->body, "/>\n");
         return;
     }
-    fputc('>', s->body);
+    text_buffer_add(&s->body, ">");
     write_title(s, title);
-    fputs("</rect>\n", s->body);
+    text_buffer_add(&s->body, "</rect>\n");
 }
 
 void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *stroke)
 {
-    if (s->body != NULL)
-        fprintf(s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x, to_y,
-                stroke);
+    text_buffer_print(&s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x,
+                      to_y, stroke);
 }
 
 /* Their numbers have no common divisor, so that they go together anew for as many series as their product. */
@@ -161,46 +153,41 @@ static_assert(DASHES * MARKS == SVG_SERIES, "every mark goes with every dash");
 
 void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
 {
-    if (s->body == NULL || count < 2)
+    if (count < 2)
         return;
-    fprintf(s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
-            dark_colour_of(index).text, dashes[index % DASHES]);
+    text_buffer_print(&s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
+                      dark_colour_of(index).text, dashes[index % DASHES]);
     for (size_t i = 0; i < count; i++)
-        fprintf(s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
-    fputs("\"/>\n", s->body);
+        text_buffer_print(&s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
+    text_buffer_add(&s->body, "\"/>\n");
 }
 
 void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 {
-    if (s->body == NULL)
-        return;
     const svg_colour colour = dark_colour_of(index);
-    fprintf(s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x, at.y,
-            marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
+    text_buffer_print(&s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x,
+                      at.y, marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
     if (title != NULL)
         write_title(s, title);
-    fputs("</path>\n", s->body);
+    text_buffer_add(&s->body, "</path>\n");
 }
 
 void svg_whisker(svg *s, size_t index, double x, double y, double to_y)
 {
-    if (s->body != NULL)
-        fprintf(s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4, y,
-                to_y, dark_colour_of(index).text);
+    text_buffer_print(&s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4,
+                      y, to_y, dark_colour_of(index).text);
 }
 
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)
 {
-    if (s->body == NULL)
-        return;
     const double middle = (x + to_x) / 2;
-    fprintf(s->body,
-            "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
-            "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
-            x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x, y + height, fill,
-            height < THIN ? 0.05 : 0.35);
+    text_buffer_print(&s->body,
+                      "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
+                      "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
+                      x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x,
+                      y + height, fill, height < THIN ? 0.05 : 0.35);
     write_title(s, title);
-    fputs("</path>\n", s->body);
+    text_buffer_add(&s->body, "</path>\n");
 }
 
 double svg_text_width(double size, size_t characters)
@@ -218,16 +205,14 @@ static void cut_to_width(char *text, svg_style style)
 static void write_text(svg *s, double x, double y, svg_style style, const char *attributes, char *text)
 {
     cut_to_width(text, style);
-    fprintf(s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y, style.size, style.anchor,
-            style.bold ? " font-weight=\"bold\"" : "", attributes);
-    write_escaped(s->body, text);
-    fputs("</text>\n", s->body);
+    text_buffer_print(&s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y, style.size, style.anchor,
+                      style.bold ? " font-weight=\"bold\"" : "", attributes);
+    write_escaped(&s->body, text);
+    text_buffer_add(&s->body, "</text>\n");
 }
 
 void svg_text(svg *s, double x, double y, svg_style style, const char *format, ...)
 {
-    if (s->body == NULL)
-        return;
     char text[MOST_TEXT];
     va_list arguments;
     va_start(arguments, format);
@@ -238,8 +223,6 @@ void svg_text(svg *s, double x, double y, svg_style style, const char *format, .
 
 void svg_upward_text(svg *s, double x, double y, svg_style style, const char *format, ...)
 {
-    if (s->body == NULL)
-        return;
     char text[MOST_TEXT], turned[64];
     va_list arguments;
     va_start(arguments, format);

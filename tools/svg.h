@@ -7,15 +7,12 @@
 #ifndef TESSERA_TOOLS_SVG_H
 #define TESSERA_TOOLS_SVG_H
 
-#include <stddef.h>
+#include "text_buffer.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <tessera/api.h>
 
 typedef struct svg {
-    FILE *body; /**< collects into `text`; NULL if there was no memory for it */
-    char *text;
-    size_t bytes;
+    text_buffer body; /**< what was drawn so far */
 } svg;
 
 typedef struct svg_rect {

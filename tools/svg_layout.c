@@ -3,6 +3,7 @@
 #include "blocks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /** Beyond so many a side, blocks are too small to be seen. */

@@ -3,6 +3,7 @@
 #include "words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MOST (2 * TRAFFIC_RANKS)

@@ -1,7 +1,7 @@
 #include "checkpoint.h"
 #include "file.h"
+#include "json.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,10 +94,10 @@ static tsr_status open_parts(const char *path, llama_checkpoint *checkpoint)
 static tsr_status load_index(const char *path, llama_checkpoint *checkpoint)
 {
     llama_file file;
-    TSR_TRY(llama_file_map(path, &file));
+    TSR_TRY(llama_file_read_description(path, &file));
     json_error_t error;
-    checkpoint->index = json_loadb(file.data != NULL ? file.data : "", file.bytes, JSON_REJECT_DUPLICATES, &error);
-    llama_file_unmap(&file);
+    checkpoint->index = llama_json_load(file.data, file.bytes, &error);
+    llama_file_finish(&file);
     if (checkpoint->index == NULL)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", path, error.line, error.text);
     return open_parts(path, checkpoint);

@@ -1,7 +1,7 @@
 #include "config.h"
 #include "file.h"
+#include "json.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <tessera/sys/status.h>
@@ -235,7 +235,7 @@ static tsr_status read_config(source from, llama_config *config)
 tsr_status llama_config_parse(const char *name, const char *text, size_t length, llama_config *out)
 {
     json_error_t error;
-    json_t *const root = json_loadb(text != NULL ? text : "", length, JSON_REJECT_DUPLICATES, &error);
+    json_t *const root = llama_json_load(text, length, &error);
     if (root == NULL)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", name, error.line, error.text);
     llama_config config = {0};
@@ -250,9 +250,9 @@ tsr_status llama_config_parse(const char *name, const char *text, size_t length,
 tsr_status llama_config_load(const char *path, llama_config *out)
 {
     llama_file file;
-    TSR_TRY(llama_file_map(path, &file));
+    TSR_TRY(llama_file_read_description(path, &file));
     const tsr_status status = llama_config_parse(path, file.data, file.bytes, out);
-    llama_file_unmap(&file);
+    llama_file_finish(&file);
     return status;
 }
 

@@ -1,4 +1,5 @@
 /* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
+#include "held_log.h"
 #include "npy.h"
 #include "options.h"
 #include "random.h"
@@ -19,6 +20,7 @@ enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 /* The last error as one line: names in it may come out of a hostile file. */
 static int fail(int code)
 {
+    held_log_drop();
     fputs("tessera: ", stderr);
     for (const char *c = tsr_status_message(); *c != '\0'; c++)
         fputc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, stderr);
@@ -74,11 +76,41 @@ static tsr_status check_place(const char *path)
     return denied ? tsr_status_set(TSR_ERROR_IO, "--logits %s: %s", path, strerror(errno)) : TSR_OK;
 }
 
-static tsr_status save_logits(const char *path, const llama_job *job, const llama_outcome *outcome)
+static tsr_status prepare_logits(const char *path, const llama_job *job, const llama_outcome *outcome, fresh_file *out)
 {
     const int64_t shape[] = {job->request.prompt_count, job->config->vocab_size};
     const tsr_tensor logits = tsr_tensor_contiguous(outcome->generation.logits, TSR_F32, 2, shape);
-    return npy_save(path, &logits);
+    return npy_prepare(path, &logits, out);
+}
+
+static tsr_status finish_stdout(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
+    return TSR_OK;
+}
+
+static tsr_status report(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
+{
+    if (options->json)
+        TSR_TRY(llama_report_json(job, outcome));
+    else
+        llama_report(job, outcome);
+    return finish_stdout();
+}
+
+/* The file of logits gets its name when all is said: what cannot be told leaves none, and where there is none nothing is told. */
+static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
+{
+    fresh_file logits;
+    if (options->logits == NULL)
+        return report(options, job, outcome);
+    TSR_TRY(prepare_logits(options->logits, job, outcome, &logits));
+    const tsr_status status = report(options, job, outcome);
+    if (status == TSR_OK)
+        return npy_publish(options->logits, &logits);
+    fresh_file_discard(&logits);
+    return status;
 }
 
 static tsr_status run_job(const llama_options *options, const llama_job *job)
@@ -89,11 +121,7 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
         llama_outcome_finish(&outcome);
         return TSR_OK;
     }
-    tsr_status status = options->logits != NULL ? save_logits(options->logits, job, &outcome) : TSR_OK;
-    if (status == TSR_OK && options->json)
-        status = llama_report_json(job, &outcome);
-    else if (status == TSR_OK)
-        llama_report(job, &outcome);
+    const tsr_status status = tell(options, job, &outcome);
     llama_outcome_finish(&outcome);
     return status;
 }
@@ -175,9 +203,7 @@ static tsr_status answer(const llama_options *options)
         printf("tessera-llama %s\n", tsr_version());
     else
         TSR_TRY(run(options));
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return tsr_status_set(TSR_ERROR_IO, "standard output cannot be written");
-    return TSR_OK;
+    return finish_stdout();
 }
 
 /*
@@ -196,6 +222,7 @@ int main(int argc, char **argv)
     start_with_one_blas_thread(argv);
     /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
+    held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
         return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */

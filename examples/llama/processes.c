@@ -1,5 +1,7 @@
 #include "processes.h"
 
+#include "held_log.h"
+
 #include <stdio.h>
 #include <tessera/sys/status.h>
 
@@ -35,7 +37,11 @@ bool llama_processes_speak(const llama_processes *processes)
 
 tsr_status llama_processes_run(const llama_processes *processes, tsr_rank_main *main, void *arg)
 {
-    return processes->library.job_run(processes->job, main, arg, NULL);
+    tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = processes->library.job_run(processes->job, main, arg, &options);
+    tsr_context_destroy(options.context);
+    return status;
 }
 
 typedef struct ending {

@@ -1,7 +1,7 @@
 #include "report.h"
+#include "json.h"
 #include "text.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tessera/sys/status.h>
@@ -109,9 +109,7 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)
 {
-    json_t *const object = make_json(job, outcome);
-    char *const text = json_dumps(object, JSON_REAL_PRECISION(9));
-    json_decref(object);
+    char *const text = llama_json_take_text(make_json(job, outcome));
     if (text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens", (long long)outcome->generation.count);
     puts(text);

@@ -1,5 +1,7 @@
 #include "run.h"
 
+#include "held_log.h"
+
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
@@ -47,14 +49,22 @@ static tsr_status rank_main(tsr_comm *comm, void *arg)
     return status;
 }
 
+static tsr_status run_threads(int ranks, shared *all)
+{
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    TSR_TRY(held_log_context(&options.context));
+    const tsr_status status = tsr_threads_run(ranks, rank_main, all, &options);
+    tsr_context_destroy(options.context);
+    return status;
+}
+
 tsr_status llama_run(const llama_job *job, llama_outcome *out)
 {
     llama_outcome outcome = {.bytes_read = calloc((size_t)job->ranks, sizeof(int64_t))};
     if (outcome.bytes_read == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status =
-        job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : tsr_threads_run(job->ranks, rank_main, &all, NULL);
+    const tsr_status status = job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
     if (status == TSR_OK)
         *out = outcome;
     else

@@ -1,7 +1,7 @@
 #include "safetensors.h"
 #include "file.h"
+#include "json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
@@ -160,31 +160,50 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, safetensors **out)
+/* Of the file's `size` bytes the first `known` are at hand, which hold the header. */
+static tsr_status parse_beginning(const char *name, const char *data, size_t known, size_t size, safetensors **out)
 {
-    if (bytes < PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name, bytes);
-    const uint64_t header_bytes = little_endian(data);
-    if (header_bytes > HEADER_LIMIT || header_bytes > bytes - PREFIX_BYTES)
+    if (known < PREFIX_BYTES)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name, known);
+    const uint64_t header_bytes = little_endian((const unsigned char *)data);
+    if (header_bytes > HEADER_LIMIT || header_bytes > size - PREFIX_BYTES)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
-                              name, (unsigned long long)header_bytes, bytes, HEADER_LIMIT);
+                              name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
+    if (header_bytes > known - PREFIX_BYTES)
+        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: of a header of %llu bytes %zu are there", name,
+                              (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
-    json_t *const header = json_loadb((const char *)data + PREFIX_BYTES, (size_t)header_bytes, JSON_REJECT_DUPLICATES, &error);
+    json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
     if (header == NULL)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position, error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;
-    const reader from = {name, data_offset, (int64_t)bytes - data_offset};
+    const reader from = {name, data_offset, (int64_t)size - data_offset};
     const tsr_status status = read_header(&from, header, out);
     json_decref(header);
     return status;
 }
 
+tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, safetensors **out)
+{
+    return parse_beginning(name, data, bytes, bytes, out);
+}
+
+/* The prefix, and as much as it says that the header has. */
+static tsr_status read_beginning(const char *path, llama_file *out)
+{
+    llama_file prefix;
+    TSR_TRY(llama_file_read(path, PREFIX_BYTES, &prefix));
+    const uint64_t said = prefix.bytes == PREFIX_BYTES ? little_endian((const unsigned char *)prefix.data) : 0;
+    llama_file_finish(&prefix);
+    return llama_file_read(path, PREFIX_BYTES + (size_t)(said < HEADER_LIMIT ? said : HEADER_LIMIT), out);
+}
+
 tsr_status safetensors_open(const char *path, safetensors **out)
 {
     llama_file file;
-    TSR_TRY(llama_file_map(path, &file));
-    const tsr_status status = safetensors_parse(path, file.data, file.bytes, out);
-    llama_file_unmap(&file);
+    TSR_TRY(read_beginning(path, &file));
+    const tsr_status status = parse_beginning(path, file.data, file.bytes, file.size, out);
+    llama_file_finish(&file);
     return status;
 }
 

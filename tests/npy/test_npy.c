@@ -1,13 +1,18 @@
 /* Facts about tools/npy: what is read, what is refused, and that what is written is what NumPy writes. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include <fresh_file.h>
 #include <npy.h>
 #include <tessera/status.h>
 
@@ -257,6 +262,7 @@ static void big_endian_elements_are_turned(void **state)
         npy_file file;
         put_file(path, bytes, make_file(bytes, 1, cases[i].dict, cases[i].bytes));
         assert_int_equal(npy_open(path, &file), TSR_OK);
+        assert_int_equal(npy_load(&file), TSR_OK);
         assert_memory_equal(file.tensor.data, cases[i].wanted, cases[i].bytes);
         npy_close(&file);
         unlink(path);
@@ -274,6 +280,7 @@ static void elements_are_aligned_wherever_they_begin(void **state)
         npy_file file;
         put_file(path, bytes, make_file(bytes, 1, dict, 24));
         assert_int_equal(npy_open(path, &file), TSR_OK);
+        assert_int_equal(npy_load(&file), TSR_OK);
         assert_int_equal((uintptr_t)file.tensor.data % sizeof(double), 0);
         for (unsigned char i = 0; i < 24; i++)
             assert_int_equal(((unsigned char *)file.tensor.data)[i], i);
@@ -290,6 +297,7 @@ static void fortran_order_gives_strides(void **state)
     npy_file file;
     put_file(path, bytes, make_file(bytes, 1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 4)}", 24));
     assert_int_equal(npy_open(path, &file), TSR_OK);
+    assert_int_equal(npy_load(&file), TSR_OK);
     assert_int_equal(file.tensor.strides[0], 1);
     assert_int_equal(file.tensor.strides[1], 2);
     assert_int_equal(file.tensor.strides[2], 6);
@@ -305,11 +313,12 @@ static void retyping_needs_the_same_descr(void **state)
     npy_file file;
     put_file(path, bytes, make_file(bytes, 1, "{'descr': '<u2', 'fortran_order': False, 'shape': (4,)}", 8));
     assert_int_equal(npy_open(path, &file), TSR_OK);
+    assert_int_equal(npy_load(&file), TSR_OK);
     assert_int_equal(file.tensor.dtype, TSR_U16);
-    assert_int_equal(npy_retype(&file, path, TSR_F32), TSR_ERROR_ARGUMENT);
-    assert_int_equal(npy_retype(&file, path, TSR_F16), TSR_ERROR_ARGUMENT);
+    assert_int_equal(npy_retype(&file, TSR_F32), TSR_ERROR_ARGUMENT);
+    assert_int_equal(npy_retype(&file, TSR_F16), TSR_ERROR_ARGUMENT);
     assert_int_equal(file.tensor.dtype, TSR_U16);
-    assert_int_equal(npy_retype(&file, path, TSR_BF16), TSR_OK);
+    assert_int_equal(npy_retype(&file, TSR_BF16), TSR_OK);
     assert_int_equal(file.tensor.dtype, TSR_BF16);
     npy_close(&file);
     unlink(path);
@@ -326,10 +335,98 @@ static void what_is_saved_is_read_back(void **state)
     put_file(path, "", 0);
     assert_int_equal(npy_save(path, &tensor), TSR_OK);
     assert_int_equal(npy_open(path, &file), TSR_OK);
+    assert_int_equal(npy_load(&file), TSR_OK);
     assert_int_equal(file.tensor.dtype, TSR_F64);
     assert_int_equal(file.tensor.ndim, 2);
     assert_memory_equal(file.tensor.shape, shape, sizeof shape);
     assert_memory_equal(file.tensor.data, elements, sizeof elements);
+    npy_close(&file);
+    unlink(path);
+}
+
+/** How many names there are in a folder, "." and ".." among them. */
+static int count_names(const char *folder)
+{
+    int count = 0;
+    DIR *const names = opendir(folder);
+    assert_non_null(names);
+    while (readdir(names) != NULL)
+        count++;
+    closedir(names);
+    return count;
+}
+
+static void a_failure_leaves_what_was_there(void **state)
+{
+    (void)state;
+    static const double elements[64] = {1};
+    const int64_t shape[1] = {64};
+    const tsr_tensor tensor = tsr_tensor_contiguous((void *)elements, TSR_F64, 1, shape);
+    char folder[] = "/tmp/tessera-npy-XXXXXX", path[PATH_BYTES], kept[4] = {0};
+    struct rlimit before;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fputs("old", file) >= 0, 1);
+    fclose(file);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {100, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const tsr_status status = npy_save(path, &tensor);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(status, TSR_ERROR_IO);
+    FILE *const again = fopen(path, "r");
+    assert_non_null(again);
+    assert_int_equal(fread(kept, 1, sizeof kept, again), 3);
+    fclose(again);
+    assert_string_equal(kept, "old");
+    assert_int_equal(count_names(folder), 3);
+    unlink(path);
+    rmdir(folder);
+}
+
+static void no_two_names_of_files_to_come_are_equal(void **state)
+{
+    (void)state;
+    enum { FILES = 64 };
+    char folder[] = "/tmp/tessera-npy-XXXXXX", names[FILES][FRESH_NAME_BYTES];
+    assert_non_null(mkdtemp(folder));
+    const int at = open(folder, O_PATH | O_DIRECTORY);
+    for (int i = 0; i < FILES; i++) {
+        const int file = fresh_file_create(at, names[i]);
+        assert_true(file >= 0);
+        close(file);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(names[i], names[j]);
+    }
+    assert_int_equal(count_names(folder), FILES + 2);
+    for (int i = 0; i < FILES; i++)
+        unlinkat(at, names[i], 0);
+    close(at);
+    rmdir(folder);
+}
+
+static void elements_are_those_of_the_file_that_was_opened(void **state)
+{
+    (void)state;
+    unsigned char bytes[512];
+    char path[PATH_BYTES];
+    npy_file file;
+    const size_t size = make_file(bytes, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,)}", 24);
+    put_file(path, bytes, size);
+    assert_int_equal(npy_open(path, &file), TSR_OK);
+    assert_int_equal(truncate(path, (off_t)size - 8), 0);
+    assert_int_equal(npy_load(&file), TSR_ERROR_IO);
+    assert_non_null(strstr(tsr_status_message(), "16"));
+    make_file(bytes, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", 24);
+    FILE *const other = fopen(path, "w");
+    assert_non_null(other);
+    assert_int_equal(fwrite(bytes, 1, size, other), size);
+    fclose(other);
+    assert_int_equal(npy_load(&file), TSR_ERROR_IO);
+    assert_non_null(strstr(tsr_status_message(), "replaced"));
     npy_close(&file);
     unlink(path);
 }
@@ -368,6 +465,9 @@ int main(void)
         cmocka_unit_test(fortran_order_gives_strides),
         cmocka_unit_test(retyping_needs_the_same_descr),
         cmocka_unit_test(what_is_saved_is_read_back),
+        cmocka_unit_test(a_failure_leaves_what_was_there),
+        cmocka_unit_test(no_two_names_of_files_to_come_are_equal),
+        cmocka_unit_test(elements_are_those_of_the_file_that_was_opened),
         cmocka_unit_test(a_file_that_cannot_be_had_is_named),
     };
     return cmocka_run_group_tests_name("npy", tests, NULL, NULL);

@@ -1,0 +1,37 @@
+#include "json.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of this process: there was no memory for something. */
+static bool lacked;
+
+static void *allocate(size_t bytes)
+{
+    void *const memory = malloc(bytes);
+    lacked = lacked || memory == NULL;
+    return memory;
+}
+
+json_t *llama_json_load(const char *text, size_t bytes, json_error_t *error)
+{
+    json_set_alloc_funcs(allocate, free);
+    json_t *const json = json_loadb(text != NULL ? text : "", bytes, JSON_REJECT_DUPLICATES, error);
+    if (!lacked)
+        return json;
+    json_decref(json);
+    snprintf(error->text, sizeof error->text, "there is no memory for it");
+    return NULL;
+}
+
+char *llama_json_take_text(json_t *json)
+{
+    char *text = json_dumps(json, JSON_REAL_PRECISION(9));
+    json_decref(json);
+    if (lacked) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}

@@ -1,0 +1,86 @@
+/*
+ * Preloaded: memory that runs out. The call number SHORT_AT for memory fails, counted from 0 at the
+ * start of the program; with SHORT_EVER all after it too. SHORT_COUNT names a file that gets the
+ * number of calls in the end.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* glibc's own, which need no search for them. */
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+extern void *__libc_realloc(void *memory, size_t bytes);
+extern void *__libc_memalign(size_t alignment, size_t bytes);
+
+static atomic_long calls;
+static long fails_at = -1;
+static bool counts, ever;
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *const at = getenv("SHORT_AT");
+    fails_at = at != NULL ? atol(at) : -1;
+    ever = getenv("SHORT_EVER") != NULL;
+    counts = true;
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+    const char *const path = getenv("SHORT_COUNT");
+    const long made = calls;
+    counts = false;
+    FILE *const file = path != NULL ? fopen(path, "w") : NULL;
+    if (file == NULL)
+        return;
+    fprintf(file, "%ld\n", made);
+    fclose(file);
+}
+
+static bool is_short(void)
+{
+    if (!counts)
+        return false;
+    const long call = atomic_fetch_add(&calls, 1);
+    if (fails_at < 0 || call < fails_at || (call > fails_at && !ever))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+__attribute__((visibility("default"))) void *malloc(size_t bytes)
+{
+    return is_short() ? NULL : __libc_malloc(bytes);
+}
+
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes)
+{
+    return is_short() ? NULL : __libc_calloc(count, bytes);
+}
+
+__attribute__((visibility("default"))) void *realloc(void *memory, size_t bytes)
+{
+    return is_short() ? NULL : __libc_realloc(memory, bytes);
+}
+
+__attribute__((visibility("default"))) void *memalign(size_t alignment, size_t bytes)
+{
+    return is_short() ? NULL : __libc_memalign(alignment, bytes);
+}
+
+__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return memalign(alignment, bytes);
+}
+
+__attribute__((visibility("default"))) int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    void *const memory = memalign(alignment, bytes);
+    if (memory == NULL)
+        return ENOMEM;
+    *out = memory;
+    return 0;
+}
