@@ -56,7 +56,8 @@ typedef struct tsr_plan_options {
 /**
  * Plans `src` -> `dst`; both describe the same global shape and dtype, their meshes may differ. Both are retained.
  * The caller owns `*out` and frees it with tsr_plan_destroy(). `options` may be NULL. Does not communicate.
- * TSR_ERROR_ARGUMENT: shapes or dtypes differ, listed nodes leave out a rank, or this rank would receive or send more than 2^61 bytes.
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ, listed nodes leave out a rank, this rank would receive or send more than 2^61 bytes, or its
+ * plan takes more than tsr_context_options.plan_entries (the sentence says about how many).
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "mesh/geometry.h"
-#include "placement/layout.h"
+#include "placement/meter.h"
 #include "placement/walk.h"
 
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
@@ -99,6 +99,7 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
     TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
     tsr_shard_walk walk;
     const int64_t length = inside ? tsr_shard_walk_begin(&walk, layout, dim, coordinate) : 0;
+    tsr_meter meter = tsr_meter_of("tsr_layout_intervals", layout, NULL);
     size_t found = 0;
     int64_t end = -1;
     for (int64_t at = 0; at < length;) {
@@ -112,6 +113,7 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
             last->end = end;
         }
         at += run.length;
+        TSR_TRY(tsr_meter_take_on_way(&meter, 1, 0, at, length));
     }
     *count = found;
     return TSR_OK;

@@ -147,8 +147,12 @@ static void widen_workspace(tsr_plan *plan)
 static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
     plan->host = tsr_device_resolve(plan->context, tsr_device_host());
-    for (size_t i = 0; i < plan->count; i++)
+    plan->meter = tsr_meter_of("tsr_plan_create", src[0], dst[0]);
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->meter.from = src[i];
+        plan->meter.to = dst[i];
         TSR_TRY(tsr_item_build(&plan->items[i], plan, src[i], dst[i]));
+    }
     TSR_TRY(check_total(plan));
     sum_up(plan);
     if (plan->options.mode == TSR_MODE_MESSAGE && !plan->local && plan->options.rank >= 0)
@@ -207,7 +211,7 @@ static tsr_status make(size_t count, const tsr_layout *const *src, const tsr_lay
         plan->items = items;
         plan->count = count;
         for (size_t i = 0; i < count; i++)
-            plan->items[i].context = context;
+            plan->items[i] = (tsr_item){.context = context, .meter = &plan->meter};
         status = take_options(plan, src, dst, options, nodes);
     }
     if (status == TSR_OK)

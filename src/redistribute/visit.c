@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "placement/walk.h"
 #include "redistribute/told.h"
 
 /* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
@@ -58,10 +59,12 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
     v->intervals = memory;
     TSR_TRY(status);
     for (int dim = 0; dim < ndim; dim++) {
+        tsr_shard_walk walk;
+        tsr_shard_walk_begin(&walk, s.layout, dim, s.coordinate);
         tsr_interval *at = v->intervals + (size_t)dim * flow->box_count;
         for (size_t i = 0; i < flow->box_count; i++) {
             const int64_t *box = tsr_item_box(item, flow->first_box + i);
-            const int64_t begin = tsr_layout_position(s.layout, dim, s.coordinate, box[s.place * ndim + dim]).begin;
+            const int64_t begin = tsr_shard_walk_at(&walk, box[s.place * ndim + dim]).begin;
             at[i] = (tsr_interval){begin, begin + box[dim]};
         }
         counts[dim] = list_once(at, flow->box_count);
