@@ -20,10 +20,11 @@ tsr_status tsr_meter_refuse(const tsr_meter *meter, double wanted)
     tsr_layout_describe(meter->from, from, sizeof from);
     if (meter->to)
         tsr_layout_describe(meter->to, to, sizeof to);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: %s%s%s: about %.0f entries of lists and steps are needed, but tsr_context_options.plan_entries (TSR_PLAN_ENTRIES) "
-                          "allows %lld: raise it, or use layouts with fewer and longer intervals, or fewer ranks",
-                          meter->call, from, meter->to ? " to " : "", to, wanted, (long long)meter->limit);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: %s%s%s: about %.0f entries of lists and steps are needed, but tsr_context_options.plan_entries (TSR_PLAN_ENTRIES) "
+        "allows %lld: raise it, or use layouts with fewer and longer intervals, or fewer ranks",
+        meter->call, from, meter->to ? " to " : "", to, wanted, (long long)meter->limit);
 }
 
 tsr_status tsr_meter_take_on_way(tsr_meter *meter, int64_t count, int64_t begun, int64_t at, int64_t length)

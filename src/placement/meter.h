@@ -10,7 +10,7 @@
 #include "placement/layout.h"
 
 typedef struct tsr_meter {
-    const char *call;           /**< for sentences; static text */
+    const char *call;            /**< for sentences; static text */
     const tsr_layout *from, *to; /**< what they name; `to` is NULL where the question is about one layout; borrowed */
     int64_t used, limit;
 } tsr_meter;
