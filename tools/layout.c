@@ -91,14 +91,17 @@ static tsr_status print_part_json(const tsr_layout *layout, const part *p)
     return TSR_OK;
 }
 
-/** What is too much for the context is refused before anything is printed: no rank has more intervals than the first but by few. */
-static tsr_status check_intervals(const tsr_layout *layout)
+/** What is too much for the context is refused before anything is printed: no rank has more intervals than the first but by few. For people
+ * they are counted, of `all` they are listed. */
+static tsr_status check_intervals(const tsr_layout *layout, bool all)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
-    size_t count;
-    for (int d = 0; d < tsr_layout_ndim(layout); d++)
-        TSR_TRY(tsr_layout_intervals(layout, origin, d, NULL, 0, &count));
-    return TSR_OK;
+    owned has = {0};
+    tsr_status status = TSR_OK;
+    for (int d = 0; d < tsr_layout_ndim(layout) && status == TSR_OK; d++)
+        status = all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
+    free(has.at);
+    return status;
 }
 
 /** One object, but never in memory as a whole: a mesh may have millions of ranks. */
@@ -177,7 +180,7 @@ static tsr_status print_layout_text(const tsr_layout *layout)
 static int print_layout(const tool_arguments *given, const tsr_layout *layout)
 {
     const bool json = given->value[OPT_JSON] != NULL;
-    tsr_status status = check_intervals(layout);
+    tsr_status status = check_intervals(layout, json);
     if (status == TSR_OK)
         status = json ? print_layout_json(layout) : print_layout_text(layout);
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);

@@ -1,7 +1,5 @@
 #include "placement/meter.h"
 
-#include <stdio.h>
-
 #include <tessera/sys/status.h>
 
 #include "base/settings.h"
