@@ -85,7 +85,7 @@ static int64_t count_kept(const tsr_item *item)
 /* What each item comes to by itself. */
 static tsr_status measure_items(const tsr_plan *plan, tsr_plan_figures *f)
 {
-    tsr_meter meter = tsr_meter_of("tsr_plan_figures_of", plan->items[0].src, plan->items[0].dst);
+    tsr_meter meter = tsr_meter_of("tsr_plan_figures_of", plan->items[0].given_src, plan->items[0].given_dst);
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
         f->bytes_kept += count_kept(item) * (int64_t)item->src->element_bytes;

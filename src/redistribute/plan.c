@@ -107,7 +107,7 @@ static uint64_t hash_plan(const tsr_plan *plan)
                               (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
-        hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].src->hash), plan->items[i].dst->hash);
+        hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].given_src->hash), plan->items[i].given_dst->hash);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = tsr_hash_word(hash, words[i]);
     const double costs[] = {plan->profile.inside.latency, plan->profile.inside.bandwidth, plan->profile.between.latency,
@@ -306,19 +306,19 @@ tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout 
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL", !plan ? "plan" : !src ? "src" : "dst");
     if (item >= plan->count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item, plan->count);
-    *src = plan->items[item].src;
-    *dst = plan->items[item].dst;
+    *src = plan->items[item].given_src;
+    *dst = plan->items[item].given_dst;
     return TSR_OK;
 }
 
 const tsr_layout *tsr_plan_source(const tsr_plan *plan)
 {
-    return plan->items[0].src;
+    return plan->items[0].given_src;
 }
 
 const tsr_layout *tsr_plan_destination(const tsr_plan *plan)
 {
-    return plan->items[0].dst;
+    return plan->items[0].given_dst;
 }
 
 size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
@@ -383,8 +383,8 @@ void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
     const tsr_plan *plan = arg;
     char src[512], dst[512];
     tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].src, src, sizeof src),
-                    tsr_layout_describe(plan->items[0].dst, dst, sizeof dst),
+    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].given_src, src, sizeof src),
+                    tsr_layout_describe(plan->items[0].given_dst, dst, sizeof dst),
                     plan->options.mode == TSR_MODE_DIRECT ? "direct" : "by messages");
     describe_options(plan, &text);
     if (plan->count > 1)

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "mesh/node_map.h"
 #include "placement/meter.h"
+#include "redistribute/division.h"
 #include "redistribute/problem.h"
 
 /** A run of boxes that travels between this rank and `peer` (a rank of the communicator; this rank itself for a local copy). */
@@ -74,9 +75,11 @@ typedef struct tsr_native_move {
 
 /** One tensor's move, as far as one rank has to do with it. */
 typedef struct tsr_item {
-    tsr_context *context; /**< the plan's */
-    tsr_meter *meter;     /**< the plan's */
-    tsr_layout *src, *dst;
+    tsr_context *context;                    /**< the plan's */
+    tsr_meter *meter;                        /**< the plan's */
+    tsr_layout *src, *dst;                   /**< what is planned and executed: those given, or divided ones */
+    const tsr_layout *given_src, *given_dst; /**< what users gave, and are told; borrowed */
+    tsr_division *division;                  /**< how src and dst come from those; NULL: they are the same */
     tsr_problem problem;
     int64_t rank;
     bool in_src, in_dst;

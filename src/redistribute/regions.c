@@ -132,14 +132,14 @@ static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const a
     return TSR_OK;
 }
 
-/* The product of the segments of all dims. */
+/* The product of the segments of all dims; a box of two dims is as large as an entry. */
 static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
 {
     int64_t count = 1;
     for (int dim = 0; dim < regions->far->ndim; dim++)
         if (!tsr_multiply(count, (int64_t)regions->counts[dim], &count))
             return tsr_meter_refuse(meter, (double)INT64_MAX);
-    return tsr_meter_take(meter, count);
+    return tsr_meter_take_times(meter, count, (regions->far->ndim + 1) / 2);
 }
 
 static bool advance(axis *axes, int ndim)

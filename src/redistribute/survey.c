@@ -10,10 +10,10 @@
 #include "redistribute/told.h"
 
 /* A survey may take what so many plans may. */
-#define PLANS 32
+#define PLANS 128
 
 /* A small plan takes as long as so many entries. */
-#define ENTRIES_OF_RANK 64
+#define ENTRIES_OF_RANK 512
 
 /* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
 typedef struct survey {
@@ -80,8 +80,8 @@ static tsr_status list_layouts(survey *s)
     s->src = memory;
     s->dst = s->src + s->plan->count;
     for (size_t i = 0; i < s->plan->count; i++) {
-        s->src[i] = s->plan->items[i].src;
-        s->dst[i] = s->plan->items[i].dst;
+        s->src[i] = s->plan->items[i].given_src;
+        s->dst[i] = s->plan->items[i].given_dst;
     }
     return TSR_OK;
 }
@@ -221,7 +221,7 @@ static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
 {
     if (!s->plan || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", s->function, !s->plan ? "plan" : "out");
-    s->meter = tsr_meter_of(s->function, s->plan->items[0].src, s->plan->items[0].dst);
+    s->meter = tsr_meter_of(s->function, s->plan->items[0].given_src, s->plan->items[0].given_dst);
     s->meter.limit *= PLANS;
     const tsr_status status = take(s);
     if (status == TSR_OK)
