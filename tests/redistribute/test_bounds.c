@@ -156,7 +156,7 @@ static void vast_surveys_are_refused(void **state)
         tsr_plan_survey survey;
         options.rank = TSR_RANK_NONE;
         expect_ok(tsr_plan_create(m.src, m.dst, &options, &plan));
-        expect_refused(tsr_plan_survey_of(plan, &survey), "tsr_plan_survey_of", &surveyed[i], "3200000");
+        expect_refused(tsr_plan_survey_of(plan, &survey), "tsr_plan_survey_of", &surveyed[i], "12800000");
         tsr_plan_destroy(plan);
         move_end(&m);
         tsr_context_destroy(context);
@@ -203,6 +203,87 @@ static void long_lists_of_intervals_are_refused(void **state)
     assert_nothing_leaked(&memory);
 }
 
+/** Rank 0 is to receive from all, which its context does not allow; the others only send. */
+static tsr_status gather_at_one(tsr_comm *comm, void *arg)
+{
+    const int64_t shape[] = {64}, all[8] = {64}, local[] = {8};
+    const tsr_status wanted = tsr_comm_rank(comm) == 0 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
+    const char *const says = tsr_comm_rank(comm) == 0 ? "plan_entries" : "rank 0";
+    tsr_placement cut = tsr_shard(0), one = tsr_shard(0), whole = tsr_shard(0);
+    tsr_mesh *mesh = NULL;
+    tsr_layout *src = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    int32_t have[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const tsr_tensor given = tsr_tensor_contiguous(have, TSR_I32, 1, local);
+    one.sizes = all;
+    one.size_count = 8;
+    whole.balanced = 1;
+    tsr_status status = tsr_mesh_parse(comm, NULL, "8", &mesh);
+    if (status == TSR_OK)
+        status = tsr_layout_create(mesh, &cut, 1, shape, TSR_I32, &src);
+    if (status == TSR_OK)
+        status = tsr_dtensor_from_local(&given, src, NULL, &x);
+    if (status == TSR_OK)
+        *(bool *)arg = tsr_redistribute(x, &one, &y) != wanted || y != NULL || strstr(tsr_status_message(), says) == NULL;
+    if (status == TSR_OK)
+        status = tsr_redistribute(x, &whole, &y); /* the communicator is as usable as before */
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_layout_destroy(src);
+    tsr_mesh_destroy(mesh);
+    return status;
+}
+
+static tsr_status gather_at_one_of(tsr_comm *comm, void *arg)
+{
+    return gather_at_one(comm, (bool *)arg + tsr_comm_rank(comm));
+}
+
+static void a_rank_beyond_its_bound_does_not_keep_its_peers_waiting(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    bool wrong[8] = {false};
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    options.context = bounded(&memory, 12);
+    expect_ok(tsr_threads_run(8, gather_at_one_of, wrong, &options));
+    for (int rank = 0; rank < 8; rank++)
+        assert_false(wrong[rank]);
+    tsr_context_destroy(options.context);
+    assert_nothing_leaked(&memory);
+}
+
+/** However many blocks, of which all shards have the same part: counted without being listed. */
+static void equal_blocks_are_counted_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mesh, *shape, *placements;
+        int64_t coordinate[2];
+        size_t count;
+        tsr_interval first[2];
+    } rows[] = {
+        {"2", "2000000000", "S(0;interleave=1000000000)", {1}, 1000000000, {{1, 2}, {3, 4}}},
+        {"2x2", "4000000000", "S(0;interleave=1000000000),S(0)", {0, 1}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2", "4000000000", "S(0),S(0;interleave=500000000)", {1, 0}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2", "8000000000", "S(0;interleave=1000000000),S(0;interleave=1000000000)", {0, 1}, 1000000000, {{2, 4}, {10, 12}}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        counted_memory memory = {0};
+        tsr_context *context = bounded(&memory, ENTRIES);
+        tsr_layout *layout = layout_in(context, rows[i].mesh, rows[i].shape, rows[i].placements);
+        tsr_interval first[2];
+        size_t count = 0;
+        test_case("%s of %s on %s", rows[i].placements, rows[i].shape, rows[i].mesh);
+        expect_ok(tsr_layout_intervals(layout, rows[i].coordinate, 0, first, 2, &count));
+        assert_int_equal(count, rows[i].count);
+        assert_memory_equal(first, rows[i].first, sizeof first);
+        tsr_layout_destroy(layout);
+        tsr_context_destroy(context);
+        assert_nothing_leaked(&memory);
+    }
+}
+
 /** The least bound with which `v` is planned; every smaller one refuses it. */
 static void a_bound_refuses_exactly_what_exceeds_it(void **state)
 {
@@ -237,6 +318,8 @@ int main(void)
         cmocka_unit_test(vast_surveys_are_refused),
         cmocka_unit_test(vast_meshes_are_not_relabelled),
         cmocka_unit_test(long_lists_of_intervals_are_refused),
+        cmocka_unit_test(equal_blocks_are_counted_at_once),
+        cmocka_unit_test(a_rank_beyond_its_bound_does_not_keep_its_peers_waiting),
         cmocka_unit_test(a_bound_refuses_exactly_what_exceeds_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
