@@ -40,9 +40,21 @@ static void order_cuts(block_cuts *cuts)
     cuts->count = kept - 1;
 }
 
+static bool has_few_intervals(const tsr_layout *layout)
+{
+    int64_t coordinate[TSR_MAX_DIMS] = {0};
+    size_t count;
+    do {
+        for (int d = 0; d < tsr_layout_ndim(layout); d++)
+            if (tsr_layout_intervals(layout, coordinate, d, NULL, 0, &count) != TSR_OK || count > BLOCKS_INTERVALS)
+                return false;
+    } while (next_coordinate(tsr_layout_mesh(layout), coordinate));
+    return true;
+}
+
 bool blocks_possible(const tsr_layout *layout)
 {
-    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS;
+    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS && has_few_intervals(layout);
 }
 
 bool blocks_have_dim(const blocks *b, int dim)

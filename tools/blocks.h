@@ -12,6 +12,9 @@
 #define BLOCKS_RANKS 64
 #define BLOCKS_DIMS  2
 
+/** Intervals that a rank may have along a dim: beyond them there are too many blocks to draw anyway. */
+#define BLOCKS_INTERVALS 4096
+
 /** The pieces into which the cuts divide a dim: piece i is [at[i], at[i + 1]). */
 typedef struct block_cuts {
     int64_t *at;
@@ -34,7 +37,7 @@ typedef struct blocks {
     block_cuts cuts[BLOCKS_DIMS];
 } blocks;
 
-/** Whether there are few enough dims and ranks. */
+/** Whether there are few enough dims, ranks and intervals. */
 bool blocks_possible(const tsr_layout *layout);
 
 /** The blocks of a layout for which they are possible; the caller finishes them. */

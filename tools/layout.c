@@ -9,28 +9,18 @@
 /** Intervals of one dim that the table for people shows. */
 #define SHOWN_INTERVALS 4
 
-/** One rank's part of the answer; the lists are used again for the next rank. */
+/** One rank's part of the answer, but for its intervals, of which there may be millions: they are read as they are printed. */
 typedef struct part {
     int64_t rank;
     int64_t coordinate[TSR_MAX_DIMS];
     int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
-    owned dim[TSR_MAX_DIMS];
 } part;
 
 static tsr_status read_part(const tsr_layout *layout, const int64_t *coordinate, part *p)
 {
     memcpy(p->coordinate, coordinate, sizeof p->coordinate);
     TSR_TRY(tsr_mesh_rank_at(tsr_layout_mesh(layout), coordinate, &p->rank));
-    TSR_TRY(tsr_layout_local(layout, coordinate, p->shape, p->offset));
-    for (int d = 0; d < tsr_layout_ndim(layout); d++)
-        TSR_TRY(owned_read(layout, coordinate, d, &p->dim[d]));
-    return TSR_OK;
-}
-
-static void free_part(part *p)
-{
-    for (int d = 0; d < TSR_MAX_DIMS; d++)
-        free(p->dim[d].at);
+    return tsr_layout_local(layout, coordinate, p->shape, p->offset);
 }
 
 /** Calls `use` for every rank in mesh order. */
@@ -44,29 +34,15 @@ static tsr_status for_each_part(const tsr_layout *layout, tsr_status (*use)(cons
         if (status == TSR_OK)
             status = use(layout, &p);
     } while (status == TSR_OK && next_coordinate(tsr_layout_mesh(layout), coordinate));
-    free_part(&p);
     return status;
-}
-
-static json_t *intervals_to_json(const owned *dim)
-{
-    json_t *array = json_array();
-    for (size_t i = 0; i < dim->count; i++) {
-        const int64_t ends[2] = {dim->at[i].begin, dim->at[i].end};
-        array = json_with_item(array, sizes_to_json(ends, 2));
-    }
-    return array;
 }
 
 static json_t *part_to_json(const tsr_layout *layout, const part *p)
 {
     const int ndim = tsr_layout_ndim(layout);
-    json_t *intervals = json_array();
-    for (int d = 0; d < ndim; d++)
-        intervals = json_with_item(intervals, intervals_to_json(&p->dim[d]));
-    return json_pack("{sI so so so so}", "rank", (json_int_t)p->rank, "coordinate",
+    return json_pack("{sI so so so}", "rank", (json_int_t)p->rank, "coordinate",
                      sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape", sizes_to_json(p->shape, ndim),
-                     "global_offset", sizes_to_json(p->offset, ndim), "intervals", intervals);
+                     "global_offset", sizes_to_json(p->offset, ndim));
 }
 
 static bool is_first(const tsr_layout *layout, const part *p)
@@ -77,14 +53,54 @@ static bool is_first(const tsr_layout *layout, const part *p)
     return true;
 }
 
+/** The text of an object without its last brace, to which more is printed; the caller frees it. NULL if there is no memory. */
+static char *open_object(json_t *json)
+{
+    char *const text = json_take_text(json);
+    if (text != NULL)
+        text[strlen(text) - 1] = '\0';
+    return text;
+}
+
+/** Never in memory as JSON, which would take many times what the intervals do. */
+static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *coordinate)
+{
+    owned has = {0};
+    tsr_status status = TSR_OK;
+    for (int d = 0; d < tsr_layout_ndim(layout) && status == TSR_OK; d++) {
+        status = owned_read(layout, coordinate, d, &has);
+        say_text(d > 0 ? ", [" : "[");
+        for (size_t i = 0; i < has.count && status == TSR_OK; i++)
+            say("%s[%lld, %lld]", i > 0 ? ", " : "", (long long)has.at[i].begin, (long long)has.at[i].end);
+        say_text("]");
+    }
+    free(has.at);
+    return status;
+}
+
 static tsr_status print_part_json(const tsr_layout *layout, const part *p)
 {
-    char *const text = json_take_text(part_to_json(layout, p));
+    char *const text = open_object(part_to_json(layout, p));
     if (text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer", (long long)p->rank);
-    say("%s%s", is_first(layout, p) ? "" : ", ", text);
+    say("%s%s, \"intervals\": [", is_first(layout, p) ? "" : ", ", text);
     free(text);
+    TSR_TRY(print_intervals_json(layout, p->coordinate));
+    say_text("]}");
     return TSR_OK;
+}
+
+/** What is too much for the context is refused before anything is printed: no rank has more intervals than the first but by few. For people
+ * they are counted, of `all` they are listed. */
+static tsr_status check_intervals(const tsr_layout *layout, bool all)
+{
+    const int64_t origin[TSR_MAX_DIMS] = {0};
+    owned has = {0};
+    tsr_status status = TSR_OK;
+    for (int d = 0; d < tsr_layout_ndim(layout) && status == TSR_OK; d++)
+        status = all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
+    free(has.at);
+    return status;
 }
 
 /** One object, but never in memory as a whole: a mesh may have millions of ranks. */
@@ -94,10 +110,10 @@ static tsr_status print_layout_json(const tsr_layout *layout)
     json_t *const head =
         json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape", sizes_to_json(tsr_layout_shape(layout), ndim),
                   "dtype", tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
-    char *const text = json_take_text(head);
+    char *const text = open_object(head);
     if (text == NULL)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the answer");
-    say("%.*s, \"ranks\": [", (int)strlen(text) - 1, text);
+    say("%s, \"ranks\": [", text);
     free(text);
     TSR_TRY(for_each_part(layout, print_part_json));
     say("]}\n");
@@ -113,14 +129,18 @@ static void print_numbers(const int64_t *numbers, int count, int width)
     say("  %-*s", width, count > 0 ? text : "-");
 }
 
-static void print_dim(const owned *dim)
+static tsr_status print_dim(const tsr_layout *layout, const int64_t *coordinate, int dim)
 {
-    if (dim->count == 0)
+    tsr_interval at[SHOWN_INTERVALS];
+    size_t count;
+    TSR_TRY(tsr_layout_intervals(layout, coordinate, dim, at, SHOWN_INTERVALS, &count));
+    if (count == 0)
         say("none");
-    for (size_t i = 0; i < dim->count && i < SHOWN_INTERVALS; i++)
-        say("%s[%lld,%lld)", i > 0 ? "+" : "", (long long)dim->at[i].begin, (long long)dim->at[i].end);
-    if (dim->count > SHOWN_INTERVALS)
-        say("+.. (%zu intervals)", dim->count);
+    for (size_t i = 0; i < count && i < SHOWN_INTERVALS; i++)
+        say("%s[%lld,%lld)", i > 0 ? "+" : "", (long long)at[i].begin, (long long)at[i].end);
+    if (count > SHOWN_INTERVALS)
+        say(" and %zu more", count - SHOWN_INTERVALS);
+    return TSR_OK;
 }
 
 static tsr_status print_part(const tsr_layout *layout, const part *p)
@@ -135,7 +155,7 @@ static tsr_status print_part(const tsr_layout *layout, const part *p)
     say("  ");
     for (int d = 0; d < ndim; d++) {
         say_text(d > 0 ? " x " : "");
-        print_dim(&p->dim[d]);
+        TSR_TRY(print_dim(layout, p->coordinate, d));
     }
     say("%s\n", ndim == 0 ? "-" : "");
     return TSR_OK;
@@ -162,7 +182,9 @@ static tsr_status print_layout_text(const tsr_layout *layout)
 static int print_layout(const tool_arguments *given, const tsr_layout *layout)
 {
     const bool json = given->value[OPT_JSON] != NULL;
-    const tsr_status status = json ? print_layout_json(layout) : print_layout_text(layout);
+    tsr_status status = check_intervals(layout, json);
+    if (status == TSR_OK)
+        status = json ? print_layout_json(layout) : print_layout_text(layout);
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 

@@ -113,7 +113,8 @@ static tsr_status draw_pieces(const blocks *b)
 tsr_status picture_print(const tsr_layout *layout)
 {
     if (!blocks_possible(layout)) {
-        say("no picture: that is for tensors of at most %d dims on at most %d ranks\n", BLOCKS_DIMS, BLOCKS_RANKS);
+        say("no picture: that is for tensors of at most %d dims on at most %d ranks, each with at most %d intervals of a dim\n",
+            BLOCKS_DIMS, BLOCKS_RANKS, BLOCKS_INTERVALS);
         return TSR_OK;
     }
     blocks b;

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** A plan of as many messages as a rank can have is to be counted, and then said to be too large or surveyed in a node. */
+#define PLAN_ENTRIES ((size_t)1 << 24)
+
 /** Its ranks follow each other, for they are not listed. */
 static bool is_in_order(const simulation *s)
 {
@@ -45,7 +48,14 @@ static int name(const plan_request *r, simulation *out)
 static int read_request(const tool_arguments *given, const tsr_cost_profile *links, plan_request *request, simulation *out)
 {
     *out = (simulation){.links = *links};
-    int status = plan_request_read(given, NULL, request);
+    *request = (plan_request){0};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    options.plan_entries = PLAN_ENTRIES;
+    tsr_context *context;
+    if (tsr_context_create(&options, &context) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    int status = plan_request_read(given, context, request);
+    tsr_context_destroy(context);
     request->options.profile = links;
     if (status == EXIT_DONE)
         status = name(request, out);

@@ -188,7 +188,7 @@ static void draw_blocks(svg *s, panel *p, double high)
 static const char *refusal(const panel *p)
 {
     if (p->b.owner_count == 0)
-        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks.";
+        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks, with at most 4096 intervals each.";
     if (p->b.cuts[0].count > MOST_PIECES || p->b.cuts[1].count > MOST_PIECES)
         return "Not drawn: the tensor has more than 64 blocks on a side.";
     return p->b.cuts[0].count == 0 || p->b.cuts[1].count == 0 ? "The tensor is empty." : NULL;

@@ -41,11 +41,18 @@ typedef struct tsr_context_options {
     size_t plan_cache_entries;       /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
     const char *kernels;             /**< "portable", "avx2", "avx512"; NULL: the best that this processor runs */
     const tsr_cost_profile *profile; /**< what plans compare and time by; copied; NULL: tsr_cost_default() */
+    /**
+     * Bounds what one question about layouts may cost, so that a short text or file cannot take all memory or time: the elements of the
+     * lists that it builds, of some 50 bytes each, and the steps of its loops. Plans (made, loaded, or looked at), lists of intervals and
+     * relabelling are refused where they would need more, with TSR_ERROR_ARGUMENT and a sentence that names layouts and bound; a survey,
+     * which plans for many ranks, may take 128 times as many in all. 0: 2^23, enough for a gather over a million ranks.
+     */
+    size_t plan_entries;
 } tsr_context_options;
 
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0                                                        \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0                                                     \
     }
 
 /**

@@ -54,7 +54,8 @@ TSR_API size_t tsr_layout_print(const tsr_layout *layout, char *text, size_t cap
 TSR_API tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *coordinate, int64_t *shape, int64_t *offset);
 
 /** What a coordinate (NULL: the mesh's own rank) owns along `dim`: ascending, touching ones merged, in the order in which they lie in its
- * memory. `*count` is always the full number; at most `capacity` are written. */
+ * memory. `*count` is always the full number; at most `capacity` are written. TSR_ERROR_ARGUMENT: the coordinate or dim is
+ * out of range, or there are more than tsr_context_options.plan_entries. */
 TSR_API tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *coordinate, int dim, tsr_interval *buffer, size_t capacity,
                                         size_t *count);
 

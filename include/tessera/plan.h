@@ -63,8 +63,9 @@ typedef struct tsr_plan_options {
  * of its ranks pass to tsr_plan_prepare() and tsr_plan_execute(). Ranks of abstract meshes, and those that `options` names, are numbered
  * so already.
  *
- * TSR_ERROR_ARGUMENT: shapes or dtypes differ, the meshes' communicators do not descend from one, listed nodes leave out a rank, or this
- * rank would receive or send more than 2^61 bytes.
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ, the meshes' communicators do not descend from one, listed nodes leave out a rank, this
+ * rank would receive or send more than 2^61 bytes, or its plan takes more than tsr_context_options.plan_entries (the sentence says about
+ * how many).
  */
 TSR_API tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out);
 

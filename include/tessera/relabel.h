@@ -41,7 +41,8 @@ typedef struct tsr_relabel_report {
  * (then `*out` is `dst`, retained), then that of the source's mesh, then the one that moves fewest ranks.
  *
  * Exact takes O(n^3) time and 8 n^2 bytes for the n ranks of dst's mesh. Greedy weighs about 2^20 overlaps, the heaviest of each rank.
- * TSR_ERROR_ARGUMENT: shapes or dtypes differ, more than 2^63 - 1 bytes would be kept, or in an exact assignment 2^50 by one rank.
+ * TSR_ERROR_ARGUMENT: shapes or dtypes differ, more than 2^63 - 1 bytes would be kept, in an exact assignment 2^50 by one rank, or it
+ * takes more than tsr_context_options.plan_entries.
  */
 TSR_API tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out, tsr_relabel_report *report);
 

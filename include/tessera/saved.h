@@ -25,8 +25,9 @@ TSR_API tsr_status tsr_plan_save(const tsr_plan *plan, void *buffer, size_t capa
  * prepared on a communicator and executed as any other; the caller owns `*out`. Does not communicate; any thread.
  *
  * Bytes are not trusted: what tsr_plan_save() would not have written is refused before anything is planned and before memory is taken that
- * the bytes could not fill. What it would have written costs what tsr_plan_create() takes for the same layouts.
- * TSR_ERROR_ARGUMENT: not a saved plan, cut short, damaged, or with values that no plan has; the sentence says which.
+ * the bytes could not fill. What it would have written costs what tsr_plan_create() takes for the same layouts, which may be far more than
+ * the bytes: tsr_context_options.plan_entries of `context` bounds it, to some hundreds of MiB and some seconds unless it is set lower.
+ * TSR_ERROR_ARGUMENT: not a saved plan, cut short, damaged, with values that no plan has, or beyond plan_entries; the sentence says which.
  * TSR_ERROR_UNSUPPORTED: saved in another format, or by a library that plans these layouts otherwise: its ranks and ours would not fit.
  */
 TSR_API tsr_status tsr_plan_load(tsr_context *context, const void *bytes, size_t size, int64_t rank, tsr_plan **out);

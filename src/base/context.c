@@ -14,7 +14,8 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-#define DEFAULT_PLAN_CACHE 64
+#define DEFAULT_PLAN_CACHE   64
+#define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 
 struct tsr_context {
     tsr_references references;
@@ -73,6 +74,9 @@ static tsr_status check_options(const tsr_context_options *options)
     if ((unsigned)options->log_level > TSR_LOG_DEBUG)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
                               (int)options->log_level, TSR_LOG_SILENT, TSR_LOG_DEBUG);
+    if (options->plan_entries > TSR_MOST_PLAN_ENTRIES)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
+                              options->plan_entries, TSR_MOST_PLAN_ENTRIES);
     return TSR_OK;
 }
 
@@ -89,6 +93,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .log_user = options.log_user,
         .log_level = options.log_level,
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
+        .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
         .timeout_ms = -1,
         .spin = -2,
         .stall_ms = -1,

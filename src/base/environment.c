@@ -63,6 +63,11 @@ static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)
     return TSR_OK;
 }
 
+static tsr_status apply_plan_entries(const char *value, tsr_settings *settings)
+{
+    return parse_number("TSR_PLAN_ENTRIES", value, 1, (int64_t)TSR_MOST_PLAN_ENTRIES, &settings->plan_entries);
+}
+
 static tsr_status apply_cost(const char *value, tsr_settings *settings)
 {
     const tsr_status status = tsr_cost_parse(value, &settings->profile);
@@ -83,6 +88,8 @@ static const struct {
                       "call; 0: for ever."},
      apply_stall},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
+    {{"TSR_PLAN_ENTRIES", "How many entries of lists and steps one plan, or another question about layouts, may take; 8388608 by default."},
+     apply_plan_entries},
     {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH."}, apply_cost},
 };
 

@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <tessera/context.h>
 
+/** The largest plan_entries: sums and small multiples of it do not overflow. */
+#define TSR_MOST_PLAN_ENTRIES ((size_t)1 << 40)
+
 typedef struct tsr_settings {
     tsr_allocator allocator; /**< never empty */
     int huge_pages;          /**< the allocator is the default, so large blocks may ask for huge pages */
@@ -12,10 +15,11 @@ typedef struct tsr_settings {
     void *log_user;
     tsr_log_level log_level;
     size_t plan_cache_entries;
-    const char *kernels; /**< those in use: by options or TSR_KERNELS, else the best; static text */
-    int64_t timeout_ms;  /**< TSR_TIMEOUT_MS; -1: not set */
-    int64_t spin;        /**< TSR_SPIN; -2: not set */
-    int64_t stall_ms;    /**< TSR_STALL_MS; -1: not set */
+    int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
+    const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;         /**< TSR_SPIN; -2: not set */
+    int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */
     tsr_cost_profile profile;
 } tsr_settings;
 

@@ -6,7 +6,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "mesh/geometry.h"
-#include "placement/layout.h"
+#include "placement/blocks.h"
+#include "placement/meter.h"
 #include "placement/walk.h"
 
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
@@ -87,6 +88,17 @@ tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *given, int6
     return TSR_OK;
 }
 
+/* How many intervals a shard has, where that is known without listing them; else -1. */
+static int64_t count_intervals(const tsr_layout *layout, int dim)
+{
+    const int64_t blocks = tsr_layout_blocks(layout, dim);
+    bool inside[TSR_MAX_DIMS];
+    tsr_block_share share;
+    if (blocks == 1 || !tsr_layout_goes_by_blocks(layout, dim, blocks, inside, &share))
+        return -1;
+    return share.inside == layout->shape[dim] / blocks ? 1 : share.blocks;
+}
+
 tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer, size_t capacity,
                                 size_t *count)
 {
@@ -99,9 +111,11 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
     TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));
     tsr_shard_walk walk;
     const int64_t length = inside ? tsr_shard_walk_begin(&walk, layout, dim, coordinate) : 0;
+    tsr_meter meter = tsr_meter_of("tsr_layout_intervals", layout, NULL);
+    const int64_t known = length > 0 ? count_intervals(layout, dim) : 0;
     size_t found = 0;
     int64_t end = -1;
-    for (int64_t at = 0; at < length;) {
+    for (int64_t at = 0; at < length && (known < 0 || found <= capacity);) {
         const tsr_run run = tsr_shard_walk_at(&walk, at);
         const bool touches = run.begin == end;
         found += !touches;
@@ -112,8 +126,9 @@ tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, 
             last->end = end;
         }
         at += run.length;
+        TSR_TRY(tsr_meter_take_on_way(&meter, 1, 0, at, length));
     }
-    *count = found;
+    *count = known < 0 ? found : (size_t)known;
     return TSR_OK;
 }
 

@@ -56,11 +56,13 @@ void tsr_owner_walk_end(tsr_owner_walk *walk)
 }
 
 /* The place kept for the piece with this key, emptied if it was another's. */
-static tsr_owner_mark *mark_of(const tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part, int64_t key)
+static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part, int64_t key)
 {
     tsr_owner_mark *mark = &walk->marks[i][key % walk->capacity[i]];
-    if (mark->key != key + 1)
+    if (mark->key != key + 1) {
         *mark = (tsr_owner_mark){key + 1, tsr_cut_size(cut, length, part), {0}};
+        walk->steps += (int64_t)cut->block_count;
+    }
     return mark;
 }
 

@@ -37,6 +37,7 @@ typedef struct tsr_owner_walk {
     int dim;
     tsr_owner_mark *marks[TSR_MAX_DIMS]; /**< by cut: a table where the cut has blocks, else NULL */
     int64_t capacity[TSR_MAX_DIMS];
+    int64_t steps; /**< over blocks, to find sums that were not kept */
 } tsr_owner_walk;
 
 /** To be ended also after an error. */

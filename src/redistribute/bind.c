@@ -169,18 +169,50 @@ static tsr_status take_tensor(tsr_execution *e, const expectation *x, const tsr_
     return agree_on_device(e, x, given);
 }
 
+static expectation expect_source(const tsr_item *item)
+{
+    const tsr_division *d = item->division;
+    if (d)
+        return (expectation){"src", item->given_src, item->in_src, d->from.ndim, d->from.shape, d->from.strides};
+    return (expectation){"src", item->src, item->in_src, item->src_ndim, item->src_shape, item->src_strides};
+}
+
+static expectation expect_destination(const tsr_item *item)
+{
+    const tsr_division *d = item->division;
+    if (d)
+        return (expectation){"dst", item->given_dst, item->in_dst, d->to.ndim, d->to.shape, d->to.strides};
+    return (expectation){"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape, item->dst_strides};
+}
+
+/* Those that ranks outside a mesh have no use for are the item's. */
+static void divide_places(tsr_bound *b)
+{
+    const tsr_item *item = b->item;
+    const tsr_division *d = item->division;
+    if (item->in_src)
+        tsr_division_strides(d, &d->from, b->src.strides, b->divided[0]);
+    if (item->in_dst)
+        tsr_division_strides(d, &d->to, b->dst.strides, b->divided[1]);
+    b->src.strides = item->in_src ? b->divided[0] : item->src_strides;
+    b->dst.strides = item->in_dst ? b->divided[1] : item->dst_strides;
+}
+
 /* `spans`: of the memory of the source and of the destination, none where a tensor is empty or not there. */
 static tsr_status take_pair(tsr_execution *e, tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst, tsr_span *spans)
 {
     const tsr_item *item = b->item;
-    const expectation from = {"src", item->src, item->in_src, item->src_ndim, item->src_shape, item->src_strides};
-    const expectation to = {"dst", item->dst, item->in_dst, item->dst_ndim, item->dst_shape, item->dst_strides};
+    const expectation from = expect_source(item), to = expect_destination(item);
     TSR_TRY(take_tensor(e, &from, src, false, &spans[0]));
     TSR_TRY(take_tensor(e, &to, dst, true, &spans[1]));
     b->src = place_of(&from, src);
     b->dst = place_of(&to, dst);
     const bool apart = spans[0].begin >= spans[1].end || spans[1].begin >= spans[0].end;
-    return apart || (item->problem.in_place && same_place(&from, b->src, b->dst)) ? TSR_OK : refuse_overlap(item);
+    if (!apart && !(item->problem.in_place && same_place(&from, b->src, b->dst)))
+        return refuse_overlap(item);
+    if (item->division)
+        divide_places(b);
+    return TSR_OK;
 }
 
 static int by_begin(const void *a, const void *b, const void *unused)

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "mesh/geometry.h"
+#include "placement/walk.h"
 #include "redistribute/build.h"
 #include "redistribute/told.h"
 
@@ -16,33 +17,39 @@ bool tsr_bound_is_exact(const tsr_item *item)
 }
 
 /* How much of `dim` the item's rank owns on both sides. */
-static int64_t common_length(const tsr_item *item, int dim)
+static tsr_status find_common(const tsr_item *item, int dim, tsr_meter *meter, int64_t *common)
 {
-    const int64_t src_length = item->src_shape[dim], dst_length = item->dst_shape[dim];
-    int64_t common = 0;
+    tsr_shard_walk src, dst;
+    const int64_t src_length = tsr_shard_walk_begin(&src, item->src, dim, item->src_coordinate), begun = meter->used;
+    const int64_t dst_length = tsr_shard_walk_begin(&dst, item->dst, dim, item->dst_coordinate);
+    *common = 0;
     for (int64_t s = 0, d = 0; s < src_length && d < dst_length;) {
-        const tsr_run a = tsr_layout_position(item->src, dim, item->src_coordinate, s);
-        const tsr_run b = tsr_layout_position(item->dst, dim, item->dst_coordinate, d);
+        const tsr_run a = tsr_shard_walk_at(&src, s), b = tsr_shard_walk_at(&dst, d);
         const int64_t a_end = a.begin + a.length, b_end = b.begin + b.length;
-        common += tsr_max_i64(0, tsr_min_i64(a_end, b_end) - tsr_max_i64(a.begin, b.begin));
+        TSR_TRY(tsr_meter_take_on_way(meter, 1, begun, s + d, src_length + dst_length));
+        *common += tsr_max_i64(0, tsr_min_i64(a_end, b_end) - tsr_max_i64(a.begin, b.begin));
         if (a_end <= b_end)
             s += a.length;
         else
             d += b.length;
     }
-    return common;
+    return TSR_OK;
 }
 
-int64_t tsr_bound_of_rank(const tsr_item *item)
+tsr_status tsr_bound_of_rank(const tsr_item *item, tsr_meter *meter, int64_t *bytes)
 {
     int64_t wanted = 1, had = item->in_src;
     if (!item->in_dst)
-        return 0;
+        return TSR_OK;
     for (int dim = 0; dim < item->dst->ndim; dim++) {
+        int64_t common = 1;
         wanted *= item->dst_shape[dim];
-        had *= item->in_src ? common_length(item, dim) : 1;
+        if (had > 0)
+            TSR_TRY(find_common(item, dim, meter, &common));
+        had *= common;
     }
-    return (wanted - had) * (int64_t)item->dst->element_bytes;
+    *bytes += (wanted - had) * (int64_t)item->dst->element_bytes;
+    return TSR_OK;
 }
 
 /* Of the ranks whose destination holds the value at `dst`, how many have a contribution of the source piece at `src`. */
@@ -79,7 +86,7 @@ static tsr_status add_bytes(const tsr_item *item, const int64_t *shape, int64_t 
 }
 
 /* All regions of the destination piece at `dst`. */
-static tsr_status add_piece(const tsr_item *item, int64_t *dst, int64_t *total)
+static tsr_status add_piece(const tsr_item *item, tsr_meter *meter, int64_t *dst, int64_t *total)
 {
     const tsr_problem *problem = &item->problem;
     int64_t src[TSR_MAX_DIMS] = {0};
@@ -89,27 +96,30 @@ static tsr_status add_piece(const tsr_item *item, int64_t *dst, int64_t *total)
     int64_t shape[TSR_MAX_DIMS];
     tsr_layout_local_shape(item->dst, dst, shape);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, item->dst, dst, shape, item->src, false);
+    tsr_status status = tsr_regions_begin(&regions, meter, item->dst, dst, shape, item->src, false);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, src);
-        status = add_bytes(item, regions.shape, least_times(problem, src, dst), total);
+        status = tsr_meter_take(meter, tsr_side_count(&problem->dst, TSR_ROLE_FREE));
+        if (status == TSR_OK)
+            status = add_bytes(item, regions.shape, least_times(problem, src, dst), total);
     }
     tsr_regions_free(&regions);
     return status;
 }
 
-tsr_status tsr_bound_add_total(const tsr_item *item, int64_t *total)
+tsr_status tsr_bound_add_total(const tsr_item *item, tsr_meter *meter, int64_t *total)
 {
     const tsr_side *side = &item->problem.dst;
     const int64_t pieces = tsr_side_count(side, TSR_ROLE_CUT), kept = tsr_side_count(side, TSR_ROLE_KEPT);
     int64_t dst[TSR_MAX_DIMS] = {0};
     if (item->problem.shortcut)
         return TSR_OK;
+    TSR_TRY(tsr_meter_take_times(meter, pieces, kept));
     for (int64_t k = 0; k < kept; k++) {
         tsr_side_decode(side, TSR_ROLE_KEPT, k, dst);
         for (int64_t piece = 0; piece < pieces; piece++) {
             tsr_side_decode(side, TSR_ROLE_CUT, piece, dst);
-            TSR_TRY(add_piece(item, dst, total));
+            TSR_TRY(add_piece(item, meter, dst, total));
         }
     }
     return TSR_OK;

@@ -28,9 +28,10 @@ typedef struct tsr_regions {
 void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coordinate);
 
 /** Starts a walk at the first region of the shard of `near` at `coordinate`, which has this shape: none is walked where it is empty.
- * `regions` is freed with tsr_regions_free(), also after an error. */
-tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const int64_t *shape,
-                             const tsr_layout *far, bool near_is_source);
+ * `regions` is freed with tsr_regions_free(), also after an error. TSR_ERROR_ARGUMENT: the regions, or what they are made of, are more than
+ * the meter allows. */
+tsr_status tsr_regions_begin(tsr_regions *regions, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
+                             const int64_t *shape, const tsr_layout *far, bool near_is_source);
 void tsr_regions_next(tsr_regions *regions);
 void tsr_regions_free(tsr_regions *regions);
 

@@ -72,8 +72,8 @@ static bool is_for(const tsr_cached_plan *entry, const tsr_layout_pairs *pairs, 
         const tsr_item *item = &entry->plan->items[i];
         const tsr_layout *src, *dst;
         pairs->get(pairs->arg, i, &src, &dst);
-        if (item->src->hash != src->hash || item->dst->hash != dst->hash || !tsr_layout_equal(item->src, src) ||
-            !tsr_layout_equal(item->dst, dst))
+        if (item->given_src->hash != src->hash || item->given_dst->hash != dst->hash || !tsr_layout_equal(item->given_src, src) ||
+            !tsr_layout_equal(item->given_dst, dst))
             return false;
     }
     return true;

@@ -14,8 +14,8 @@ static void append_moves(tsr_text *text, const tsr_plan *plan)
 {
     char src[512], dst[512];
     for (size_t i = 0; i < plan->count; i++)
-        tsr_text_append(text, "redistribute %s -> %s\n", tsr_layout_describe(plan->items[i].src, src, sizeof src),
-                        tsr_layout_describe(plan->items[i].dst, dst, sizeof dst));
+        tsr_text_append(text, "redistribute %s -> %s\n", tsr_layout_describe(plan->items[i].given_src, src, sizeof src),
+                        tsr_layout_describe(plan->items[i].given_dst, dst, sizeof dst));
 }
 
 static void append_options(tsr_text *text, const tsr_plan *plan)

@@ -19,7 +19,8 @@ typedef struct tsr_place {
 typedef struct tsr_bound {
     const tsr_item *item;
     tsr_place src, dst;
-    tsr_place given;  /**< where the group has a shelf: the caller's destination, for dst may be there */
+    int64_t divided[2][TSR_MAX_DIMS]; /**< strides of src and dst, where the item's layouts are divided ones */
+    tsr_place given;                  /**< where the group has a shelf: the caller's destination, for dst may be there */
     tsr_place result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
 } tsr_bound;
 

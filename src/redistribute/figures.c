@@ -83,14 +83,19 @@ static int64_t count_kept(const tsr_item *item)
 }
 
 /* What each item comes to by itself. */
-static void measure_items(const tsr_plan *plan, tsr_plan_figures *f)
+static tsr_status measure_items(const tsr_plan *plan, tsr_plan_figures *f)
 {
+    tsr_meter meter = tsr_meter_of("tsr_plan_figures_of", plan->items[0].given_src, plan->items[0].given_dst);
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
         f->bytes_kept += count_kept(item) * (int64_t)item->src->element_bytes;
         f->gather_and_slice = tsr_add_saturated(f->gather_and_slice, tsr_gather_and_slice(item));
-        f->lower_bound = f->lower_bound < 0 || !tsr_bound_is_exact(item) ? -1 : f->lower_bound + tsr_bound_of_rank(item);
+        if (!tsr_bound_is_exact(item))
+            f->lower_bound = -1;
+        if (f->lower_bound >= 0)
+            TSR_TRY(tsr_bound_of_rank(item, &meter, &f->lower_bound));
     }
+    return TSR_OK;
 }
 
 static void sum_up(const tsr_plan *plan, tsr_measure *out)
@@ -120,7 +125,7 @@ tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out)
         out->steps[i].op = steps.ops[i];
     TSR_TRY(measure_receives(plan, out));
     TSR_TRY(measure_sends(plan, out));
-    measure_items(plan, &out->figures);
+    TSR_TRY(measure_items(plan, &out->figures));
     sum_up(plan, out);
     return TSR_OK;
 }

@@ -121,6 +121,7 @@ static tsr_status list_contributors(tsr_homes *homes, const tsr_problem *problem
     int64_t found = 0;
     if (problem->disjoint)
         return TSR_OK;
+    TSR_TRY(tsr_meter_take(homes->meter, tsr_min_i64(problem->terms * problem->replicas, homes->count)));
     if (problem->terms * problem->replicas < homes->count)
         TSR_TRY(list_from_contributors(homes, problem, src, &found));
     else

@@ -10,6 +10,7 @@
 #ifndef TSR_REDISTRIBUTE_HOMES_H
 #define TSR_REDISTRIBUTE_HOMES_H
 
+#include "placement/meter.h"
 #include "redistribute/problem.h"
 
 /**
@@ -17,6 +18,7 @@
  * between two meshes those owners that contribute are.
  */
 typedef struct tsr_homes {
+    tsr_meter *meter; /**< of whoever looks for homes; borrowed */
     int64_t count;
     int64_t coordinate[TSR_MAX_DIMS]; /**< in the destination's mesh: what all homes share */
     bool varies[TSR_MAX_DIMS];        /**< mesh dims over whose coordinates they range */
@@ -26,7 +28,7 @@ typedef struct tsr_homes {
 } tsr_homes;
 
 /** Finds the homes of the region of source piece `src` (cut and kept dims) and destination piece `dst` (likewise). Reuses the memory of
- * `homes`, which starts zeroed. */
+ * `homes`, which starts with nothing but a meter. TSR_ERROR_ARGUMENT: between two meshes more ranks are to be looked at than it allows. */
 tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, const int64_t *dst);
 void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 

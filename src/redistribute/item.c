@@ -28,6 +28,12 @@ int64_t tsr_largest_length(const tsr_layout *layout, int dim)
     return length;
 }
 
+static void locate_given(tsr_given_shard *shard, const tsr_layout *layout, const int64_t *coordinate)
+{
+    shard->ndim = tsr_layout_local_shape(layout, coordinate, shard->shape);
+    find_strides(shard->ndim, shard->shape, shard->strides);
+}
+
 static void locate(tsr_item *item)
 {
     int64_t largest[TSR_MAX_DIMS];
@@ -42,6 +48,10 @@ static void locate(tsr_item *item)
     for (int dim = 0; dim < item->src->ndim; dim++)
         largest[dim] = tsr_largest_length(item->src, dim);
     find_strides(item->src->ndim, largest, item->shown_strides);
+    if (!item->division)
+        return;
+    locate_given(&item->division->from, item->given_src, item->in_src ? item->src_coordinate : NULL);
+    locate_given(&item->division->to, item->given_dst, item->in_dst ? item->dst_coordinate : NULL);
 }
 
 /* Transfers of one peer stay in the order in which both sides found them. */
@@ -92,12 +102,28 @@ bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
     return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && bytes <= TSR_CALL_BUFFER_BYTES;
 }
 
+static tsr_status take_layouts(tsr_item *item, const tsr_layout *src, const tsr_layout *dst)
+{
+    item->given_src = src;
+    item->given_dst = dst;
+    TSR_TRY(tsr_division_find(src, dst, &item->src, &item->dst, &item->division));
+    if (!item->division) {
+        item->src = tsr_layout_retain((tsr_layout *)src);
+        item->dst = tsr_layout_retain((tsr_layout *)dst);
+    }
+    tsr_problem_init(&item->problem, item->src, item->dst);
+    if (item->division) {
+        tsr_problem given;
+        tsr_problem_init(&given, src, dst);
+        tsr_problem_restrict(&item->problem, &given);
+    }
+    return TSR_OK;
+}
+
 tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout *src, const tsr_layout *dst)
 {
-    item->src = tsr_layout_retain((tsr_layout *)src);
-    item->dst = tsr_layout_retain((tsr_layout *)dst);
+    TSR_TRY(take_layouts(item, src, dst));
     item->rank = plan->options.rank;
-    tsr_problem_init(&item->problem, src, dst);
     tsr_variant_choose(item, plan);
     item->results = has_results(&item->problem);
     locate(item);
@@ -132,4 +158,5 @@ void tsr_item_free(tsr_item *item)
     tsr_release(item->context, item->native.pieces.at);
     tsr_layout_destroy(item->src);
     tsr_layout_destroy(item->dst);
+    tsr_division_free(item->division);
 }

@@ -30,6 +30,7 @@ static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel 
 
 static tsr_status add_transfers(const tsr_plan *plan, tsr_mail *mail, size_t item, const tsr_transfers *transfers)
 {
+    TSR_TRY(tsr_meter_take(plan->items[item].meter, (int64_t)transfers->count));
     for (size_t i = 0; i < transfers->count; i++) {
         const tsr_transfer *t = &transfers->at[i];
         const tsr_parcel parcel = {t->peer, item, t->first_box, t->box_count, t->elements, TSR_NO_TERM};
@@ -41,6 +42,7 @@ static tsr_status add_transfers(const tsr_plan *plan, tsr_mail *mail, size_t ite
 static tsr_status add_terms(const tsr_plan *plan, tsr_mail *mail, size_t at)
 {
     const tsr_item *item = &plan->items[at];
+    TSR_TRY(tsr_meter_take_times(item->meter, (int64_t)item->reduction_count, item->problem.terms));
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (size_t term = r->first_term; term < r->first_term + (size_t)item->problem.terms; term++) {

@@ -171,7 +171,7 @@ static tsr_status list_pieces(tsr_item *item)
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, gathers ? item->src_coordinate : item->dst_coordinate, sizeof coordinate);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, near, gathers ? item->dst_coordinate : item->src_coordinate,
+    tsr_status status = tsr_regions_begin(&regions, item->meter, near, gathers ? item->dst_coordinate : item->src_coordinate,
                                           gathers ? item->dst_shape : item->src_shape, far, !gathers);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, coordinate);

@@ -12,10 +12,20 @@
  * the largest of listed nodes. */
 #define PLACES 16
 
+/* To look at so many ranks takes as long as to list one entry. */
+#define RANKS_OF_ENTRY 64
+
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
 {
     const bool sparse = item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
     return (tsr_neighbours){item, src, dst, sparse, tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
+}
+
+tsr_status tsr_nodes_take(const tsr_item *item, int64_t rank)
+{
+    const tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, NULL);
+    const int64_t in_meshes = tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
+    return tsr_meter_take(item->meter, tsr_ceil_div(tsr_min_i64(n.left.end - n.left.begin, in_meshes), RANKS_OF_ENTRY));
 }
 
 static bool holds(const tsr_neighbours *n, int64_t rank)

@@ -47,6 +47,10 @@ typedef struct tsr_supply {
     int64_t number; /**< the source piece's, by which whole regions are dealt out */
 } tsr_supply;
 
+/** Takes of the item's meter what looking at all ranks in the node of `rank` a few times is worth, as the calls here do that find a rank's
+ * supply or relay. TSR_ERROR_ARGUMENT: that is too much. */
+tsr_status tsr_nodes_take(const tsr_item *item, int64_t rank);
+
 tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst);
 
 /** What of a region mate number `place` takes in the first phase; the others' shares it is given in the third phase. Where there are many

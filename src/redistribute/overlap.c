@@ -8,6 +8,9 @@
 #include "mesh/geometry.h"
 #include "placement/walk.h"
 
+/* So many are listed without knowing how many there will be. */
+#define MANY_SEGMENTS 65536
+
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
 {
     return tsr_layout_kind(layout, mesh_dim) == TSR_SHARD && layout->placements[mesh_dim].dim == dim;
@@ -90,9 +93,30 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
     return TSR_OK;
 }
 
-static tsr_status list_segments(tsr_overlap *overlap, tsr_shard_walk *near, tsr_owner_walk *far, int64_t length)
+/* What the rest of the shard comes to is counted before memory is taken for it. */
+static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t at,
+                               int64_t length)
 {
-    int64_t owner[TSR_MAX_DIMS];
+    tsr_meter trial = *meter;
+    int64_t owner[TSR_MAX_DIMS], steps = far->steps;
+    size_t count = overlap->segment_count;
+    while (at < length) {
+        const tsr_run mine = tsr_shard_walk_at(near, at);
+        at += tsr_min_i64(mine.length, tsr_owner_walk_at(far, mine.begin, owner).length);
+        TSR_TRY(tsr_meter_take_on_way(&trial, 1 + far->steps - steps, 0, at, length));
+        steps = far->steps;
+        count++;
+    }
+    void *memory = overlap->segments;
+    const tsr_status status = tsr_reserve(near->layout->context, &memory, &overlap->segment_capacity, count, sizeof(tsr_segment));
+    overlap->segments = memory;
+    return status;
+}
+
+static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t length)
+{
+    const int64_t begun = meter->used;
+    int64_t owner[TSR_MAX_DIMS], steps = 0;
     for (int64_t at = 0; at < length;) {
         const tsr_run mine = tsr_shard_walk_at(near, at);
         const tsr_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
@@ -100,18 +124,23 @@ static tsr_status list_segments(tsr_overlap *overlap, tsr_shard_walk *near, tsr_
         const tsr_segment segment = {tsr_cut_key(far->layout, far->dim, owner), mine.begin, at, theirs.local, common};
         TSR_TRY(append(overlap, near->layout->context, &segment));
         at += common;
+        TSR_TRY(tsr_meter_take_on_way(meter, 1 + far->steps - steps, begun, at, length));
+        if (overlap->segment_count == MANY_SEGMENTS && at < length)
+            TSR_TRY(reserve_rest(overlap, meter, near, far, at, length));
+        steps = far->steps;
     }
     return TSR_OK;
 }
 
-tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim)
+tsr_status tsr_overlap_build(tsr_overlap *overlap, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
+                             const tsr_layout *far, int dim)
 {
     tsr_shard_walk mine;
     tsr_owner_walk theirs;
     const int64_t length = tsr_shard_walk_begin(&mine, near, dim, coordinate);
     tsr_status status = tsr_owner_walk_begin(&theirs, far, dim);
     if (status == TSR_OK)
-        status = list_segments(overlap, &mine, &theirs, length);
+        status = list_segments(overlap, meter, &mine, &theirs, length);
     tsr_owner_walk_end(&theirs);
     TSR_TRY(status);
     tsr_sort(overlap->segments, overlap->segment_count, sizeof *overlap->segments, by_key_then_near, NULL);

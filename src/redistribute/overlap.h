@@ -8,7 +8,7 @@
 #ifndef TSR_REDISTRIBUTE_OVERLAP_H
 #define TSR_REDISTRIBUTE_OVERLAP_H
 
-#include "placement/layout.h"
+#include "placement/meter.h"
 
 /** Global [begin, begin + length) lies at `near` in this rank's shard and at `far` in that of `key`. */
 typedef struct tsr_segment {
@@ -32,8 +32,9 @@ typedef struct tsr_overlap {
 } tsr_overlap;
 
 /** Overlaps of `near`'s shard at `coordinate` along `dim` with the pieces of `far`. `overlap` starts zeroed and is freed with
- * tsr_overlap_free(), also after an error. */
-tsr_status tsr_overlap_build(tsr_overlap *overlap, const tsr_layout *near, const int64_t *coordinate, const tsr_layout *far, int dim);
+ * tsr_overlap_free(), also after an error. TSR_ERROR_ARGUMENT: more are met than the meter allows. */
+tsr_status tsr_overlap_build(tsr_overlap *overlap, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
+                             const tsr_layout *far, int dim);
 void tsr_overlap_free(tsr_overlap *overlap, tsr_context *context);
 
 /** The first group whose key is not below `key`; group_count where there is none. */

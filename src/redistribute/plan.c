@@ -93,7 +93,7 @@ static uint64_t hash_plan(const tsr_plan *plan)
                               (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
-        hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].src->hash), plan->items[i].dst->hash);
+        hash = tsr_hash_word(tsr_hash_word(hash, plan->items[i].given_src->hash), plan->items[i].given_dst->hash);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = tsr_hash_word(hash, words[i]);
     const double costs[] = {plan->profile.inside.latency, plan->profile.inside.bandwidth, plan->profile.between.latency,
@@ -133,8 +133,12 @@ static void widen_workspace(tsr_plan *plan)
 static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
     plan->host = tsr_device_resolve(plan->context, tsr_device_host());
-    for (size_t i = 0; i < plan->count; i++)
+    plan->meter = tsr_meter_of("tsr_plan_create", src[0], dst[0]);
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->meter.from = src[i];
+        plan->meter.to = dst[i];
         TSR_TRY(tsr_item_build(&plan->items[i], plan, src[i], dst[i]));
+    }
     TSR_TRY(check_total(plan));
     sum_up(plan);
     if (plan->options.mode == TSR_MODE_MESSAGE && !plan->local && plan->options.rank >= 0)
@@ -192,7 +196,7 @@ static tsr_status make(const tsr_common_layouts *layouts, const tsr_plan_options
         plan->items = items;
         plan->count = layouts->count;
         for (size_t i = 0; i < plan->count; i++)
-            plan->items[i].context = context;
+            plan->items[i] = (tsr_item){.context = context, .meter = &plan->meter};
         status = take_options(plan, options, nodes);
     }
     if (status == TSR_OK)
@@ -299,19 +303,19 @@ tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout 
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL", !plan ? "plan" : !src ? "src" : "dst");
     if (item >= plan->count)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item, plan->count);
-    *src = plan->items[item].src;
-    *dst = plan->items[item].dst;
+    *src = plan->items[item].given_src;
+    *dst = plan->items[item].given_dst;
     return TSR_OK;
 }
 
 const tsr_layout *tsr_plan_source(const tsr_plan *plan)
 {
-    return plan->items[0].src;
+    return plan->items[0].given_src;
 }
 
 const tsr_layout *tsr_plan_destination(const tsr_plan *plan)
 {
-    return plan->items[0].dst;
+    return plan->items[0].given_dst;
 }
 
 size_t tsr_plan_workspace_bytes(const tsr_plan *plan)
@@ -376,8 +380,8 @@ void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
     const tsr_plan *plan = arg;
     char src[512], dst[512];
     tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].src, src, sizeof src),
-                    tsr_layout_describe(plan->items[0].dst, dst, sizeof dst),
+    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].given_src, src, sizeof src),
+                    tsr_layout_describe(plan->items[0].given_dst, dst, sizeof dst),
                     plan->options.mode == TSR_MODE_DIRECT ? "direct" : "by messages");
     describe_options(plan, &text);
     if (plan->count > 1)

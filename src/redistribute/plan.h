@@ -9,6 +9,8 @@
 #include "comm/native.h"
 #include "device/device.h"
 #include "mesh/node_map.h"
+#include "placement/meter.h"
+#include "redistribute/division.h"
 #include "redistribute/problem.h"
 
 /** A run of boxes that travels between this rank and `peer` (a rank of the communicator; this rank itself for a local copy). */
@@ -73,8 +75,11 @@ typedef struct tsr_native_move {
 
 /** One tensor's move, as far as one rank has to do with it. */
 typedef struct tsr_item {
-    tsr_context *context; /**< the plan's */
-    tsr_layout *src, *dst;
+    tsr_context *context;                    /**< the plan's */
+    tsr_meter *meter;                        /**< the plan's */
+    tsr_layout *src, *dst;                   /**< what is planned and executed: those given, or divided ones */
+    const tsr_layout *given_src, *given_dst; /**< what users gave, and are told; borrowed */
+    tsr_division *division;                  /**< how src and dst come from those; NULL: they are the same */
     tsr_problem problem;
     int64_t rank;
     bool in_src, in_dst;
@@ -132,6 +137,7 @@ struct tsr_plan {
     bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
                    read them, and one meeting is enough */
     uint64_t hash;
+    tsr_meter meter; /**< of what making it takes */
     size_t count;
     tsr_item *items;
 

@@ -119,7 +119,7 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
     TSR_TRY(tsr_plan_check_comm(plan, comm));
     bool direct = true;
     for (size_t i = 0; i < plan->count && plan->options.mode == TSR_MODE_DIRECT && direct; i++)
-        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].src, plan->items[i].dst);
+        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].given_src, plan->items[i].given_dst);
     if (!direct)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",

@@ -130,6 +130,18 @@ static bool are_disjoint(const tsr_mesh *a, const tsr_mesh *b)
     return highest[0] < lowest[1] || highest[1] < lowest[0];
 }
 
+static bool is_local(const tsr_problem *problem)
+{
+    return problem->shortcut || (problem->same_mesh && !problem->reduces && tsr_problem_cuts_nest(problem, true));
+}
+
+void tsr_problem_restrict(tsr_problem *problem, const tsr_problem *given)
+{
+    problem->shortcut = given->shortcut;
+    problem->in_place = given->in_place;
+    problem->local = is_local(problem);
+}
+
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst)
 {
     *problem = (tsr_problem){.op = TSR_SUM, .fill = TSR_SUM};
@@ -146,7 +158,7 @@ void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_lay
     if (!problem->same_mesh)
         return;
     problem->shortcut = takes_shortcut(problem);
-    problem->local = problem->shortcut || (!problem->reduces && tsr_problem_cuts_nest(problem, true));
+    problem->local = is_local(problem);
     problem->in_place = tsr_problem_cuts_nest(problem, true) && tsr_problem_cuts_nest(problem, false);
 }
 

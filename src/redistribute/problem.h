@@ -42,6 +42,10 @@ typedef struct tsr_problem {
 
 void tsr_problem_init(tsr_problem *problem, const tsr_layout *src, const tsr_layout *dst);
 
+/** What users are told of `given` holds for a problem of divided layouts too: whether new Partial terms take the shortcut, which decides
+ * values, and whether it works in place. */
+void tsr_problem_restrict(tsr_problem *problem, const tsr_problem *given);
+
 /**
  * True if every owner holds a term of what it owns, so that each can reduce for itself, in one step instead of two. With two terms that
  * takes no more bytes than sharing the work.

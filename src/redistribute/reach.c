@@ -1,5 +1,7 @@
 #include "redistribute/reach.h"
 
+#include <tessera/sys/status.h>
+
 #include "base/checked.h"
 #include "mesh/geometry.h"
 
@@ -161,9 +163,9 @@ static tsr_range everything(const tsr_layout *layout)
     return range;
 }
 
-void tsr_reach_init(tsr_reach *reach, const tsr_layout *near, const tsr_layout *far, int dim)
+void tsr_reach_init(tsr_reach *reach, tsr_meter *meter, const tsr_layout *near, const tsr_layout *far, int dim)
 {
-    *reach = (tsr_reach){.far = far, .dim = dim};
+    *reach = (tsr_reach){.far = far, .meter = meter, .dim = dim};
     reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || has_sizes(far, dim);
     if (reach->listed)
         return;
@@ -212,12 +214,13 @@ static bool is_range_of_keys(const tsr_layout *layout, int dim, const tsr_range 
     return true;
 }
 
-void tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
+tsr_status tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
 {
     reach->marks = reach->listed && !is_range_of_keys(reach->far, reach->dim, marked);
     if (!reach->marks)
-        return;
+        return TSR_OK;
     tsr_overlap *o = &reach->overlap;
+    TSR_TRY(tsr_meter_take(reach->meter, (int64_t)o->group_count));
     o->marked = 0;
     for (size_t g = 0; g < o->group_count; g++) {
         int64_t coordinate[TSR_MAX_DIMS];
@@ -225,6 +228,7 @@ void tsr_reach_mark(tsr_reach *reach, const tsr_range *marked)
         o->groups[g].marked = o->marked;
         o->marked += is_in(reach->far, reach->dim, coordinate, marked);
     }
+    return TSR_OK;
 }
 
 static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
@@ -242,7 +246,7 @@ static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
 tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range)
 {
     if (reach->listed) {
-        const tsr_status status = tsr_overlap_build(&reach->overlap, near, coordinate, reach->far, reach->dim);
+        const tsr_status status = tsr_overlap_build(&reach->overlap, reach->meter, near, coordinate, reach->far, reach->dim);
         if (status == TSR_OK)
             sift(reach, range);
         return status;

@@ -23,6 +23,7 @@ typedef struct tsr_reach_end {
 
 typedef struct tsr_reach {
     const tsr_layout *far;
+    tsr_meter *meter; /**< borrowed */
     int dim;
     bool listed;
 
@@ -38,13 +39,14 @@ typedef struct tsr_reach {
 } tsr_reach;
 
 /** What holds for all shards of `near`; the rest is zero. */
-void tsr_reach_init(tsr_reach *reach, const tsr_layout *near, const tsr_layout *far, int dim);
+void tsr_reach_init(tsr_reach *reach, tsr_meter *meter, const tsr_layout *near, const tsr_layout *far, int dim);
 
 /** The pieces of `far` that `near`'s shard at `coordinate` meets and whose coordinates are in `range`. To be freed also after an error. */
 tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range);
 
-/** Gets ready to count apart those in `marked`, single coordinates or the whole range on each mesh dim. */
-void tsr_reach_mark(tsr_reach *reach, const tsr_range *marked);
+/** Gets ready to count apart those in `marked`, single coordinates or the whole range on each mesh dim. TSR_ERROR_ARGUMENT: the meter does
+ * not allow to look at all pieces once more. */
+tsr_status tsr_reach_mark(tsr_reach *reach, const tsr_range *marked);
 void tsr_reach_free(tsr_reach *reach, tsr_context *context);
 
 /**

@@ -30,7 +30,7 @@ typedef struct receiver {
 static tsr_status prepare_needs(receiver *r)
 {
     for (int dim = 0; dim < r->item->dst->ndim; dim++) {
-        tsr_reach_init(&r->needs.reach[dim], r->item->src, r->item->dst, dim);
+        tsr_reach_init(&r->needs.reach[dim], r->item->meter, r->item->src, r->item->dst, dim);
         if (!r->needs.reach[dim].listed)
             continue;
         const size_t count = r->regions.dims[dim].group_count;
@@ -82,7 +82,7 @@ static tsr_status find_turn(receiver *r, int64_t *turn)
     for (int dim = 0; dim < r->item->dst->ndim; dim++) {
         TSR_TRY(enter_group(r, dim));
         if (turns.leaves_out)
-            tsr_reach_mark(&n->reach[dim], &turns.owned);
+            TSR_TRY(tsr_reach_mark(&n->reach[dim], &turns.owned));
     }
     tsr_turns_begin(&turns);
     *turn = tsr_turns_of(&turns, r->item->dst_coordinate);
@@ -127,6 +127,7 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
 static tsr_status add_move_by_node(receiver *r)
 {
     tsr_item *item = r->item;
+    TSR_TRY(tsr_nodes_take(item, item->rank));
     const tsr_supply supply = tsr_supply_of(item, item->rank, r->src, item->dst_coordinate);
     tsr_transfer move;
     int64_t peer;
@@ -153,7 +154,7 @@ static tsr_status add_move(receiver *r)
 static tsr_status keep_own(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->src, item->src_coordinate, item->src_shape, item->dst, true));
+    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->src, item->src_coordinate, item->src_shape, item->dst, true));
     return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
@@ -161,6 +162,7 @@ static tsr_status keep_own(receiver *r)
 static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
     tsr_item *item = r->item;
+    TSR_TRY(tsr_meter_take(item->meter, r->problem->terms));
     void *memory = item->contributors;
     const tsr_status status = tsr_reserve(item->context, &memory, &item->contributor_capacity,
                                           item->contributor_count + (size_t)r->problem->terms, sizeof(int64_t));
@@ -177,11 +179,15 @@ static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 }
 
 /* Where nodes share, one owner in each of the others takes results for all there. */
-static bool is_given(const receiver *r, int64_t owner)
+static tsr_status is_given(const receiver *r, int64_t owner, bool *given)
 {
     const tsr_item *item = r->item;
-    return !item->shares || tsr_nodes_same(item, owner, item->rank) ||
-           tsr_nodes_relay(item, item->rank, owner, item->dst_coordinate) == owner;
+    *given = owner == item->rank || !item->shares || tsr_nodes_same(item, owner, item->rank);
+    if (*given)
+        return TSR_OK;
+    TSR_TRY(tsr_nodes_take(item, owner));
+    *given = tsr_nodes_relay(item, item->rank, owner, item->dst_coordinate) == owner;
+    return TSR_OK;
 }
 
 /* To whom results go. All owners hold the same destination piece, whatever region they share. */
@@ -190,6 +196,7 @@ static tsr_status note_owners(receiver *r)
     tsr_item *item = r->item;
     const int64_t count = r->problem->each ? 1 : tsr_side_count(&r->problem->dst, TSR_ROLE_FREE);
     void *memory;
+    TSR_TRY(tsr_meter_take(item->meter, count));
     TSR_TRY(tsr_allocate_array(item->context, (size_t)count, sizeof(int64_t), &memory));
     item->owners = memory;
     int64_t coordinate[TSR_MAX_DIMS];
@@ -198,7 +205,9 @@ static tsr_status note_owners(receiver *r)
         if (!r->problem->each)
             tsr_side_decode(&r->problem->dst, TSR_ROLE_FREE, i, coordinate);
         const int64_t owner = tsr_mesh_rank(item->dst->mesh, coordinate);
-        if (owner == item->rank || is_given(r, owner))
+        bool given;
+        TSR_TRY(is_given(r, owner, &given));
+        if (given)
             item->owners[item->owner_count++] = owner;
     }
     return TSR_OK;
@@ -207,6 +216,7 @@ static tsr_status note_owners(receiver *r)
 /* One transfer for each who is given the result in the second phase. */
 static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
 {
+    TSR_TRY(tsr_meter_take(item->meter, (int64_t)item->owner_count));
     TSR_TRY(tsr_transfers_reserve(&item->gives, item, 0, item->owner_count - 1));
     for (size_t i = 0; i < item->owner_count; i++) {
         const tsr_transfer gift = {item->owners[i], reduction->first_box, reduction->box_count, reduction->elements};
@@ -242,6 +252,7 @@ static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
     tsr_item *item = r->item;
     tsr_neighbours mates = tsr_neighbours_begin(item, item->rank, NULL, item->dst_coordinate);
     tsr_transfer relay = *gift;
+    TSR_TRY(tsr_nodes_take(item, item->rank));
     while (tsr_neighbours_owner(&mates, &relay.peer))
         if (relay.peer != item->rank)
             TSR_TRY(tsr_transfers_append(&item->relays, item, &relay));
@@ -254,6 +265,7 @@ static tsr_status add_result(receiver *r, int64_t home, const tsr_part *part)
     tsr_item *item = r->item;
     if (!item->shares || tsr_nodes_same(item, home, item->rank))
         return tsr_transfers_take(&item->given, item, &r->regions, home, part, NULL);
+    TSR_TRY(tsr_nodes_take(item, item->rank));
     const int64_t relay = tsr_nodes_relay(item, home, item->rank, item->dst_coordinate);
     if (relay != item->rank)
         return tsr_transfers_take(&item->relayed, item, &r->regions, relay, part, NULL);
@@ -269,6 +281,7 @@ static tsr_status add_shared(receiver *r)
     const int64_t own = tsr_homes_number(&r->homes, r->problem, item->dst_coordinate);
     const tsr_sharing sharing = tsr_homes_share(&r->homes, r->problem, r->regions.shape);
     const bool each = r->problem->each;
+    TSR_TRY(tsr_meter_take(item->meter, each ? 1 : sharing.busy));
     if (!each)
         TSR_TRY(tsr_transfers_reserve(&r->item->given, r->item, (size_t)sharing.busy, (size_t)sharing.busy));
     for (int64_t home = each ? own : 0; home >= 0 && home < (each ? own + 1 : sharing.busy); home++) {
@@ -285,17 +298,19 @@ static tsr_status add_shared(receiver *r)
 static tsr_status reserve_moves(receiver *r)
 {
     size_t boxes = 1, regions = 1;
+    bool fits = true;
     for (int dim = 0; dim < r->item->dst->ndim; dim++) {
-        boxes *= r->regions.dims[dim].segment_count;
+        fits = fits && !__builtin_mul_overflow(boxes, r->regions.dims[dim].segment_count, &boxes);
         regions *= r->regions.dims[dim].group_count;
     }
+    TSR_TRY(tsr_meter_expect(r->item->meter, fits && boxes <= INT64_MAX ? (int64_t)boxes : INT64_MAX));
     return tsr_transfers_reserve(&r->item->moves, r->item, boxes, regions);
 }
 
 static tsr_status walk(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->dst, item->dst_coordinate, item->dst_shape, item->src, false));
+    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->dst, item->dst_coordinate, item->dst_shape, item->src, false));
     if (!r->problem->reduces)
         TSR_TRY(reserve_moves(r));
     if (r->problem->replicas > 1 && !r->problem->reduces)
@@ -317,7 +332,7 @@ tsr_status tsr_build_receives(tsr_item *item)
     item->fills = item->problem.shortcut || !tsr_problem_has_value(&item->problem, item->dst_coordinate);
     if (item->fills && !item->problem.shortcut)
         return TSR_OK;
-    receiver r = {.item = item, .problem = &item->problem};
+    receiver r = {.item = item, .problem = &item->problem, .homes = {.meter = item->meter}};
     r.regions.far = item->src;
     const tsr_status status = item->problem.shortcut ? keep_own(&r) : walk(&r);
     free_needs(&r);

@@ -31,17 +31,27 @@ void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coor
     }
 }
 
-tsr_status tsr_regions_begin(tsr_regions *regions, const tsr_layout *near, const int64_t *coordinate, const int64_t *shape,
-                             const tsr_layout *far, bool near_is_source)
+/* Whoever walks takes an entry for each of them. */
+static tsr_status expect_regions(const tsr_regions *regions, const tsr_meter *meter)
+{
+    int64_t count = 1;
+    for (int dim = 0; dim < regions->far->ndim; dim++)
+        if (!tsr_multiply(count, (int64_t)regions->dims[dim].group_count, &count))
+            return tsr_meter_refuse(meter, (double)INT64_MAX);
+    return tsr_meter_expect(meter, count);
+}
+
+tsr_status tsr_regions_begin(tsr_regions *regions, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
+                             const int64_t *shape, const tsr_layout *far, bool near_is_source)
 {
     *regions = (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
     if (regions->done)
         return TSR_OK;
     for (int dim = 0; dim < near->ndim; dim++) {
-        TSR_TRY(tsr_overlap_build(&regions->dims[dim], near, coordinate, far, dim));
+        TSR_TRY(tsr_overlap_build(&regions->dims[dim], meter, near, coordinate, far, dim));
         enter(regions, dim);
     }
-    return TSR_OK;
+    return expect_regions(regions, meter);
 }
 
 void tsr_regions_next(tsr_regions *regions)
@@ -129,6 +139,16 @@ static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const a
     return TSR_OK;
 }
 
+/* The product of the segments of all dims; a box of two dims is as large as an entry. */
+static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
+{
+    int64_t count = 1;
+    for (int dim = 0; dim < regions->far->ndim; dim++)
+        if (!tsr_multiply(count, (int64_t)regions->counts[dim], &count))
+            return tsr_meter_refuse(meter, (double)INT64_MAX);
+    return tsr_meter_take_times(meter, count, (regions->far->ndim + 1) / 2);
+}
+
 static bool advance(axis *axes, int ndim)
 {
     for (int dim = ndim - 1; dim >= 0; dim--) {
@@ -151,6 +171,7 @@ tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const 
     *elements = 0;
     const bool nothing = part && part->begin >= part->end;
     if (!nothing) {
+        TSR_TRY(take_boxes(regions, item->meter));
         do {
             TSR_TRY(append_box(regions, item, axes, elements));
         } while (advance(axes, regions->far->ndim));

@@ -27,6 +27,7 @@ typedef struct meeting {
 
 typedef struct relabel {
     const tsr_layout *src, *dst;
+    tsr_meter meter;
     tsr_problem apart; /* its dst: r->dst as it is while the meshes are not equal, so that no Partial is kept */
     int64_t count;
     int64_t *ranks; /* of dst's mesh, row-major: rank i of an assignment is ranks[i], and stands at position i if it stays */
@@ -63,6 +64,7 @@ static void init_apart(tsr_problem *apart, const tsr_layout *src, const tsr_layo
 static tsr_status list_ranks(relabel *r)
 {
     void *memory;
+    TSR_TRY(tsr_meter_take(&r->meter, r->count));
     TSR_TRY(tsr_allocate_array(r->dst->context, (size_t)r->count, sizeof(int64_t), &memory));
     r->ranks = memory;
     int64_t coordinate[TSR_MAX_DIMS];
@@ -87,7 +89,7 @@ static tsr_status meet(relabel *r, int dim, const int64_t *coordinate)
     meeting *m = &r->meetings[dim][tsr_cut_key(r->src, dim, coordinate)];
     if (m->heaviest)
         return TSR_OK;
-    TSR_TRY(tsr_overlap_build(&m->overlap, r->src, coordinate, r->dst, dim));
+    TSR_TRY(tsr_overlap_build(&m->overlap, &r->meter, r->src, coordinate, r->dst, dim));
     void *memory;
     TSR_TRY(tsr_allocate_array(r->src->context, m->overlap.group_count, sizeof *m->heaviest, &memory));
     m->heaviest = memory;
@@ -102,6 +104,7 @@ static tsr_status meet_all(relabel *r)
 {
     for (int dim = 0; dim < r->src->ndim; dim++) {
         void *memory;
+        TSR_TRY(tsr_meter_take(&r->meter, tsr_cut_keys(r->src, dim)));
         TSR_TRY(tsr_allocate_array(r->src->context, (size_t)tsr_cut_keys(r->src, dim), sizeof(meeting), &memory));
         r->meetings[dim] = memory;
     }
@@ -475,7 +478,7 @@ static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_o
 tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out, tsr_relabel_report *report)
 {
     TSR_TRY(check(src, dst, out != NULL));
-    relabel r = {.src = src, .dst = dst, .count = tsr_mesh_count(dst->mesh)};
+    relabel r = {.src = src, .dst = dst, .count = tsr_mesh_count(dst->mesh), .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
     init_apart(&r.apart, src, dst);
     tsr_status status = list_ranks(&r);
     if (status == TSR_OK)

@@ -11,7 +11,7 @@
 static const tsr_layout *side_of(const tsr_plan *plan, size_t number)
 {
     const tsr_item *item = &plan->items[number / 2];
-    return number % 2 == 0 ? item->src : item->dst;
+    return number % 2 == 0 ? item->given_src : item->given_dst;
 }
 
 static bool same_names(const tsr_mesh *a, const tsr_mesh *b)
@@ -126,7 +126,7 @@ void tsr_saved_write(tsr_writer *w, const tsr_plan *plan, size_t bytes)
     tsr_write_u64(w, plan->hash);
     tsr_write_u64(w, plan->count);
     for (size_t i = 0; i < plan->count; i++) {
-        const tsr_layout *src = plan->items[i].src;
+        const tsr_layout *src = plan->items[i].given_src;
         tsr_write_u32(w, src->dtype);
         tsr_write_u32(w, (uint32_t)src->ndim);
         tsr_write_numbers(w, src->shape, (size_t)src->ndim);

@@ -31,6 +31,7 @@ static bool is_owner(const sender *s, int64_t peer)
 static tsr_status add_far_move(sender *s, int64_t peer)
 {
     const tsr_item *item = s->item;
+    TSR_TRY(tsr_nodes_take(item, peer));
     const tsr_supply supply = tsr_supply_of(item, peer, item->src_coordinate, s->turns.coordinate);
     if (supply.holder >= 0)
         return TSR_OK;
@@ -61,9 +62,12 @@ static tsr_status add_near_moves(sender *s)
 {
     const tsr_item *item = s->item;
     int64_t peer, dst[TSR_MAX_DIMS];
+    TSR_TRY(tsr_nodes_take(item, item->rank));
     for (tsr_neighbours n = tsr_neighbours_begin(item, item->rank, NULL, NULL); tsr_neighbours_next(&n, &peer);) {
-        if (is_owner(s, peer) || !tsr_mesh_locate(item->dst->mesh, peer, dst) || !meets(s, dst) ||
-            tsr_supply_of(item, peer, item->src_coordinate, dst).holder != item->rank)
+        if (is_owner(s, peer) || !tsr_mesh_locate(item->dst->mesh, peer, dst) || !meets(s, dst))
+            continue;
+        TSR_TRY(tsr_nodes_take(item, peer));
+        if (tsr_supply_of(item, peer, item->src_coordinate, dst).holder != item->rank)
             continue;
         tsr_regions_set(&s->region, s->reach, dst);
         TSR_TRY(add_send(s, peer, NULL));
@@ -76,14 +80,17 @@ static tsr_status add_moves(sender *s)
 {
     const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate), step = s->problem->replicas;
     if (replica < s->turns.count) {
-        const size_t most = (size_t)tsr_ceil_div(s->turns.count - replica, step);
-        TSR_TRY(tsr_transfers_reserve(&s->item->sends, s->item, most, most));
+        const int64_t most = tsr_ceil_div(s->turns.count - replica, step);
+        TSR_TRY(tsr_meter_expect(s->item->meter, most));
+        TSR_TRY(tsr_transfers_reserve(&s->item->sends, s->item, (size_t)most, (size_t)most));
     }
     for (int64_t turn = replica; turn < s->turns.count; turn += step) {
         tsr_turns_seek(&s->turns, turn);
         const int64_t peer = tsr_mesh_rank(s->item->dst->mesh, s->turns.coordinate);
-        if (!s->problem->same_mesh && is_owner(s, peer))
+        if (!s->problem->same_mesh && is_owner(s, peer)) {
+            TSR_TRY(tsr_meter_take(s->item->meter, 1));
             continue;
+        }
         if (s->item->nodes) {
             TSR_TRY(add_far_move(s, peer));
             continue;
@@ -103,6 +110,7 @@ static tsr_status add_terms(sender *s)
     int64_t home;
     for (int64_t i = 0; (home = tsr_homes_served(&s->homes, s->problem, item->src_coordinate, i)) < sharing.busy; i++) {
         const int64_t peer = tsr_homes_rank(&s->homes, s->problem, home);
+        TSR_TRY(tsr_meter_take(item->meter, 1));
         int64_t contributor[TSR_MAX_DIMS];
         tsr_homes_contributor(&s->homes, s->problem, item->src_coordinate, home, term, contributor);
         if (peer == item->rank || tsr_mesh_rank(item->src->mesh, contributor) != item->rank)
@@ -130,6 +138,7 @@ static tsr_status add_contributions(sender *s)
 {
     if (tsr_homes_first_served(s->problem, s->item->src_coordinate) >= most_busy(s))
         return TSR_OK;
+    TSR_TRY(tsr_meter_take(s->item->meter, s->turns.count));
     for (int64_t region = 0; region < s->turns.count; region++) {
         tsr_turns_seek(&s->turns, region);
         tsr_regions_set(&s->region, s->reach, s->turns.coordinate);
@@ -167,10 +176,10 @@ static tsr_status count_receivers(sender *s)
     if (s->problem->reduces)
         range_of_pieces(s, &s->turns.all);
     for (int dim = 0; dim < item->src->ndim; dim++) {
-        tsr_reach_init(&s->reach[dim], item->src, item->dst, dim);
+        tsr_reach_init(&s->reach[dim], item->meter, item->src, item->dst, dim);
         TSR_TRY(tsr_reach_build(&s->reach[dim], item->src, item->src_coordinate, &s->turns.all));
         if (s->turns.leaves_out)
-            tsr_reach_mark(&s->reach[dim], &s->turns.owned);
+            TSR_TRY(tsr_reach_mark(&s->reach[dim], &s->turns.owned));
     }
     tsr_turns_begin(&s->turns);
     return TSR_OK;
@@ -180,7 +189,8 @@ tsr_status tsr_build_sends(tsr_item *item)
 {
     if (!item->in_src || item->problem.local || tsr_shape_is_empty(item->src_ndim, item->src_shape))
         return TSR_OK;
-    sender s = {.item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}};
+    sender s = {
+        .item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}, .homes = {.meter = item->meter}};
     tsr_status status = count_receivers(&s);
     if (status == TSR_OK)
         status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);

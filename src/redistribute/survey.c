@@ -9,6 +9,12 @@
 #include "redistribute/ranks.h"
 #include "redistribute/told.h"
 
+/* A survey may take what so many plans may. */
+#define PLANS 128
+
+/* A small plan takes as long as so many entries. */
+#define ENTRIES_OF_RANK 512
+
 /* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
 typedef struct survey {
     const tsr_plan *plan;
@@ -18,6 +24,7 @@ typedef struct survey {
     const tsr_layout **src, **dst;
     int *ranks;
     int rank_count;
+    tsr_meter meter;
     const tsr_node_map *nodes;                  /* NULL: none are told apart */
     int64_t node;                               /* that is added up */
     double into_node;                           /* bytes from other nodes */
@@ -31,7 +38,12 @@ static tsr_status list_all(survey *s)
     void *memory;
     TSR_TRY(tsr_allocate_array(s->plan->context, 2 * s->plan->count, sizeof(tsr_mesh *), &memory));
     const tsr_mesh **meshes = memory;
-    const tsr_status status = tsr_ranks_of_meshes(meshes, tsr_plan_list_meshes(s->plan, meshes), &s->ranks, &s->rank_count);
+    const size_t count = tsr_plan_list_meshes(s->plan, meshes);
+    tsr_status status = TSR_OK;
+    for (size_t i = 0; i < count && status == TSR_OK; i++)
+        status = tsr_meter_take_times(&s->meter, tsr_mesh_count(meshes[i]), ENTRIES_OF_RANK);
+    if (status == TSR_OK)
+        status = tsr_ranks_of_meshes(meshes, count, &s->ranks, &s->rank_count);
     tsr_release(s->plan->context, meshes);
     return status;
 }
@@ -48,7 +60,7 @@ static tsr_status list_some(survey *s)
         s->ranks[i] = (int)s->only[i];
     }
     s->rank_count = tsr_ranks_sort(s->ranks, s->only_count);
-    return TSR_OK;
+    return tsr_meter_take_times(&s->meter, s->rank_count, ENTRIES_OF_RANK);
 }
 
 static int by_node(const void *a, const void *b, const void *arg)
@@ -68,8 +80,8 @@ static tsr_status list_layouts(survey *s)
     s->src = memory;
     s->dst = s->src + s->plan->count;
     for (size_t i = 0; i < s->plan->count; i++) {
-        s->src[i] = s->plan->items[i].src;
-        s->dst[i] = s->plan->items[i].dst;
+        s->src[i] = s->plan->items[i].given_src;
+        s->dst[i] = s->plan->items[i].given_dst;
     }
     return TSR_OK;
 }
@@ -102,7 +114,7 @@ static tsr_status add_bounds(survey *s, const tsr_plan *own)
     int64_t bytes = 0;
     for (size_t i = 0; i < own->count; i++)
         if (tsr_bound_is_exact(&own->items[i]))
-            bytes += tsr_bound_of_rank(&own->items[i]);
+            TSR_TRY(tsr_bound_of_rank(&own->items[i], &s->meter, &bytes));
     return add(s, &s->out.lower_bound, bytes, "must receive");
 }
 
@@ -145,7 +157,9 @@ static tsr_status add_rank(survey *s, int64_t rank)
     tsr_plan *own = NULL;
     tsr_measure m;
     TSR_TRY(tsr_plan_create_like(s->plan, s->src, s->dst, rank, &own));
-    tsr_status status = tsr_measure_plan(own, &m);
+    tsr_status status = tsr_meter_take(&s->meter, own->meter.used);
+    if (status == TSR_OK)
+        status = tsr_measure_plan(own, &m);
     if (status == TSR_OK && is_busiest(s, rank, m.figures.bytes_received))
         s->out.busiest_rank = rank;
     if (status == TSR_OK)
@@ -172,7 +186,7 @@ static tsr_status add_partial_bounds(survey *s)
             s->out.lower_bound.total = -1;
             return TSR_OK;
         }
-        TSR_TRY(tsr_bound_add_total(&s->plan->items[i], &s->out.lower_bound.total));
+        TSR_TRY(tsr_bound_add_total(&s->plan->items[i], &s->meter, &s->out.lower_bound.total));
     }
     return TSR_OK;
 }
@@ -207,6 +221,8 @@ static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
 {
     if (!s->plan || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", s->function, !s->plan ? "plan" : "out");
+    s->meter = tsr_meter_of(s->function, s->plan->items[0].given_src, s->plan->items[0].given_dst);
+    s->meter.limit *= PLANS;
     const tsr_status status = take(s);
     if (status == TSR_OK)
         *out = s->out;

@@ -1,7 +1,10 @@
+#include <string.h>
+
 #include <tessera/sys/status.h>
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "placement/walk.h"
 #include "redistribute/told.h"
 
 /* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
@@ -24,6 +27,10 @@ typedef struct visit {
     tsr_flows flows;
     tsr_interval *intervals; /* of one flow: box_count for each dim */
     size_t interval_capacity;
+    tsr_interval *joined; /* likewise, where the item is divided: of each given dim, one behind the other */
+    size_t joined_capacity;
+    const tsr_interval *of_dim[TSR_MAX_DIMS]; /* where those of each given dim begin */
+    tsr_meter meter;
     tsr_plan_transfer *transfers; /* of one step, peer and item */
     size_t transfer_count, transfer_capacity;
 } visit;
@@ -58,20 +65,86 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
     v->intervals = memory;
     TSR_TRY(status);
     for (int dim = 0; dim < ndim; dim++) {
+        tsr_shard_walk walk;
+        tsr_shard_walk_begin(&walk, s.layout, dim, s.coordinate);
         tsr_interval *at = v->intervals + (size_t)dim * flow->box_count;
         for (size_t i = 0; i < flow->box_count; i++) {
             const int64_t *box = tsr_item_box(item, flow->first_box + i);
-            const int64_t begin = tsr_layout_position(s.layout, dim, s.coordinate, box[s.place * ndim + dim]).begin;
+            const int64_t begin = tsr_shard_walk_at(&walk, box[s.place * ndim + dim]).begin;
             at[i] = (tsr_interval){begin, begin + box[dim]};
         }
         counts[dim] = list_once(at, flow->box_count);
+        v->of_dim[dim] = at;
     }
+    return TSR_OK;
+}
+
+/* Of some blocks the same intervals inside each: how many that makes at most. */
+static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count, int64_t *count)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < block_count; i++)
+        number += blocks[i].end - blocks[i].begin;
+    TSR_TRY(tsr_meter_take_times(&v->meter, number, (int64_t)inside_count));
+    *count = number * (int64_t)inside_count;
+    return TSR_OK;
+}
+
+static size_t append_interval(tsr_interval *at, size_t count, int64_t begin, int64_t end)
+{
+    if (count > 0 && at[count - 1].end == begin)
+        at[--count].end = end;
+    else
+        at[count] = (tsr_interval){begin, end};
+    return count + 1;
+}
+
+/* A dim of blocks and one inside them, as intervals of what both come from. Whole blocks side by side are one. */
+static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used, size_t *count)
+{
+    const bool whole = counts[1] == 1 && of[1]->begin == 0 && of[1]->end == block;
+    int64_t most = (int64_t)counts[0];
+    if (!whole)
+        TSR_TRY(count_inside(v, of[0], counts[0], counts[1], &most));
+    void *memory = v->joined;
+    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->joined_capacity, *used + (size_t)most, sizeof *v->joined);
+    v->joined = memory;
+    TSR_TRY(status);
+    tsr_interval *at = v->joined + *used;
+    *count = 0;
+    for (size_t i = 0; i < counts[0]; i++) {
+        if (whole)
+            *count = append_interval(at, *count, of[0][i].begin * block, of[0][i].end * block);
+        for (int64_t b = of[0][i].begin; !whole && b < of[0][i].end; b++)
+            for (size_t k = 0; k < counts[1]; k++)
+                *count = append_interval(at, *count, b * block + of[1][k].begin, b * block + of[1][k].end);
+    }
+    *used += *count;
+    return TSR_OK;
+}
+
+/* Makes the intervals of an item's dims those of the given ones. */
+static tsr_status join_dims(visit *v, const tsr_division *d, size_t *counts)
+{
+    const tsr_interval *of[TSR_MAX_DIMS];
+    size_t had[TSR_MAX_DIMS], begins[TSR_MAX_DIMS], used = 0;
+    memcpy(of, v->of_dim, sizeof of);
+    memcpy(had, counts, sizeof had);
+    for (int dim = 0; dim < d->src->ndim; dim++) {
+        begins[dim] = used;
+        if (d->block[dim] > 0)
+            TSR_TRY(join_dim(v, of + d->first[dim], had + d->first[dim], d->block[dim], &used, &counts[dim]));
+        else
+            counts[dim] = had[d->first[dim]];
+    }
+    for (int dim = 0; dim < d->src->ndim; dim++)
+        v->of_dim[dim] = d->block[dim] > 0 ? v->joined + begins[dim] : of[d->first[dim]];
     return TSR_OK;
 }
 
 static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
 {
-    const tsr_layout *layout = v->plan->items[flow->item].src;
+    const tsr_layout *layout = v->plan->items[flow->item].given_src;
     void *memory = v->transfers;
     const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
     v->transfers = memory;
@@ -80,7 +153,7 @@ static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
     *transfer = (tsr_plan_transfer){
         .step = flow->step, .peer = flow->peer, .item = flow->item, .ndim = layout->ndim, .bytes = (int64_t)layout->element_bytes};
     for (int dim = 0; dim < layout->ndim; dim++) {
-        const tsr_interval *interval = &v->intervals[(size_t)dim * flow->box_count + at[dim]];
+        const tsr_interval *interval = &v->of_dim[dim][at[dim]];
         transfer->begin[dim] = interval->begin;
         transfer->end[dim] = interval->end;
         transfer->bytes *= interval->end - interval->begin;
@@ -101,10 +174,14 @@ static bool advance(size_t *at, const size_t *counts, int ndim)
 static tsr_status add_flow(visit *v, const tsr_flow *flow)
 {
     size_t counts[TSR_MAX_DIMS], at[TSR_MAX_DIMS] = {0};
+    const tsr_item *item = &v->plan->items[flow->item];
     TSR_TRY(find_intervals(v, flow, counts));
+    if (item->division)
+        TSR_TRY(join_dims(v, item->division, counts));
     do {
+        TSR_TRY(tsr_meter_take(&v->meter, 1));
         TSR_TRY(add_transfer(v, flow, at));
-    } while (advance(at, counts, v->plan->items[flow->item].src->ndim));
+    } while (advance(at, counts, item->given_src->ndim));
     return TSR_OK;
 }
 
@@ -185,6 +262,7 @@ static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
     for (size_t i = 0; i < v->flows.count;) {
         const size_t first = i;
         v->transfer_count = 0;
+        v->meter.used = 0;
         for (; i < v->flows.count && go_together(&v->flows.at[first], &v->flows.at[i]); i++)
             TSR_TRY(add_flow(v, &v->flows.at[i]));
         if (i - first > 1)
@@ -200,10 +278,11 @@ static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_directio
 {
     if (!plan || !visitor)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "visitor");
-    visit v = {.plan = plan, .direction = direction};
+    visit v = {.plan = plan, .direction = direction, .meter = tsr_meter_of(call, plan->items[0].given_src, plan->items[0].given_dst)};
     const tsr_status status = visit_flows(&v, visitor, user);
     tsr_release(plan->context, v.transfers);
     tsr_release(plan->context, v.intervals);
+    tsr_release(plan->context, v.joined);
     tsr_flows_free(&v.flows, plan);
     return status;
 }

@@ -46,6 +46,7 @@ static void options_that_are_left_out_have_defaults(void **state)
     tsr_context *context = with("UNRELATED=1");
     const tsr_settings *settings = tsr_context_settings(context);
     assert_int_equal(settings->plan_cache_entries, 64);
+    assert_int_equal(settings->plan_entries, 1 << 23);
     assert_int_equal(settings->timeout_ms, -1);
     assert_int_equal(settings->spin, -2);
     assert_int_equal(settings->log_level, TSR_LOG_SILENT);
@@ -79,6 +80,9 @@ static void each_variable_overrides_its_setting(void **state)
     tsr_context_destroy(context);
     context = with("TSR_PLAN_CACHE=3");
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 3);
+    tsr_context_destroy(context);
+    context = with("TSR_PLAN_ENTRIES=77");
+    assert_int_equal(tsr_context_settings(context)->plan_entries, 77);
     tsr_context_destroy(context);
     context = with("TSR_COST=inside=1e-6,2e10");
     assert_true(tsr_context_settings(context)->profile.inside.latency == 1e-6);
@@ -132,6 +136,9 @@ static void a_bad_variable_is_refused_by_name_and_value(void **state)
                                "TSR_STALL_MS=-1",
                                "TSR_PLAN_CACHE=0",
                                "TSR_PLAN_CACHE=99999999",
+                               "TSR_PLAN_ENTRIES=0",
+                               "TSR_PLAN_ENTRIES=1e6",
+                               "TSR_PLAN_ENTRIES=1099511627777",
                                "TSR_COST=fast",
                                "TSR_COST=inside=1,0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -156,7 +163,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 6);
+    assert_int_equal(rows, 7);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 
@@ -189,6 +196,9 @@ static void bad_options_are_refused(void **state)
     bad = good;
     bad.kernels = "fastest";
     refuse(&bad, TSR_ERROR_ARGUMENT, "options.kernels is \"fastest\"");
+    bad = good;
+    bad.plan_entries = SIZE_MAX;
+    refuse(&bad, TSR_ERROR_ARGUMENT, "options.plan_entries is");
     bad = good;
     bad.size = 0;
     refuse(&bad, TSR_ERROR_ARGUMENT, "options.size is 0");

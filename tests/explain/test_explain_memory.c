@@ -12,6 +12,7 @@ static const struct {
     const char *mesh, *from, *to;
 } cases[] = {
     {"2x3", "S(0),S(1)", "S(1;interleave=2),S(0;interleave=2)"},
+    {"4", "S(0;interleave=3)", "R"},
     {"4", "P", "R"},
     {"2x2", "P,R", "S(0),S(1)"},
     {"4", "S(0)", "R"},
@@ -74,8 +75,8 @@ static void run_case(size_t index)
 {
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
-    tsr_layout *src = layout_in(context, cases[index].mesh, "7x5", cases[index].from);
-    tsr_layout *dst = layout_in(context, cases[index].mesh, "7x5", cases[index].to);
+    tsr_layout *src = layout_in(context, cases[index].mesh, "12x10", cases[index].from);
+    tsr_layout *dst = layout_in(context, cases[index].mesh, "12x10", cases[index].to);
     tsr_plan *plan = NULL;
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.rank = 0;

@@ -84,6 +84,48 @@ static void pairs_of_lists_on_three_mesh_dims(void **state)
     check_pairs(3, (const int64_t[]){2, 2, 2}, 8, 5, 7);
 }
 
+/** R, P, plain cuts, and interleaved ones, most of which deal out equal parts of equal blocks: planned on divided dims, told on the given.
+ */
+static tsr_placement interleaved_of(int64_t digit)
+{
+    tsr_placement placements[] = {tsr_replicate(), tsr_partial(TSR_SUM), tsr_shard(0), tsr_shard(1),
+                                  tsr_shard(0),    tsr_shard(0),         tsr_shard(1)};
+    placements[4].interleave = 2;
+    placements[5].interleave = 6;
+    placements[5].balanced = 1;
+    placements[6].interleave = 4;
+    return placements[digit % 7];
+}
+
+static void check_interleaved(int ndim, const int64_t *mesh_shape, int64_t height, int64_t width, int64_t step)
+{
+    int64_t pairs = 1;
+    for (int m = 0; m < ndim; m++)
+        pairs *= 49;
+    for (int64_t pair = 0; pair < pairs; pair += step) {
+        const oracle_layout layout = {.mesh = oracle_mesh_make(ndim, mesh_shape, 0), .ndim = 2, .shape = {height, width}, .dtype = TSR_I16};
+        told_case c = {.src = layout, .dst = layout, .world = oracle_mesh_count(&layout.mesh)};
+        for (int64_t m = 0, rest = pair; m < ndim; m++, rest /= 49) {
+            c.src.placements[m] = interleaved_of(rest % 7);
+            c.dst.placements[m] = interleaved_of(rest / 7);
+        }
+        set_way(&c, pair + height + pair / 49);
+        told_check(&c);
+    }
+}
+
+static void pairs_of_interleaved_lists(void **state)
+{
+    (void)state;
+    for (int64_t size = 2; size <= 4; size++) {
+        check_interleaved(1, &size, 24, 8, 1);
+        check_interleaved(1, &size, 36, 24, 1);
+    }
+    check_interleaved(2, (const int64_t[]){2, 2}, 24, 8, 2);
+    check_interleaved(2, (const int64_t[]){2, 3}, 36, 12, 3);
+    check_interleaved(2, (const int64_t[]){3, 2}, 12, 24, 5);
+}
+
 typedef struct recipe {
     int64_t world;
     int mesh_ndim;
@@ -136,8 +178,11 @@ static void random_pairs_between_two_meshes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_of_lists_on_one_mesh_dim), cmocka_unit_test(every_pair_of_lists_on_two_mesh_dims),
-        cmocka_unit_test(pairs_of_lists_on_three_mesh_dims),   cmocka_unit_test(random_pairs_on_one_mesh),
+        cmocka_unit_test(every_pair_of_lists_on_one_mesh_dim),
+        cmocka_unit_test(every_pair_of_lists_on_two_mesh_dims),
+        cmocka_unit_test(pairs_of_interleaved_lists),
+        cmocka_unit_test(pairs_of_lists_on_three_mesh_dims),
+        cmocka_unit_test(random_pairs_on_one_mesh),
         cmocka_unit_test(random_pairs_between_two_meshes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

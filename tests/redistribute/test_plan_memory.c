@@ -26,6 +26,8 @@ static const struct {
     /* Handed round in nodes, where these are known. */
     {"6", "S(0)", "6", "R"},
     {"6", "P", "6", "R"},
+    /* Divided: 12 is two blocks of 6. */
+    {"3", "S(0;interleave=2)", "3", "R"},
 };
 
 static const int64_t unequal[] = {0, 1, 0, 0, 1, 2, 2, 0, 0, 1};

@@ -77,6 +77,28 @@ def moved():
     return harness.different("mesh", found["mesh"], {"shape": [3], "names": ["x"], "ranks": [8, 9, 10]})
 
 
+def long_lists():
+    arguments = ["--mesh", "2", "--shape", "40000", "--placements", "S(0;interleave=10000)"]
+    shown = tool.run("layout", *arguments).stdout
+    wrong = [part for part in ("[0,2)+[4,6)+[8,10)+[12,14) and 9996 more", "no picture: ") if part not in shown]
+    wrong += harness.different("characters for people", len(shown) < 2000, True)
+    found = tool.json("layout", *arguments)["ranks"][1]["intervals"]
+    vast = tool.run("layout", "--mesh", "2", "--shape", "2000000000", "--placements", "S(0;interleave=1000000000)").stdout
+    wrong += [part for part in ("[1,2)+[3,4)+[5,6)+[7,8) and 999999996 more",) if part not in vast]
+    return wrong + harness.different("intervals", found, [[[4 * i + 2, 4 * i + 4] for i in range(10000)]])
+
+
+def vast_lists():
+    wrong = []
+    for extra in ([], ["--json"]):
+        done = tool.run("layout", "--mesh", "2", "--shape", "2000000000", "--placements", "S(0;interleave=333333333)", *extra,
+                        env={"TSR_PLAN_ENTRIES": "10000"})
+        wrong += harness.different("exit status", done.returncode, 1)
+        wrong += [part for part in ("S(0;interleave=333333333) on mesh 2", "plan_entries", "allows 10000") if part not in done.stderr]
+        wrong += harness.different("what was printed", done.stdout, "")
+    return wrong
+
+
 def canonical():
     found = tool.json("layout", "--mesh", "2x2x2", "--shape", "8x24", "--placements", "P(sum) , S(1;unit=2;balanced)[1] ,S(1)[0]")
     return harness.different("placements", found["placements"], ["P", "S(1;balanced;unit=2)[1]", "S(1)[0]"])
@@ -127,6 +149,8 @@ tool.case("a picture of blocks", picture, ["--mesh", "2x2", "--shape", "9x6", "-
 tool.case("a picture of replicas and terms", picture, ["--mesh", "2x2", "--shape", "4", "--placements", "P,R"],
           ["  0         4", "  +---------+", "  | 0+2 1+3 |", "  +---------+"])
 tool.case("a picture of a scalar", picture, ["--mesh", "2", "--shape", "scalar", "--placements", "R"], ["  +-----+", "  | 0 1 |", "  +-----+"])
+tool.case("long lists of intervals are cut for people", long_lists)
+tool.case("what cannot be listed is refused before anything is printed", vast_lists)
 tool.case("no picture of an empty tensor", picture, ["--mesh", "2", "--shape", "0x4", "--placements", "S(0)"],
           ["no picture: the tensor is empty"])
 tool.case("no picture of three dims", lambda: [] if re.search("^no picture:", tool.run(
