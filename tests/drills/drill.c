@@ -95,6 +95,12 @@ drill *drill_begin(int argc, char **argv, const drill_about *about)
     return d;
 }
 
+void drill_limit(drill *d, int64_t cases)
+{
+    const int64_t left = d->first < cases ? cases - d->first : 0;
+    d->count = d->count < left ? d->count : left;
+}
+
 static void end_case(drill *d)
 {
     d->tried += d->weight;

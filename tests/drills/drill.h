@@ -27,6 +27,9 @@ typedef struct drill_about {
 /** Reads the command line: --seed N, --first N, --count N, --seconds N. There is one drill in a process. */
 drill *drill_begin(int argc, char **argv, const drill_about *about);
 
+/** No more cases than these, whatever was asked for: there are no others. */
+void drill_limit(drill *d, int64_t cases);
+
 /** Whether there is another case, whose number goes to `*index`. A case that is under way ends here. */
 bool drill_next(drill *d, int64_t *index);
 
