@@ -162,9 +162,9 @@ __attribute__((constructor)) static void read_environment(void)
 {
     static const char *const names[] = {"malloc", "mmap", "thread", "write"};
     const char *kind = getenv("FAULTS_KIND"), *at = getenv("FAULTS_AT");
-    if (!kind || !at)
-        return;
-    for (int k = 0; k < FAULT_KINDS; k++)
+    if (getenv("FAULTS_REPORT"))
+        faults_arm(FAULT_KINDS, 0, false);
+    for (int k = 0; kind && at && k < FAULT_KINDS; k++)
         if (strcmp(kind, names[k]) == 0)
             faults_arm((fault_kind)k, atol(at), getenv("FAULTS_STICKY") != NULL);
 }
