@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Ranks that are processes, killed or stopped: usage processes.py LAUNCH LAUNCHER STRUCK [--seed N --first N --count N --seconds N]"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from drill import Drill
+
+TIMEOUT_MS = 4000
+# A death is noticed within some seconds, a stop when the timeout is over; then calls end, and then processes do. A busy machine takes its time.
+PATIENCE = 60
+
+
+def wait_for(what, seconds):
+    """What `what` returns as soon as that is not None, or None."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = what()
+        if found is not None:
+            return found
+        time.sleep(0.02)
+    return None
+
+
+class Job:
+    """A job of ranks that call without end."""
+
+    def __init__(self, options, ranks, way, seed, directory):
+        self.ranks, self.directory = ranks, pathlib.Path(directory)
+        told = subprocess.run([options.launcher, "--version"], capture_output=True, text=True, check=False).stdout
+        survival = "--enable-recovery" if "Open MPI" in told or "OpenRTE" in told else "-disable-auto-cleanup"
+        words = [options.launch, options.launcher, str(ranks), options.struck, directory, str(TIMEOUT_MS), way, str(seed)]
+        # The launcher's own option stands before the program's name.
+        words[3:3] = [survival]
+        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True)
+        self.pids = [wait_for(lambda rank=rank: self.pid(rank), PATIENCE) for rank in range(ranks)]
+
+    def lines(self, rank):
+        try:
+            return (self.directory / f"rank-{rank}").read_text().splitlines()
+        except OSError:
+            return []
+
+    def pid(self, rank):
+        lines = self.lines(rank)
+        return int(lines[0]) if lines else None
+
+    def end(self):
+        """Ends the launcher and the ranks, which it may have left."""
+        for pid in self.pids:
+            try:
+                os.kill(pid or self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+
+def strike(draws, pid):
+    """Kills the process, or stops it for good, perhaps after it was stopped for a while that matters to nobody."""
+    time.sleep(draws.random() * 1.5 if draws.random() < 0.7 else 0)
+    if draws.random() < 0.3:
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(draws.random())
+    how = draws.choice((signal.SIGKILL, signal.SIGSTOP))
+    os.kill(pid, how)
+    return how.name
+
+
+def wrong(job, victim, how):
+    """What is wrong with what survivors say, or None. A dead process is found, so that all name it; of one that is stopped it is known only who
+    waits for whom, so that some do."""
+    names = 0
+    for rank in range(job.ranks):
+        if rank == victim:
+            continue
+        lines = wait_for(lambda: (found := job.lines(rank)) and found[-1] == "over" and found or None, PATIENCE)
+        if lines is None:
+            return f"{how} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
+        named = re.search(rf"\brank {victim}\b", lines[1])
+        names += bool(named)
+        if not lines[1].startswith("peer: ") or (how == "SIGKILL" and not named):
+            return f"{how} of rank {victim}: rank {rank} said {lines[1]!r}"
+    return None if names else f"{how} of rank {victim}: nobody names it"
+
+
+def main():
+    drill = Drill("processes", "a process that is killed or stopped: its peers end in bounded time with a sentence that names it", 40, "launch",
+                  "launcher", "struck")
+    for _ in drill.cases():
+        draws = drill.draws()
+        ranks, way = draws.randint(2, 4), draws.choice(("memory", "messages"))
+        victim = draws.randrange(ranks)
+        with tempfile.TemporaryDirectory() as directory:
+            job = Job(drill.options, ranks, way, drill.index, directory)
+            try:
+                if None in job.pids:
+                    drill.fail(f"{ranks} ranks do not start")
+                    continue
+                problem = wrong(job, victim, strike(draws, job.pids[victim]))
+                if problem:
+                    drill.fail(f"{ranks} ranks, {way}: {problem}")
+            finally:
+                job.end()
+    drill.end()
+
+
+main()
