@@ -101,9 +101,11 @@ static trial trial_of(uint64_t seed, int64_t index, const long *counts, int64_t 
     return t;
 }
 
-static bool make_file(char *path)
+static bool make_file(char *path, size_t capacity)
 {
     static const char bytes[FILE_BYTES];
+    const char *directory = getenv("TMPDIR");
+    snprintf(path, capacity, "%s/drill-allocations-XXXXXX", directory ? directory : "/tmp");
     const int file = mkstemp(path);
     if (file < 0)
         return false;
@@ -117,9 +119,9 @@ int main(int argc, char **argv)
     drill_about about = {"allocations", "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs",
                          INT64_MAX, 60};
     drill *d = drill_begin(argc, argv, &about);
-    char path[] = "/tmp/drill-allocations-XXXXXX";
+    char path[4096];
     long counts[KINDS];
-    if (!make_file(path) || !count_calls(d, path, counts)) {
+    if (!make_file(path, sizeof path) || !count_calls(d, path, counts)) {
         fprintf(stderr, "drill allocations: the workload does not run as it is\n");
         return 1;
     }
