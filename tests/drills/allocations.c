@@ -116,8 +116,9 @@ static bool make_file(char *path, size_t capacity)
 int main(int argc, char **argv)
 {
     static const char *const kinds[] = {"malloc", "mmap", "pthread_create", "allocation of the context"};
-    drill_about about = {"allocations", "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs",
-                         INT64_MAX, 60};
+    drill_about about = {"allocations",
+                         "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs", INT64_MAX,
+                         60};
     drill *d = drill_begin(argc, argv, &about);
     char path[4096];
     long counts[KINDS];

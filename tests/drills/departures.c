@@ -1,6 +1,6 @@
 /* Ranks that leave, call something else, abort or come late, in a storm of signals or without: nobody hangs, and all are told. */
-#include "storm.h"
 #include "drill.h"
+#include "storm.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -280,7 +280,8 @@ static void run_trial(drill *d, int64_t index)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000, 60};
+    const drill_about about = {"departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000,
+                               60};
     drill *d = drill_begin(argc, argv, &about);
     int64_t index;
     long resident = 0;

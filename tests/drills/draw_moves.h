@@ -9,12 +9,12 @@
 enum { DRAWN_ITEMS = 3 };
 
 typedef enum drawn_way {
-    BY_PLAN,      /**< plan, prepare, execute twice */
-    BY_HALVES,    /**< tsr_plan_start() and tsr_plan_finish() */
-    BY_SAVED,     /**< a plan that was saved and loaded */
-    BY_DTENSORS,  /**< tsr_redistribute_into(), or a batch of them */
-    BY_NEW,       /**< tsr_redistribute() */
-    IN_PLACE,     /**< tsr_redistribute_in_place(), where the rules allow it */
+    BY_PLAN,     /**< plan, prepare, execute twice */
+    BY_HALVES,   /**< tsr_plan_start() and tsr_plan_finish() */
+    BY_SAVED,    /**< a plan that was saved and loaded */
+    BY_DTENSORS, /**< tsr_redistribute_into(), or a batch of them */
+    BY_NEW,      /**< tsr_redistribute() */
+    IN_PLACE,    /**< tsr_redistribute_in_place(), where the rules allow it */
     DRAWN_WAYS
 } drawn_way;
 

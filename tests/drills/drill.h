@@ -19,8 +19,8 @@ typedef struct drill drill;
 /** What a program says of itself. */
 typedef struct drill_about {
     const char *name;
-    const char *promise;  /**< one sentence of the documentation */
-    int64_t cases;        /**< how many are tried where neither --count nor --seconds is given */
+    const char *promise;   /**< one sentence of the documentation */
+    int64_t cases;         /**< how many are tried where neither --count nor --seconds is given */
     unsigned case_seconds; /**< a case that takes longer hangs: the program says so and ends */
 } drill_about;
 

@@ -1,9 +1,9 @@
 /**
  * Calls that fail: the n-th malloc, mmap, pthread_create or write of a program.
  *
- * faults.c takes their places, either linked into a program, which arms it itself, or preloaded into one that knows nothing of it, where the
- * environment does: FAULTS_KIND=malloc FAULTS_AT=12, FAULTS_STICKY=1 (all from there on), FAULTS_REPORT=FILE (how many calls of each there
- * were, in the order of fault_kind, written at the end).
+ * faults.c takes their places, either linked into a program, which arms it itself, or preloaded into one that knows nothing of it, where
+ * the environment does: FAULTS_KIND=malloc FAULTS_AT=12, FAULTS_STICKY=1 (all from there on), FAULTS_REPORT=FILE (how many calls of each
+ * there were, in the order of fault_kind, written at the end).
  */
 #ifndef TESTS_FAULTS_H
 #define TESTS_FAULTS_H

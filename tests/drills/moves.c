@@ -108,11 +108,13 @@ static void tell(part *p, const char *what, size_t item, size_t byte)
     tsr_placements_print(p->m.src[item].placements, p->m.src[item].mesh.ndim, from[1], sizeof from[1]);
     tsr_placements_print(p->m.dst[item].placements, p->m.dst[item].mesh.ndim, to[1], sizeof to[1]);
     const rule_layout *l = &p->m.src[item];
-    drill_fail(p->d, "%s, rank %d of %d, byte %zu: %s of item %zu of %zu, %lldx%lldx%lldx%lld (%d dims) %s, %s on %s to %s on %s; mode %d, "
-               "workspace %zu, no_split %d, nodes of %lld, strided %d", what, p->rank, tsr_comm_size(p->comm), byte, ways[p->m.way], item,
-               p->m.count, (long long)l->shape[0], (long long)l->shape[1], (long long)l->shape[2], (long long)l->shape[3], l->ndim,
-               tsr_dtype_name(l->dtype), from[1], from[0], to[1], to[0], p->m.options.mode, p->m.options.max_workspace,
-               p->m.options.no_split, (long long)p->m.options.nodes.ranks_per_node, p->m.strided);
+    drill_fail(p->d,
+               "%s, rank %d of %d, byte %zu: %s of item %zu of %zu, %lldx%lldx%lldx%lld (%d dims) %s, %s on %s to %s on %s; mode %d, "
+               "workspace %zu, no_split %d, nodes of %lld, strided %d",
+               what, p->rank, tsr_comm_size(p->comm), byte, ways[p->m.way], item, p->m.count, (long long)l->shape[0],
+               (long long)l->shape[1], (long long)l->shape[2], (long long)l->shape[3], l->ndim, tsr_dtype_name(l->dtype), from[1], from[0],
+               to[1], to[0], p->m.options.mode, p->m.options.max_workspace, p->m.options.no_split,
+               (long long)p->m.options.nodes.ranks_per_node, p->m.strided);
 }
 
 /* The destination holds what it must, nothing around it was written, and the source is as it was. */

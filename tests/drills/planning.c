@@ -87,8 +87,8 @@ static bool ask(drill *d, const demand *x, const char *call, const meter *m, tsr
 {
     const double seconds = meter_seconds(m);
     if (seconds > MOST_SECONDS || status == TSR_ERROR_MEMORY)
-        drill_fail(d, "%s: %.1f s, %zu MiB: %s to %s on %s, %lldx%lldx%lld (%d dims), rank %lld, mode %d, nodes of %lld, workspace %zu", call,
-                   seconds, meter_memory(m) / MEBIBYTE, x->from, x->to, x->mesh, (long long)x->shape[0], (long long)x->shape[1],
+        drill_fail(d, "%s: %.1f s, %zu MiB: %s to %s on %s, %lldx%lldx%lld (%d dims), rank %lld, mode %d, nodes of %lld, workspace %zu",
+                   call, seconds, meter_memory(m) / MEBIBYTE, x->from, x->to, x->mesh, (long long)x->shape[0], (long long)x->shape[1],
                    (long long)x->shape[2], x->ndim, (long long)x->options.rank, x->options.mode, (long long)x->options.nodes.ranks_per_node,
                    x->options.max_workspace);
     if (status != TSR_OK && !*tsr_status_message())

@@ -15,12 +15,12 @@ typedef struct number {
 } number;
 
 static const number numbers[TSR_DTYPE_END] = {
-    [TSR_F64] = {FLOATING, 8, 0, 0, true}, [TSR_F32] = {FLOATING, 4, 0, 0, true}, [TSR_F16] = {NARROW, 2, 5, 10, true},
-    [TSR_BF16] = {NARROW, 2, 8, 7, true}, [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
-    [TSR_I64] = {SIGNED, 8, 0, 0, false}, [TSR_I32] = {SIGNED, 4, 0, 0, false}, [TSR_I16] = {SIGNED, 2, 0, 0, false},
-    [TSR_I8] = {SIGNED, 1, 0, 0, false}, [TSR_U64] = {UNSIGNED, 8, 0, 0, false}, [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
-    [TSR_U16] = {UNSIGNED, 2, 0, 0, false}, [TSR_U8] = {UNSIGNED, 1, 0, 0, false}, [TSR_BOOL] = {TRUTH, 1, 0, 0, false},
-    [TSR_C64] = {COMPLEX, 8, 0, 0, true}, [TSR_C128] = {COMPLEX, 16, 0, 0, true},
+    [TSR_F64] = {FLOATING, 8, 0, 0, true},  [TSR_F32] = {FLOATING, 4, 0, 0, true},   [TSR_F16] = {NARROW, 2, 5, 10, true},
+    [TSR_BF16] = {NARROW, 2, 8, 7, true},   [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
+    [TSR_I64] = {SIGNED, 8, 0, 0, false},   [TSR_I32] = {SIGNED, 4, 0, 0, false},    [TSR_I16] = {SIGNED, 2, 0, 0, false},
+    [TSR_I8] = {SIGNED, 1, 0, 0, false},    [TSR_U64] = {UNSIGNED, 8, 0, 0, false},  [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
+    [TSR_U16] = {UNSIGNED, 2, 0, 0, false}, [TSR_U8] = {UNSIGNED, 1, 0, 0, false},   [TSR_BOOL] = {TRUTH, 1, 0, 0, false},
+    [TSR_C64] = {COMPLEX, 8, 0, 0, true},   [TSR_C128] = {COMPLEX, 16, 0, 0, true},
 };
 
 size_t rule_bytes(tsr_dtype dtype)

@@ -212,7 +212,8 @@ static void load(drill *d, tsr_context *context, meter *m, drill_draws *draws, c
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800, 120};
+    const drill_about about = {"saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800,
+                               120};
     drill *d = drill_begin(argc, argv, &about);
     meter m = {.bound = MOST_MEMORY};
     tsr_context *context = NULL;

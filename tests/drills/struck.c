@@ -1,6 +1,6 @@
 /*
- * Ranks that are processes and call without end, until one is struck: struck DIRECTORY TIMEOUT_MS memory|messages SEED. Each writes DIRECTORY/rank-N:
- * its process, once MPI runs; then what its calls came to; and "over" when it has left MPI.
+ * Ranks that are processes and call without end, until one is struck: struck DIRECTORY TIMEOUT_MS memory|messages SEED. Each writes
+ * DIRECTORY/rank-N: its process, once MPI runs; then what its calls came to; and "over" when it has left MPI.
  */
 #include "drill.h"
 #include <stdio.h>
