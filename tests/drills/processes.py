@@ -79,7 +79,7 @@ def strike(draws, pid):
 def wrong(job, victim, how):
     """What is wrong with what survivors say, or None. A dead process is found, so that all name it; of one that is stopped it is known only who
     waits for whom, so that some do."""
-    names = 0
+    names, said = 0, []
     for rank in range(job.ranks):
         if rank == victim:
             continue
@@ -88,9 +88,10 @@ def wrong(job, victim, how):
             return f"{how} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
         named = re.search(rf"\brank {victim}\b", lines[1])
         names += bool(named)
+        said.append(lines[1])
         if not lines[1].startswith("peer: ") or (how == "SIGKILL" and not named):
             return f"{how} of rank {victim}: rank {rank} said {lines[1]!r}"
-    return None if names else f"{how} of rank {victim}: nobody names it"
+    return None if names else f"{how} of rank {victim}: nobody names it: {said}"
 
 
 def main():

@@ -40,7 +40,7 @@ static bool has_list(const rule_layout *layout)
 static void lengthen(drill_draws *draws, rule_layout *src, rule_layout *dst)
 {
     for (int d = 0; d < src->ndim && !has_list(src) && !has_list(dst); d++)
-        src->shape[d] = dst->shape[d] = src->shape[d] << drill_below(draws, 60 / src->ndim - 6);
+        src->shape[d] = dst->shape[d] = src->shape[d] << drill_below(draws, 48 / src->ndim);
 }
 
 static tsr_status save_drawn(tsr_context *context, drill_draws *draws, saved *out)
