@@ -26,6 +26,13 @@ def wait_for(what, seconds):
     return None
 
 
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Job:
     """A job of ranks that call without end."""
 
@@ -48,6 +55,12 @@ class Job:
     def pid(self, rank):
         lines = self.lines(rank)
         return int(lines[0]) if lines else None
+
+    def outcome(self, rank):
+        """What a rank said once it is over, [] where the launcher has ended the job, or None."""
+        ended = self.process.poll() is not None and not alive(self.pids[rank])
+        lines = self.lines(rank)
+        return lines if lines and lines[-1] == "over" else [] if ended else None
 
     def end(self):
         """Ends the launcher and the ranks, which it may have left."""
@@ -78,12 +91,14 @@ def strike(draws, pid):
 
 def wrong(job, victim, how):
     """What is wrong with what survivors say, or None. A dead process is found, so that all name it; of one that is stopped it is known only who
-    waits for whom, so that some do."""
+    waits for whom, so that some do. A launcher may end the whole job, as MPICH's does where it loses a process that it was talking to."""
     names, said = 0, []
     for rank in range(job.ranks):
         if rank == victim:
             continue
-        lines = wait_for(lambda: (found := job.lines(rank)) and found[-1] == "over" and found or None, PATIENCE)
+        lines = wait_for(lambda rank=rank: job.outcome(rank), PATIENCE)
+        if lines == []:
+            return None
         if lines is None:
             return f"{how} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
         named = re.search(rf"\brank {victim}\b", lines[1])
