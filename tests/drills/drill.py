@@ -33,10 +33,10 @@ class Drill:
         last = first + self.options.count if total is None else min(first + self.options.count, total)
         self.index = first
         while self.index < last and not (seconds and time.monotonic() - self.began >= seconds):
-            self.failed = False
+            self.failed = self.void = False
             yield self.index
-            self.tried += 1
-            self.held += not self.failed
+            self.tried += not self.void
+            self.held += not self.failed and not self.void
             self.index += 1
 
     def draws(self):
@@ -47,6 +47,10 @@ class Drill:
         """The current case as one of `total`, in an order that spreads a few over all: each comes once in `total` cases."""
         step = next(step for step in range(total * 5 // 8 + 1, 2 * total + 2) if math.gcd(step, total) == 1)
         return (self.options.seed + self.index) * step % total
+
+    def no_trial(self):
+        """The current case came to nothing that the promise speaks of."""
+        self.void = True
 
     def fail(self, what):
         self.failed = True

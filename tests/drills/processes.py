@@ -13,6 +13,7 @@ from drill import Drill
 TIMEOUT_MS = 4000
 # A death is noticed within some seconds, a stop when the timeout is over; then calls end, and then processes do. A busy machine takes its time.
 PATIENCE = 60
+ENDED = "the launcher has ended the job"
 
 
 def wait_for(what, seconds):
@@ -91,14 +92,15 @@ def strike(draws, pid):
 
 def wrong(job, victim, how):
     """What is wrong with what survivors say, or None. A dead process is found, so that all name it; of one that is stopped it is known only who
-    waits for whom, so that some do. A launcher may end the whole job, as MPICH's does where it loses a process that it was talking to."""
+    waits for whom, so that some do. A launcher may end the whole job, as MPICH's does
+    where it loses a process that it was talking to: then there is nobody to ask."""
     names, said = 0, []
     for rank in range(job.ranks):
         if rank == victim:
             continue
         lines = wait_for(lambda rank=rank: job.outcome(rank), PATIENCE)
         if lines == []:
-            return None
+            return ENDED
         if lines is None:
             return f"{how} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
         named = re.search(rf"\brank {victim}\b", lines[1])
@@ -123,7 +125,9 @@ def main():
                     drill.fail(f"{ranks} ranks do not start")
                     continue
                 problem = wrong(job, victim, strike(draws, job.pids[victim]))
-                if problem:
+                if problem == ENDED:
+                    drill.no_trial()
+                elif problem:
                     drill.fail(f"{ranks} ranks, {way}: {problem}")
             finally:
                 job.end()
