@@ -10,9 +10,9 @@ import time
 
 from drill import Drill
 
-TIMEOUT_MS = 4000
-# A death is noticed within some seconds, a stop when the timeout is over; then calls end, and then processes do. A busy machine takes its time.
-PATIENCE = 60
+# A death is noticed within some seconds, long before the timeout; a stop when the timeout is over. A busy machine takes its time.
+TIMEOUT_MS = {signal.SIGKILL: 60000, signal.SIGSTOP: 4000}
+PATIENCE = 50
 ENDED = "the launcher has ended the job"
 
 
@@ -37,11 +37,11 @@ def alive(pid):
 class Job:
     """A job of ranks that call without end."""
 
-    def __init__(self, options, ranks, way, seed, directory):
+    def __init__(self, options, ranks, way, how, seed, directory):
         self.ranks, self.directory = ranks, pathlib.Path(directory)
         told = subprocess.run([options.launcher, "--version"], capture_output=True, text=True, check=False).stdout
         survival = "--enable-recovery" if "Open MPI" in told or "OpenRTE" in told else "-disable-auto-cleanup"
-        words = [options.launch, options.launcher, str(ranks), options.struck, directory, str(TIMEOUT_MS), way, str(seed)]
+        words = [options.launch, options.launcher, str(ranks), options.struck, directory, str(TIMEOUT_MS[how]), way, str(seed)]
         # The launcher's own option stands before the program's name.
         words[3:3] = [survival]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -77,17 +77,15 @@ class Job:
         self.process.wait()
 
 
-def strike(draws, pid):
-    """Kills the process, or stops it for good, perhaps after it was stopped for a while that matters to nobody."""
+def strike(draws, pid, how):
+    """Kills the process, or stops it for good, at a random moment; perhaps after it was stopped for a while that matters to nobody."""
     time.sleep(draws.random() * 1.5 if draws.random() < 0.7 else 0)
     if draws.random() < 0.3:
         os.kill(pid, signal.SIGSTOP)
         time.sleep(0.3)
         os.kill(pid, signal.SIGCONT)
         time.sleep(draws.random())
-    how = draws.choice((signal.SIGKILL, signal.SIGSTOP))
     os.kill(pid, how)
-    return how.name
 
 
 def wrong(job, victim, how):
@@ -102,13 +100,13 @@ def wrong(job, victim, how):
         if lines == []:
             return ENDED
         if lines is None:
-            return f"{how} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
+            return f"{how.name} of rank {victim}: rank {rank} does not end; it said {job.lines(rank)[1:]}"
         named = re.search(rf"\brank {victim}\b", lines[1])
         names += bool(named)
         said.append(lines[1])
-        if not lines[1].startswith("peer: ") or (how == "SIGKILL" and not named):
-            return f"{how} of rank {victim}: rank {rank} said {lines[1]!r}"
-    return None if names else f"{how} of rank {victim}: nobody names it: {said}"
+        if not lines[1].startswith("peer: ") or (how == signal.SIGKILL and not named):
+            return f"{how.name} of rank {victim}: rank {rank} said {lines[1]!r}"
+    return None if names else f"{how.name} of rank {victim}: nobody names it: {said}"
 
 
 def main():
@@ -117,14 +115,16 @@ def main():
     for _ in drill.cases():
         draws = drill.draws()
         ranks, way = draws.randint(2, 4), draws.choice(("memory", "messages"))
+        how = draws.choice((signal.SIGKILL, signal.SIGSTOP))
         victim = draws.randrange(ranks)
         with tempfile.TemporaryDirectory() as directory:
-            job = Job(drill.options, ranks, way, drill.index, directory)
+            job = Job(drill.options, ranks, way, how, drill.index, directory)
             try:
                 if None in job.pids:
                     drill.fail(f"{ranks} ranks do not start")
                     continue
-                problem = wrong(job, victim, strike(draws, job.pids[victim]))
+                strike(draws, job.pids[victim], how)
+                problem = wrong(job, victim, how)
                 if problem == ENDED:
                     drill.no_trial()
                 elif problem:
