@@ -10,8 +10,8 @@ import time
 
 from drill import Drill
 
-# A death is noticed within some seconds, long before the timeout; a stop when the timeout is over. A busy machine takes its time.
-TIMEOUT_MS = {signal.SIGKILL: 20000, signal.SIGSTOP: 4000}
+# Ranks that share memory notice a death long before the timeout. Nothing else is known of a peer but that it is silent: then the timeout ends calls.
+DEATH_TIMEOUT_MS, TIMEOUT_MS = 20000, 4000
 PATIENCE = 80
 # What ranks are told whose communicator was not made yet: there nobody knows who is missing.
 NOT_ALL_CAME = "peer: tsr_mpi_job_run: not all ranks came"
@@ -29,6 +29,10 @@ def wait_for(what, seconds):
     return None
 
 
+def noticed(how, way):
+    return how == signal.SIGKILL and way == "memory"
+
+
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -43,7 +47,7 @@ class Job:
         self.ranks, self.directory = ranks, pathlib.Path(directory)
         told = subprocess.run([options.launcher, "--version"], capture_output=True, text=True, check=False).stdout
         survival = "--enable-recovery" if "Open MPI" in told or "OpenRTE" in told else "-disable-auto-cleanup"
-        words = [options.launch, options.launcher, str(ranks), options.struck, directory, str(TIMEOUT_MS[how]), way, str(seed)]
+        words = [options.launch, options.launcher, str(ranks), options.struck, directory, str(DEATH_TIMEOUT_MS if noticed(how, way) else TIMEOUT_MS), way, str(seed)]
         # The launcher's own option stands before the program's name.
         words[3:3] = [survival]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -90,10 +94,10 @@ def strike(draws, pid, how):
     os.kill(pid, how)
 
 
-def wrong(job, victim, how):
-    """What is wrong with what survivors say, or None. A dead process is found, so that all name it; of one that is stopped it is known only who
-    waits for whom, so that some do. A launcher may end the whole job, as MPICH's does
-    where it loses a process that it was talking to: then there is nobody to ask."""
+def wrong(job, victim, how, way):
+    """What is wrong with what survivors say, or None. All name one whose death they notice. Of one that is silent they know only who waits for
+    whom, so that some name it. A launcher may end the whole job, as MPICH's does where it loses a process that it was talking to: then there is
+    nobody to ask."""
     names, said = 0, []
     for rank in range(job.ranks):
         if rank == victim:
@@ -106,7 +110,7 @@ def wrong(job, victim, how):
         named = re.search(rf"\brank {victim}\b", lines[1]) or lines[1].startswith(NOT_ALL_CAME)
         names += bool(named)
         said.append(lines[1])
-        if not lines[1].startswith("peer: ") or (how == signal.SIGKILL and not named):
+        if not lines[1].startswith("peer: ") or (noticed(how, way) and not named):
             return f"{how.name} of rank {victim}: rank {rank} said {lines[1]!r}"
     return None if names else f"{how.name} of rank {victim}: nobody names it: {said}"
 
@@ -126,7 +130,7 @@ def main():
                     drill.fail(f"{ranks} ranks do not start")
                     continue
                 strike(draws, job.pids[victim], how)
-                problem = wrong(job, victim, how)
+                problem = wrong(job, victim, how, way)
                 if problem == ENDED:
                     drill.no_trial()
                 elif problem:
