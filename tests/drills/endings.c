@@ -1,4 +1,5 @@
-/* Ranks whose thread ends in the midst of a program: by pthread_exit(), or cancelled, awake or while it sleeps in a call. Peers are let go. */
+/* Ranks whose thread ends in the midst of a program: by pthread_exit(), or cancelled, awake or while it sleeps in a call. Peers are let go.
+ */
 #include "calls.h"
 #include "drill.h"
 #include <limits.h>
