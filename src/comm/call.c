@@ -298,6 +298,8 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     TSR_TRY(tsr_comm_check_idle(comm));
     if (comm->broken)
         return say_broken(comm);
+    comm->describe = describe;
+    comm->described = arg;
     publish(comm, mine);
     TSR_TRY(meet(comm));
     return compare(comm, mine, describe, arg);
@@ -325,6 +327,8 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     comm->started = false;
     if (comm->broken)
         return say_broken(comm);
+    comm->describe = describe;
+    comm->described = arg;
     TSR_TRY(wait(comm, comm->table.await ? comm->table.await : comm->table.meet));
     if (mine->status != TSR_OK)
         tsr_status_restore(&comm->fault, mine->status);

@@ -3,6 +3,7 @@
 #include "base/settings.h"
 #include "comm/arrays.h"
 #include "comm/hierarchy.h"
+#include "comm/late.h"
 #include <string.h>
 
 typedef struct required_entry {
@@ -83,6 +84,8 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         tsr_release(context, comm);
         return status;
     }
+    if (table->tell_late)
+        table->tell_late(self, tsr_comm_tell_late, comm);
     *out = comm;
     return TSR_OK;
 }
@@ -250,7 +253,10 @@ static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
 static tsr_status split_off_group(tsr_comm *comm, int color, tsr_comm **out)
 {
     TSR_TRY(split_locally(comm, color, comm->rank, out));
-    return *out ? tsr_cursors_reserve(*out) : TSR_OK;
+    if (!*out)
+        return TSR_OK;
+    (*out)->outer = comm;
+    return tsr_cursors_reserve(*out);
 }
 
 tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)

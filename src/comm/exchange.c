@@ -110,7 +110,7 @@ static tsr_sizes sizes_of(const tsr_exchange *mine)
 static void word_call(tsr_comm *comm, tsr_exchange *mine)
 {
     tsr_status local = check_lists(comm, mine);
-    if (local == TSR_OK && tsr_comm_shares_all(comm))
+    if (local == TSR_OK)
         local = tsr_cursors_reserve(comm);
     const tsr_sizes sizes = sizes_of(mine);
     mine->call = (tsr_call){

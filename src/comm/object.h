@@ -78,6 +78,7 @@ struct tsr_comm {
     tsr_comm_mark mark;        /**< see entry.h; first */
     tsr_references references; /**< the handle's owner, meshes over it, and communicators that were split off it */
     tsr_comm *parent;          /**< that this one was split off, retained; NULL: none, or a group's */
+    const tsr_comm *outer;     /**< of a group: the communicator that has it; else NULL */
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
     tsr_comm_table table;
     void *self;
@@ -91,8 +92,10 @@ struct tsr_comm {
     bool exchanging;  /**< it is `exchange` */
     tsr_order *order; /**< of the call in flight, between its begin and end: where its memory is; NULL: on the host */
     tsr_stream stream;
-    tsr_meeting meeting; /**< which it came to last */
-    tsr_order *orders;   /**< one for each device that calls have had memory on */
+    tsr_meeting meeting;         /**< which it came to last */
+    tsr_call_describe *describe; /**< of the last call that has begun, with its argument: good while that meets */
+    const void *described;
+    tsr_order *orders; /**< one for each device that calls have had memory on */
     tsr_exchange exchange;
     tsr_kept_sentence fault; /**< with which this rank has started a call */
 

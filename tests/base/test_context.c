@@ -163,7 +163,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 7);
+    assert_int_equal(rows, 8);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 

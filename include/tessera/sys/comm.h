@@ -31,6 +31,13 @@ extern "C" {
 
 typedef struct tsr_comm_table tsr_comm_table;
 
+/** For engines: a call waits, for `seconds` by now, for `ranks` ("rank 1, rank 3", or what is known of them). Called by the thread that
+ * waits, which may be cancelled or not come back. */
+typedef void tsr_comm_late(void *arg, int seconds, const char *ranks);
+
+/** Seconds after which an engine calls that; it does so again each time that the wait has doubled. */
+#define TSR_COMM_LATE_SECONDS 5
+
 /** Every function gets the `self` that tsr_comm_create_from_table() was given, or that `split` made. */
 struct tsr_comm_table {
     size_t size;      /**< sizeof(tsr_comm_table) */
@@ -130,6 +137,10 @@ struct tsr_comm_table {
     /** Optional, of direct engines whose ranks may die or be stopped alone: 1 while that rank runs, 0 while it is stopped, -1 once it is
      * dead, so that nobody waits for it to let go of memory. Without it all ranks run. Asks the system. */
     int (*life)(void *self, int rank);
+
+    /** Optional: what `self` is to call where it waits long, until `leave` or `destroy`. Set once, before any call that waits. Without it
+     * the log does not hear of ranks that are late. */
+    void (*tell_late)(void *self, tsr_comm_late *late, void *arg);
 };
 
 /**

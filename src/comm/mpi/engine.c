@@ -36,6 +36,12 @@ static void abort_all(void *self)
         tsr_mpi_notice_abort(world);
 }
 
+static void tell_late(void *self, tsr_comm_late *late, void *arg)
+{
+    tsr_mpi_handle *handle = self;
+    handle->late = handle->gate.late = (tsr_late_hook){late, arg};
+}
+
 static void leave(void *self)
 {
     tsr_mpi_handle_leave(self);
@@ -118,6 +124,7 @@ static const tsr_comm_table message_table = {
     .exchange_finish = tsr_mpi_exchange_finish,
     .node_of = node_of,
     .tell_table = tell_table,
+    .tell_late = tell_late,
 };
 
 /* Ranks of one node. */
@@ -137,6 +144,7 @@ static const tsr_comm_table node_table = {
     .arrive = arrive,
     .await = await,
     .tell_table = tell_table,
+    .tell_late = tell_late,
     .life = life,
 };
 

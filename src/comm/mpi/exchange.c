@@ -14,7 +14,6 @@
 /* So often a rank that waits asks whether its mates live, after its first looks, and after so long it says for whom it waits. */
 #define QUESTION_MS 200
 #define QUICK_LOOKS 256
-#define SILENCE_MS  5000
 
 /* After this, what a rank that has left had sent would have come. */
 #define LAST_WORDS_MS 500
@@ -388,13 +387,14 @@ static tsr_status check_lives(const tsr_mpi_handle *handle)
 
 /* How long a wait has gone on without anything that came. */
 typedef struct patience {
-    tsr_deadline deadline, last_words, question, silence;
+    tsr_deadline deadline, last_words, question;
+    tsr_lateness late; /* begins with the first question */
     int looks;
 } patience;
 
 static patience begin_waiting(const tsr_mpi_handle *handle)
 {
-    return (patience){tsr_deadline_in(handle->world->options.timeout_ms), 0, 0, 0, 0};
+    return (patience){.deadline = tsr_deadline_in(handle->world->options.timeout_ms)};
 }
 
 static bool is_left(const tsr_mpi_handle *handle)
@@ -419,13 +419,10 @@ static tsr_status ask(tsr_mpi_handle *handle, patience *p)
     char words[TSR_MPI_WORDS];
     size_t at = 0;
     p->question = tsr_deadline_in(QUESTION_MS);
-    if (p->silence == 0)
-        p->silence = tsr_deadline_in(SILENCE_MS);
-    if (tsr_deadline_passed(p->silence)) {
-        tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s for %s", handle->rank, handle->ranks,
-                SILENCE_MS / 1000, name_late(handle, words));
-        p->silence = INT64_MAX;
-    }
+    if (p->late.seconds == 0)
+        p->late = tsr_lateness_begin();
+    if (tsr_lateness_is_due(&p->late))
+        tsr_lateness_tell(&p->late, &handle->late, name_late(handle, words));
     if (!handle->trays.node)
         return TSR_OK;
     tsr_mpi_trays_show_awaited(&handle->trays, next_late(&handle->exchange, &at));

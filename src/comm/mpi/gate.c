@@ -21,7 +21,6 @@
 #define NAPS_BETWEEN_QUESTIONS 8
 
 /* How long it waits before it says so. */
-#define SILENCE_MS 5000
 
 #define REASON       256
 #define BROKEN_WORDS ", so this communicator is broken"
@@ -238,7 +237,8 @@ typedef struct sleep_state {
     uint64_t arrival;
     int from, shown; /* the first that has not come; the one that this process shows that it waits for, or -1 */
     int naps;
-    tsr_deadline deadline, silence;
+    tsr_deadline deadline;
+    tsr_lateness late;
 } sleep_state;
 
 static void show(const tsr_mpi_gate *gate, sleep_state *s)
@@ -252,15 +252,12 @@ static void show(const tsr_mpi_gate *gate, sleep_state *s)
     s->shown = s->from;
 }
 
-/* What this member waits for, once. */
-static void break_silence(const tsr_mpi_gate *gate, sleep_state *s)
+/* For whom this member waits. */
+static void tell_late(const tsr_mpi_gate *gate, sleep_state *s)
 {
     char words[REASON];
-    if (!tsr_deadline_passed(s->silence))
-        return;
-    s->silence = INT64_MAX;
-    if (name_late(gate, s->arrival, words) > 0)
-        tsr_log(gate->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s for %s", gate->member, gate->count, SILENCE_MS / 1000, words);
+    if (tsr_lateness_is_due(&s->late) && name_late(gate, s->arrival, words) > 0)
+        tsr_lateness_tell(&s->late, &gate->late, words);
 }
 
 /* True if the gate is broken by now. */
@@ -274,7 +271,7 @@ static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
     show(gate, s);
     if (asks && gate->sleeper)
         tsr_mpi_resident_check_stall(tsr_mpi_node_residents(gate->node), gate->sleeper);
-    break_silence(gate, s);
+    tell_late(gate, s);
     return heed_stall(gate) || heed_time(gate, s->arrival, s->deadline);
 }
 
@@ -293,7 +290,7 @@ static tsr_status wake(const tsr_mpi_gate *gate, const sleep_state *s)
 static tsr_status sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
-    sleep_state s = {arrival, 0, -1, 0, tsr_deadline_in(gate->timeout_ms), tsr_deadline_in(SILENCE_MS)};
+    sleep_state s = {arrival, 0, -1, 0, tsr_deadline_in(gate->timeout_ms), tsr_lateness_begin()};
     atomic_fetch_add(&root->sleepers, 1);
     for (;; s.naps++) {
         const uint32_t bell = atomic_load(&root->bell);

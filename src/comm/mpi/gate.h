@@ -6,6 +6,7 @@
 #ifndef TSR_COMM_MPI_GATE_H
 #define TSR_COMM_MPI_GATE_H
 
+#include "comm/lateness.h"
 #include "comm/mpi/node.h"
 
 typedef struct tsr_mpi_seat tsr_mpi_seat;
@@ -20,6 +21,7 @@ typedef struct tsr_mpi_gate {
     tsr_mpi_resident *sleeper;  /**< where this process shows that it sleeps; NULL: it has threads that may call meanwhile */
     void (*listen)(void *arg);  /**< what a member does now and then while it waits; NULL: nothing */
     void *listener;             /**< its argument */
+    tsr_late_hook late;
 } tsr_mpi_gate;
 
 /** This member's own seat, and room for `count`; `name` is what sentences call it beside its number as a member, and the node. `alone`:

@@ -115,13 +115,14 @@ typedef struct tsr_mpi_handle {
     tsr_mpi_world *world;
     tsr_context *context; /**< the world's; retained once the handle has left it, as is: */
     tsr_mpi_node *node;   /**< whose memory is given out; NULL: none is shared */
-    bool left;            /**< the world, which may be gone: only memory is given back any more */
-    int group;            /**< its number, the same on all its ranks, and no other group's on any of them */
-    int slot;             /**< which tags are its own; below 0: none yet */
-    int *names;           /**< its ranks in the world */
-    uint32_t *counts[2];  /**< one a rank: messages to [0] and from [1] it by MPI that have begun */
-    uint32_t *over[2];    /**< likewise, those that are over; as many unless an exchange is under way, or the handle is broken */
-    tsr_mpi_post *posts;  /**< one a rank, while it is split; so are `steps` */
+    tsr_late_hook late;
+    bool left;           /**< the world, which may be gone: only memory is given back any more */
+    int group;           /**< its number, the same on all its ranks, and no other group's on any of them */
+    int slot;            /**< which tags are its own; below 0: none yet */
+    int *names;          /**< its ranks in the world */
+    uint32_t *counts[2]; /**< one a rank: messages to [0] and from [1] it by MPI that have begun */
+    uint32_t *over[2];   /**< likewise, those that are over; as many unless an exchange is under way, or the handle is broken */
+    tsr_mpi_post *posts; /**< one a rank, while it is split; so are `steps` */
     int32_t *steps;
     int rank, ranks;
     tsr_mpi_exchange exchange;

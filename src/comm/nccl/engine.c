@@ -44,6 +44,11 @@ static int reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
     return tsr_nccl_find_reduction(dtype, op, &found);
 }
 
+static void tell_late(void *self, tsr_comm_late *late, void *arg)
+{
+    ((tsr_nccl_handle *)self)->late = (tsr_late_hook){late, arg};
+}
+
 static const tsr_comm_table nccl_table = {
     .size = sizeof(tsr_comm_table),
     .name = "nccl",
@@ -62,6 +67,7 @@ static const tsr_comm_table nccl_table = {
     .exchange_start = tsr_nccl_exchange_start,
     .exchange_finish = tsr_nccl_exchange_finish,
     .reduces = reduces,
+    .tell_late = tell_late,
 };
 
 /* Before 2.9 a version had one digit less. */

@@ -10,6 +10,7 @@
 #ifndef TSR_COMM_NCCL_HANDLE_H
 #define TSR_COMM_NCCL_HANDLE_H
 
+#include "comm/lateness.h"
 #include "comm/nccl/error.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -59,6 +60,7 @@ typedef struct tsr_nccl_exchange {
 struct tsr_nccl_handle {
     tsr_nccl_family *family;
     tsr_nccl_handle *next;
+    tsr_late_hook late;
     ncclComm_t comm; /**< NULL: none yet, or gone */
     bool owned;      /**< we made it, so we abort and destroy it */
     bool finalizing; /**< it goes */

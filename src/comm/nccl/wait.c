@@ -48,6 +48,7 @@ static bool is_pending(const glance *seen)
 static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t stream, int64_t timeout_ms)
 {
     const tsr_deadline deadline = tsr_deadline_in(timeout_ms);
+    tsr_lateness late = tsr_lateness_begin();
     for (int look = 0;; look++) {
         glance seen;
         TSR_TRY(look_at(handle, at_stream, stream, &seen));
@@ -58,6 +59,8 @@ static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t st
             return TSR_OK;
         if (tsr_deadline_passed(deadline))
             return say_late(handle, timeout_ms);
+        if (tsr_lateness_is_due(&late))
+            tsr_lateness_tell(&late, &handle->late, at_stream ? "its stream or its peers (NCCL does not tell which)" : "its peers");
         tsr_pause(look);
     }
 }

@@ -51,6 +51,12 @@ static tsr_status await(void *self)
     return tsr_rendezvous_await(&mine->team->rendezvous, mine->member);
 }
 
+static void tell_late(void *self, tsr_comm_late *late, void *arg)
+{
+    const seat *mine = self;
+    mine->team->rendezvous.arrivals[mine->member].late = (tsr_late_hook){late, arg};
+}
+
 static void abort_world(void *self)
 {
     const seat *mine = self;
@@ -178,6 +184,7 @@ static const tsr_comm_table threads_table = {
     .meet = meet,
     .arrive = arrive,
     .await = await,
+    .tell_late = tell_late,
     .slots = slots_of,
 };
 

@@ -150,7 +150,16 @@ static void name_late(tsr_rendezvous *rendezvous, uint64_t arrival, char *words,
     }
     if (late > LATE_NAMED)
         tsr_text_append(&text, " and %d more", late - LATE_NAMED);
-    tsr_text_append(&text, " did not come within %lld ms", (long long)rendezvous->patience->timeout_ms);
+}
+
+/* Under the mutex. */
+static void break_for_time(tsr_rendezvous *rendezvous, uint64_t arrival)
+{
+    char late[TSR_REASON_BYTES], reason[TSR_REASON_BYTES];
+    name_late(rendezvous, arrival, late, sizeof late);
+    snprintf(reason, sizeof reason, "%.*s did not come within %lld ms", (int)sizeof reason - 64, late,
+             (long long)rendezvous->patience->timeout_ms);
+    break_locked(rendezvous, reason);
 }
 
 /* Under the mutex; false if the time has passed. The condition goes by the clock of deadlines. */
@@ -162,29 +171,49 @@ static bool wait_until(tsr_rendezvous *rendezvous, tsr_deadline time)
     return pthread_cond_timedwait(&rendezvous->changed, &rendezvous->mutex, &until) != ETIMEDOUT;
 }
 
-/* One sleep, and what follows where it ended without news. */
-static void sleep_locked(tsr_rendezvous *rendezvous, tsr_deadline deadline, tsr_bed *bed)
-{
-    const tsr_patience *patience = rendezvous->patience;
-    if (wait_until(rendezvous, patience->sleeps ? tsr_min_i64(deadline, tsr_deadline_in(1000)) : deadline))
-        return;
-    if (tsr_deadline_passed(deadline) && !is_complete(rendezvous, bed->arrival)) {
-        char reason[TSR_REASON_BYTES];
-        name_late(rendezvous, bed->arrival, reason, sizeof reason);
-        break_locked(rendezvous, reason);
-    } else if (patience->sleeps) {
-        pthread_mutex_unlock(&rendezvous->mutex);
-        patience->sleeps(patience->world, bed);
-        pthread_mutex_lock(&rendezvous->mutex);
-    }
-}
-
 /* A thread that is asleep, and as which member. */
 typedef struct sleeper {
     tsr_bed bed;
     int member;
     bool asleep; /* false once it has woken by itself */
+    tsr_deadline deadline;
+    tsr_lateness late;
 } sleeper;
+
+/* Tells for whom this member waits. Without the mutex: what is told may take its time. */
+static void tell_late(sleeper *mine)
+{
+    tsr_rendezvous *const rendezvous = mine->bed.where;
+    char words[TSR_REASON_BYTES] = "";
+    name_late(rendezvous, mine->bed.arrival, words, sizeof words);
+    if (words[0])
+        tsr_lateness_tell(&mine->late, &rendezvous->arrivals[mine->member].late, words);
+}
+
+/* What a thread does that has slept for a while without news, without the mutex. */
+static void stir(sleeper *mine)
+{
+    const tsr_patience *const patience = mine->bed.where->patience;
+    if (tsr_lateness_is_due(&mine->late))
+        tell_late(mine);
+    if (patience->sleeps)
+        patience->sleeps(patience->world, &mine->bed);
+}
+
+/* One sleep, and what follows where it ended without news. */
+static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
+{
+    const tsr_deadline second = rendezvous->patience->sleeps ? tsr_deadline_in(1000) : INT64_MAX;
+    if (wait_until(rendezvous, tsr_min_i64(mine->deadline, tsr_min_i64(mine->late.next, second))))
+        return;
+    if (tsr_deadline_passed(mine->deadline) && !is_complete(rendezvous, mine->bed.arrival)) {
+        break_for_time(rendezvous, mine->bed.arrival);
+        return;
+    }
+    pthread_mutex_unlock(&rendezvous->mutex);
+    stir(mine);
+    pthread_mutex_lock(&rendezvous->mutex);
+}
 
 /* Under the mutex, however the sleep ends: a thread that is cancelled has it too, and runs this on its way out. */
 static void rise(void *arg)
@@ -204,13 +233,18 @@ static void rise(void *arg)
 
 static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
 {
-    const tsr_deadline deadline = tsr_deadline_in(rendezvous->patience->timeout_ms);
-    sleeper mine = {{.where = rendezvous, .arrival = arrival, .rank = rendezvous->ranks[member]}, member, true};
+    sleeper mine = {
+        .bed = {.where = rendezvous, .arrival = arrival, .rank = rendezvous->ranks[member]},
+        .member = member,
+        .asleep = true,
+        .deadline = tsr_deadline_in(rendezvous->patience->timeout_ms),
+        .late = tsr_lateness_begin(),
+    };
     pthread_mutex_lock(&rendezvous->mutex);
     atomic_fetch_add(&rendezvous->sleepers, 1);
     pthread_cleanup_push(rise, &mine);
     while (tsr_rendezvous_is_waiting(rendezvous, arrival))
-        sleep_locked(rendezvous, deadline, &mine.bed);
+        sleep_locked(rendezvous, &mine);
     mine.asleep = false;
     pthread_cleanup_pop(1);
 }

@@ -12,14 +12,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/context.h>
-#include <tessera/sys/status.h>
+#include <tessera/sys/comm.h>
+
+#include "comm/lateness.h"
 
 #define TSR_REASON_BYTES 384
 
 typedef struct tsr_arrivals {
     _Atomic(uint64_t) count;
-    char padding[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
+    tsr_late_hook late;                                           /**< this member's own to write and read */
+    char padding[128 - sizeof(uint64_t) - sizeof(tsr_late_hook)]; /* two lines: processors fetch them in pairs */
 } tsr_arrivals;
 
 typedef struct tsr_rendezvous tsr_rendezvous;

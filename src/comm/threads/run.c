@@ -1,7 +1,10 @@
 #include "base/memory.h"
+#include "base/text.h"
+#include "comm/lateness.h"
 #include "comm/threads/engine.h"
 #include "comm/threads/process.h"
 #include <string.h>
+#include <tessera/sys/log.h>
 
 /* What a rank of a run that has failed tells, and which rank. */
 typedef struct cause {
@@ -14,9 +17,11 @@ typedef struct run {
     tsr_rank_main *main;
     void *arg;
     pthread_mutex_t gate; /* held until all threads and handles exist */
+    pthread_cond_t ended; /* a rank has */
     /* Under the gate: */
     tsr_comm **handles; /* NULL: there is nothing to run */
     cause cause;        /* TSR_OK: none has failed so far */
+    int running;        /* ranks whose main has not ended */
 } run;
 
 /* One rank's thread. */
@@ -24,11 +29,13 @@ typedef struct runner {
     run *run;
     int rank;
     pthread_t thread;
+    bool ended; /* under the gate */
 } runner;
 
 /* A rank from the call of main on. */
 typedef struct turn {
     run *run;
+    runner *runner;
     tsr_comm *comm;
     int rank;
     bool returned;
@@ -57,6 +64,11 @@ static void end_turn(void *arg)
                    tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
     }
     tsr_comm_destroy(mine->comm);
+    pthread_mutex_lock(&mine->run->gate);
+    mine->runner->ended = true;
+    mine->run->running--;
+    pthread_cond_signal(&mine->run->ended);
+    pthread_mutex_unlock(&mine->run->gate);
 }
 
 static void run_main(turn *mine)
@@ -78,8 +90,8 @@ static tsr_comm *wait_at_gate(run *shared, int rank)
 
 static void *run_rank(void *arg)
 {
-    const runner *started = arg;
-    turn mine = {started->run, wait_at_gate(started->run, started->rank), started->rank, false};
+    runner *started = arg;
+    turn mine = {started->run, started, wait_at_gate(started->run, started->rank), started->rank, false};
     if (!mine.comm)
         return NULL;
     pthread_cleanup_push(end_turn, &mine);
@@ -115,6 +127,51 @@ static tsr_status check_limits(int nranks)
                           nranks, (long long)most);
 }
 
+/* Ranks that a line has room for. */
+#define RANKS_NAMED 8
+
+/* Under the gate. */
+static void tell_late(const run *shared, const runner *runners, int nranks, const tsr_context *context, int seconds)
+{
+    char words[256] = "";
+    tsr_text text = {words, sizeof words, 0};
+    int named = 0;
+    for (int r = 0; r < nranks && named < RANKS_NAMED; r++)
+        if (!runners[r].ended)
+            tsr_text_append(&text, "%s%d", named++ ? ", " : "", r);
+    if (shared->running > named)
+        tsr_text_append(&text, " and %d more", shared->running - named);
+    tsr_log(context, TSR_LOG_ERROR, "tsr_threads_run: rank %d has failed, and %d s later these ranks have not returned: %s (%s)",
+            shared->cause.rank, seconds, words, shared->cause.sentence.text);
+}
+
+static void wait_for_next(run *shared, const tsr_lateness *late)
+{
+    if (shared->cause.status == TSR_OK) {
+        pthread_cond_wait(&shared->ended, &shared->gate);
+        return;
+    }
+    const struct timespec until = {.tv_sec = (time_t)(late->next / 1000000000), .tv_nsec = (long)(late->next % 1000000000)};
+    pthread_cond_timedwait(&shared->ended, &shared->gate, &until);
+}
+
+/* Ranks may take as long as they like; but once one has failed the others are expected to hear of it. */
+static void await_ranks(run *shared, const runner *runners, int nranks, const tsr_context *context)
+{
+    tsr_lateness late = {INT64_MAX, 0};
+    pthread_mutex_lock(&shared->gate);
+    while (shared->running > 0) {
+        if (shared->cause.status != TSR_OK && late.seconds == 0)
+            late = tsr_lateness_begin();
+        if (tsr_lateness_is_due(&late)) {
+            tell_late(shared, runners, nranks, context, late.seconds);
+            tsr_lateness_defer(&late);
+        }
+        wait_for_next(shared, &late);
+    }
+    pthread_mutex_unlock(&shared->gate);
+}
+
 /* Threads come first: how many there can be shows before anything is allocated for ranks. */
 static tsr_status start_and_join(run *shared, runner *runners, int nranks, const tsr_threads_options *options)
 {
@@ -132,7 +189,9 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
     else
         status = tsr_threads_create(nranks, options, true, &handles);
     shared->handles = handles;
+    shared->running = handles ? nranks : 0;
     pthread_mutex_unlock(&shared->gate);
+    await_ranks(shared, runners, nranks, options->context);
     for (int r = 0; r < started; r++)
         pthread_join(runners[r].thread, NULL);
     tsr_release(options->context, handles);
@@ -141,17 +200,34 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
     return tsr_status_set(shared->cause.status, "rank %d: %s", shared->cause.rank, shared->cause.sentence.text);
 }
 
+/* The condition goes by the clock of deadlines. */
+static tsr_status make_gate(run *shared)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0)
+        goto no_attributes;
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    const int failed = pthread_cond_init(&shared->ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    if (failed)
+        goto no_attributes;
+    if (pthread_mutex_init(&shared->gate, NULL) == 0)
+        return TSR_OK;
+    pthread_cond_destroy(&shared->ended);
+no_attributes:
+    return tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: there is no memory for a lock");
+}
+
 static tsr_status run_ranks(run *shared, int nranks, const tsr_threads_options *options)
 {
     runner *runners;
     TSR_TRY(check_limits(nranks));
     TSR_TRY(tsr_allocate_array(options->context, (size_t)nranks, sizeof *runners, (void **)&runners));
-    tsr_status status;
-    if (pthread_mutex_init(&shared->gate, NULL) == 0) {
+    tsr_status status = make_gate(shared);
+    if (status == TSR_OK) {
         status = start_and_join(shared, runners, nranks, options);
+        pthread_cond_destroy(&shared->ended);
         pthread_mutex_destroy(&shared->gate);
-    } else {
-        status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: there is no memory for a lock");
     }
     tsr_release(options->context, runners);
     return status;
