@@ -110,6 +110,86 @@ static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
     tsr_comm_destroy(handles[1]);
 }
 
+/* A run whose log is kept. */
+typedef struct logged_run {
+    tsr_rank_main *body;
+    tsr_status status;
+    char log[4096];
+    pthread_mutex_t lock;
+    pthread_t thread;
+} logged_run;
+
+static void keep_line(void *user, tsr_log_level level, const char *line)
+{
+    logged_run *run = user;
+    pthread_mutex_lock(&run->lock);
+    const size_t used = strlen(run->log);
+    snprintf(run->log + used, sizeof run->log - used, "%d: %s\n", (int)level, line);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void *run_logged(void *arg)
+{
+    logged_run *run = arg;
+    tsr_context_options choices = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+    choices.log = keep_line;
+    choices.log_user = run;
+    choices.log_level = TSR_LOG_ERROR;
+    run->status = tsr_context_create(&choices, &options.context);
+    if (run->status == TSR_OK)
+        run->status = tsr_threads_run(3, run->body, NULL, &options);
+    tsr_context_destroy(options.context);
+    return NULL;
+}
+
+enum { LATE_MS = 1000 * TSR_COMM_LATE_SECONDS + 1500 };
+
+/* Rank 1 is late for an all-reduce of a group, and rank 2 for nothing. */
+static tsr_status reduce_late(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    tsr_comm *pair;
+    const int rank = tsr_comm_rank(comm);
+    float value = 1;
+    TSR_TRY(tsr_comm_split(comm, rank < 2 ? 0 : -1, rank, &pair));
+    if (rank == 1)
+        suite_sleep(LATE_MS);
+    const tsr_status status = pair ? tsr_comm_all_reduce(pair, &value, &value, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL) : TSR_OK;
+    tsr_comm_destroy(pair);
+    return status;
+}
+
+/* Rank 1 fails, and rank 0 hears of nothing, for it does not call. */
+static tsr_status fail_unheard(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    if (tsr_comm_rank(comm) == 0)
+        suite_sleep(LATE_MS);
+    return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
+}
+
+static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
+{
+    (void)state;
+    logged_run runs[] = {{.body = reduce_late}, {.body = fail_unheard}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_mutex_init(&runs[i].lock, NULL), 0);
+        assert_int_equal(pthread_create(&runs[i].thread, NULL, run_logged, &runs[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(runs[i].thread, NULL);
+        pthread_mutex_destroy(&runs[i].lock);
+    }
+    assert_int_equal(runs[0].status, TSR_OK);
+    assert_non_null(
+        strstr(runs[0].log, "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
+    assert_int_equal(runs[1].status, TSR_ERROR_IO);
+    assert_non_null(strstr(runs[1].log,
+                           "1: tsr_threads_run: rank 1 has failed, and 5 s later these ranks have not returned: 0 (returned io "
+                           "without a sentence)\n"));
+}
+
 static void a_thread_without_a_rank_may_abort(void **state)
 {
     (void)state;
@@ -349,6 +429,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(threads_that_cannot_be_had_are_an_error),
         cmocka_unit_test(any_thread_may_call_for_a_rank),
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
+        cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
         cmocka_unit_test(a_thread_without_a_rank_may_abort),
         cmocka_unit_test(a_world_of_one_needs_no_other_thread),
         cmocka_unit_test(bad_arguments_are_refused),

@@ -10,6 +10,18 @@
 
 enum { PATIENT_MS = 60000, DEAF_MS = 10000 };
 
+/* This rank's half. The last rank goes on when all others have theirs, for it is about to abort. */
+static tsr_status halve(tsr_comm *comm, tsr_comm **group)
+{
+    const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
+    TSR_TRY(tsr_comm_split(comm, rank / halves_size(comm), 0, group));
+    if (rank != last)
+        launched_wake(last);
+    for (int other = 0; other < last && rank == last; other++)
+        launched_await(other);
+    return TSR_OK;
+}
+
 /* The last rank aborts; the others wait for it, but for the first, which waits for its mate alone, by no message. */
 static tsr_status abort_far_away(tsr_comm *comm, void *arg)
 {
@@ -17,7 +29,7 @@ static tsr_status abort_far_away(tsr_comm *comm, void *arg)
     const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
     char byte = 0, aborted[64];
     tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, rank / halves_size(comm), 0, &group));
+    TSR_TRY(halve(comm, &group));
     snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
     const tsr_message receive = {last, &byte, 1};
     if (rank == last) {
@@ -54,7 +66,7 @@ static tsr_status abort_past_a_stuck_mate(tsr_comm *comm, void *arg)
     const int rank = tsr_comm_rank(comm), last = tsr_comm_size(comm) - 1;
     char aborted[64];
     tsr_comm *group;
-    TSR_TRY(tsr_comm_split(comm, rank / halves_size(comm), 0, &group));
+    TSR_TRY(halve(comm, &group));
     snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
     if (rank == last) {
         suite_sleep(100);
@@ -88,7 +100,7 @@ static tsr_status abort_in_a_thread(tsr_comm *comm, void *arg)
     pthread_t thread;
     tsr_comm *group;
     tsr_status status = TSR_OK;
-    TSR_TRY(tsr_comm_split(comm, rank / halves_size(comm), 0, &group));
+    TSR_TRY(halve(comm, &group));
     snprintf(aborted, sizeof aborted, "rank %d of all has aborted", last);
     if (rank == last) {
         CHECK(pthread_create(&thread, NULL, abort_it, comm) == 0);
