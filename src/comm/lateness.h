@@ -17,9 +17,15 @@ typedef struct tsr_lateness {
     int seconds; /**< that it has lasted at `next` */
 } tsr_lateness;
 
+/** Of one that has lasted for so long already, less than TSR_COMM_LATE_SECONDS. */
+static inline tsr_lateness tsr_lateness_begin_after(int64_t milliseconds)
+{
+    return (tsr_lateness){tsr_deadline_in(TSR_COMM_LATE_SECONDS * 1000 - milliseconds), TSR_COMM_LATE_SECONDS};
+}
+
 static inline tsr_lateness tsr_lateness_begin(void)
 {
-    return (tsr_lateness){tsr_deadline_in(TSR_COMM_LATE_SECONDS * 1000), TSR_COMM_LATE_SECONDS};
+    return tsr_lateness_begin_after(0);
 }
 
 /** True when it is time to tell. */

@@ -11,6 +11,9 @@
 
 #define SECOND INT64_C(1000000000)
 
+/* A sleep without news. */
+#define NAP_MS 1000
+
 /* Names of late ranks that a sentence has room for. */
 #define LATE_NAMED 4
 
@@ -177,7 +180,7 @@ typedef struct sleeper {
     int member;
     bool asleep; /* false once it has woken by itself */
     tsr_deadline deadline;
-    tsr_lateness late;
+    tsr_lateness late; /* begins with the first second without news */
 } sleeper;
 
 /* Tells for whom this member waits. Without the mutex: what is told may take its time. */
@@ -194,6 +197,8 @@ static void tell_late(sleeper *mine)
 static void stir(sleeper *mine)
 {
     const tsr_patience *const patience = mine->bed.where->patience;
+    if (mine->late.seconds == 0)
+        mine->late = tsr_lateness_begin_after(NAP_MS);
     if (tsr_lateness_is_due(&mine->late))
         tell_late(mine);
     if (patience->sleeps)
@@ -203,8 +208,7 @@ static void stir(sleeper *mine)
 /* One sleep, and what follows where it ended without news. */
 static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
 {
-    const tsr_deadline second = rendezvous->patience->sleeps ? tsr_deadline_in(1000) : INT64_MAX;
-    if (wait_until(rendezvous, tsr_min_i64(mine->deadline, tsr_min_i64(mine->late.next, second))))
+    if (wait_until(rendezvous, tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
         return;
     if (tsr_deadline_passed(mine->deadline) && !is_complete(rendezvous, mine->bed.arrival)) {
         break_for_time(rendezvous, mine->bed.arrival);
@@ -238,7 +242,6 @@ static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arr
         .member = member,
         .asleep = true,
         .deadline = tsr_deadline_in(rendezvous->patience->timeout_ms),
-        .late = tsr_lateness_begin(),
     };
     pthread_mutex_lock(&rendezvous->mutex);
     atomic_fetch_add(&rendezvous->sleepers, 1);
