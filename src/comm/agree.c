@@ -14,6 +14,7 @@ typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
 typedef struct verdict {
     int64_t outcome;
     int64_t rank;     /* that failed, or disagrees with rank 0 */
+    int64_t status;   /* with which it failed */
     int64_t unable;   /* some rank is */
     uint64_t balance; /* of all ranks together */
 } verdict;
@@ -42,22 +43,34 @@ tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
     return comm->table.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
 }
 
+/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none has. */
+static int find_failed(const tsr_comm *comm)
+{
+    const tsr_agreement *brought = comm->agreements;
+    int failed = -1;
+    for (int r = 0; r < comm->size; r++)
+        if (brought[r].status != TSR_OK &&
+            (failed < 0 || tsr_status_yields((tsr_status)brought[failed].status, (tsr_status)brought[r].status)))
+            failed = r;
+    return failed;
+}
+
 static verdict judge(const tsr_comm *comm)
 {
     const tsr_agreement *brought = comm->agreements;
     int64_t unable = 0;
     uint64_t balance = 0;
-    for (int r = 0; r < comm->size; r++)
-        if (brought[r].status != TSR_OK)
-            return (verdict){FAILED, r, 0, 0};
+    const int failed = find_failed(comm);
+    if (failed >= 0)
+        return (verdict){.outcome = FAILED, .rank = failed, .status = brought[failed].status};
     for (int r = 1; r < comm->size; r++)
         if (brought[r].fingerprint != brought[0].fingerprint)
-            return (verdict){DISAGREED, r, 0, 0};
+            return (verdict){.outcome = DISAGREED, .rank = r};
     for (int r = 0; r < comm->size; r++) {
         unable |= brought[r].unable;
         balance += brought[r].balance;
     }
-    return (verdict){AGREED, 0, unable, balance};
+    return (verdict){.outcome = AGREED, .unable = unable, .balance = balance};
 }
 
 /* The words of rank `from`, on rank 0. */
@@ -70,14 +83,14 @@ static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
     return comm->table.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives, tsr_device_host(), NULL);
 }
 
-static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status local)
+static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, tsr_status local)
 {
     char words[WORDS] = "";
     if (comm->rank == failed)
         snprintf(words, sizeof words, "%s", tsr_status_message());
     TSR_TRY(fetch_words(comm, failed, words));
     TSR_TRY(tsr_message_from_root(comm, words, sizeof words));
-    return local != TSR_OK ? local : tsr_peer_failed(tsr_comm_name(comm, failed), words);
+    return tsr_status_yields(local, cause) ? tsr_peer_failed(tsr_comm_name(comm, failed), words) : local;
 }
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
@@ -95,8 +108,8 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
 static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
     const int rank = (int)found->rank;
-    const tsr_status status =
-        found->outcome == FAILED ? explain_failure(comm, rank, local) : explain_disagreement(comm, rank, describe, arg);
+    const tsr_status status = found->outcome == FAILED ? explain_failure(comm, rank, (tsr_status)found->status, local)
+                                                       : explain_disagreement(comm, rank, describe, arg);
     tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
     return status;
 }
@@ -105,7 +118,7 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
                              tsr_call_describe *describe, const void *arg)
 {
     const tsr_agreement mine = {fingerprint, local, able && !*able, balance ? *balance : 0};
-    verdict found = {AGREED, 0, 0, 0};
+    verdict found = {.outcome = AGREED};
     TSR_TRY(tsr_comm_check_idle(comm));
     TSR_TRY(tsr_message_to_root(comm, &mine, comm->agreements, sizeof mine));
     if (comm->rank == 0)

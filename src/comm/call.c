@@ -156,10 +156,25 @@ tsr_status tsr_peer_failed(int rank, const char *text)
 /* Every rank reads the same calls, so all take the same branch, and one more meet carries the words. */
 static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
 {
+    const tsr_status cause = tsr_call_of(comm, failed)->status;
     if (mine != TSR_OK)
         publish_text(comm, tsr_status_message());
     TSR_TRY(meet(comm));
-    return mine != TSR_OK ? mine : tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
+    if (!tsr_status_yields(mine, cause))
+        return mine;
+    return tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
+}
+
+/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none has. */
+static int find_failed(const tsr_comm *comm)
+{
+    int failed = -1;
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_status status = tsr_call_of(comm, r)->status;
+        if (status != TSR_OK && (failed < 0 || tsr_status_yields(tsr_call_of(comm, failed)->status, status)))
+            failed = r;
+    }
+    return failed;
 }
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
@@ -224,9 +239,9 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     for (int r = comm->size - 1; r >= 0; r--)
         if (operation_of(tsr_call_of(comm, r)) != operation_of(tsr_call_of(comm, 0)))
             odd = r;
-    for (int r = 0; r < comm->size; r++)
-        if (tsr_call_of(comm, r)->status != TSR_OK)
-            return explain_failure(comm, mine->status, r);
+    const int failed = find_failed(comm);
+    if (failed >= 0)
+        return explain_failure(comm, mine->status, failed);
     return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm, mine);
 }
 

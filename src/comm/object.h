@@ -147,7 +147,13 @@ tsr_status tsr_comm_check_idle(const tsr_comm *comm);
 /** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
 tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
 
-/** Likewise "rank 2 failed: ..", as TSR_ERROR_PEER. */
+/** True if a rank with status `mine` is told of one with `cause` in place of its own: it has not failed, or only because of a peer. */
+static inline bool tsr_status_yields(tsr_status mine, tsr_status cause)
+{
+    return mine == TSR_OK || (mine == TSR_ERROR_PEER && cause != TSR_ERROR_PEER);
+}
+
+/** "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
 /** tsr_comm_agree(), tsr_comm_agree_balance() and tsr_native_agree() of a message engine; what is NULL is not asked. */
