@@ -56,7 +56,8 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
     }
     void *const library = shared_library_open(it->file, RTLD_LAZY | RTLD_GLOBAL);
     if (library == NULL) {
-        snprintf(reason, MPI_REASON_BYTES, "libtessera-mpi for %s cannot be opened: %s", it->name, dlerror());
+        snprintf(reason, MPI_REASON_BYTES, "libtessera-mpi for %s cannot be opened: %s", it->name,
+                 shared_library_reason(it->file, RTLD_LAZY | RTLD_GLOBAL));
         return false;
     }
     if (find_all(library, out))

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /** What the loader needs at least for a library. */
 #define LOADER_BYTES 4096
@@ -18,4 +19,13 @@ void *shared_library_open(const char *file, int flags)
     errno = probe == NULL ? ENOMEM : 0;
     free(probe);
     return library;
+}
+
+const char *shared_library_reason(const char *file, int flags)
+{
+    static const char lack[] = "out of memory";
+    const char *const said = dlerror();
+    if (said == NULL || strncmp(said, lack, sizeof lack - 1) != 0 || dlopen(file, flags) != NULL)
+        return said;
+    return dlerror();
 }

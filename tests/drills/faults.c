@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,4 +180,25 @@ __attribute__((destructor)) static void write_report(void)
     for (int k = 0; k < FAULT_KINDS; k++)
         fprintf(file, "%ld\n", faults_calls((fault_kind)k));
     fclose(file);
+}
+
+/* Libraries of GPUs are not found: when memory is short those of their vendors end the process themselves. */
+static bool left_out;
+
+TAKES_PLACE void *dlopen(const char *file, int flags)
+{
+    void *(*next)(const char *, int);
+    void *const found = dlsym(RTLD_NEXT, "dlopen");
+    left_out = file != NULL && strstr(file, "libtessera-cuda") != NULL;
+    memcpy(&next, &found, sizeof next);
+    return left_out ? NULL : next(file, flags);
+}
+
+TAKES_PLACE char *dlerror(void)
+{
+    static char words[] = "it is left out";
+    char *(*next)(void);
+    void *const found = dlsym(RTLD_NEXT, "dlerror");
+    memcpy(&next, &found, sizeof next);
+    return left_out ? words : next();
 }
