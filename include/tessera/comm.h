@@ -2,13 +2,12 @@
  * Communicators: what MPI_Comm and ncclComm_t are. A handle is one rank's end of a group of ranks.
  *
  * A rank is its handle, never the calling thread: any thread may call for a rank, one call in flight per handle. A second caller gets
- * TSR_ERROR_STATE, naming the call that is in flight, which goes on; the first call that meets nobody has the same cause where a handle is
- * given to two ranks by mistake. Collective calls
- * must be made by every rank of the communicator, in the same order, with arguments that agree; where they do not, every rank gets
- * TSR_ERROR_ARGUMENT naming the lowest rank that differs from rank 0 and both values. A rank that fails locally still takes part and
- * the others get TSR_ERROR_PEER naming it; the communicator stays usable. A rank that is lost, has returned or times out breaks the
- * communicator: every later call says so. When such an error comes nothing touches this rank's memory any more, on a device with streams
- * neither: that is the one case in which a call waits for its stream.
+ * TSR_ERROR_STATE, naming the call that is in flight, which goes on. Where two ranks are given one handle by mistake the first of them
+ * waits for a rank that never calls, and the second is refused. Collective calls must be made by every rank of the communicator, in the
+ * same order, with arguments that agree; where they do not, every rank gets TSR_ERROR_ARGUMENT naming the lowest rank that differs from
+ * rank 0 and both values. A rank that fails locally still takes part and the others get TSR_ERROR_PEER naming it; the communicator stays
+ * usable. A rank that is lost, has returned or times out breaks the communicator: every later call says so. When such an error comes
+ * nothing touches this rank's memory any more, on a device with streams neither: that is the one case in which a call waits for its stream.
  */
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H
@@ -67,9 +66,10 @@ TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, c
  * options.timeout_ms or tsr_comm_abort(): here nobody knows which threads are a rank's. */
 TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
 
-/** Ends this rank's handle, and the groups made from it; NULL is fine. No call may be in flight on it. Not collective. Meshes over it, and
- * dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that communicate over them return
- * TSR_ERROR_STATE from then on. */
+/** Ends this rank's handle, and the groups made from it; NULL is fine, and one that was ended and is still there. Not collective. Meshes
+ * over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that communicate over them,
+ * or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the handle is a mistake: the
+ * communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays as it is. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */
@@ -105,7 +105,8 @@ TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t time
 
 /**
  * Collective: memory for communication, aligned to 64 bytes at least, that peers can read directly where the engine allows; `bytes` may
- * differ between ranks. Freed, in ranks' own time, with tsr_comm_free(), when no call that uses it is under way on any of them.
+ * differ between ranks. Freed, in ranks' own time, with tsr_comm_free(), when no call that uses it is under way on any of them; after
+ * tsr_comm_destroy() too, while a mesh over `comm` is there.
  */
 TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
 TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);

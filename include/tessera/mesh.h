@@ -96,8 +96,8 @@ TSR_API tsr_status tsr_mesh_coordinate(const tsr_mesh *mesh, int64_t *coordinate
  * count. */
 TSR_API int tsr_mesh_equal(const tsr_mesh *a, const tsr_mesh *b);
 
-/** 1 if they are equal and their ranks the same ones: tsr_comm_congruent() holds for their communicators, or one mesh is abstract. What is
- * on both can be operated on together. */
+/** 1 if they are equal and their ranks the same ones: tsr_comm_congruent() holds for their communicators, or one mesh is abstract.
+ * Plans and tsr_layout_relabel() take such meshes as one; layers and tsr_redistribute_into() want one communicator. */
 TSR_API int tsr_mesh_congruent(const tsr_mesh *a, const tsr_mesh *b);
 
 #ifdef __cplusplus

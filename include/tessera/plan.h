@@ -61,7 +61,8 @@ typedef struct tsr_plan_options {
  * The plan is over the communicator of the meshes. Where these have several, which descend from one by tsr_comm_split(), it is over the
  * nearest from which all descend: the plan's layouts are then like `src` and `dst`, but number ranks as that communicator does, which all
  * of its ranks pass to tsr_plan_prepare() and tsr_plan_execute(). Ranks of abstract meshes, and those that `options` names, are numbered
- * so already.
+ * so already. Nodes are then those that this communicator knows, unless `options` names others: what tsr_mesh_with_nodes() said of a mesh
+ * over another one does not count.
  *
  * TSR_ERROR_ARGUMENT: shapes or dtypes differ, the meshes' communicators do not descend from one, listed nodes leave out a rank, this
  * rank would receive or send more than 2^61 bytes, or its plan takes more than tsr_context_options.plan_entries (the sentence says about

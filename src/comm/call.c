@@ -119,6 +119,7 @@ static void give_up_unwound(tsr_comm *const *unwound)
     comm->broken = true;
     give_up(comm, call->order, call->stream);
     comm->order = NULL;
+    tsr_comm_forget_call(comm);
 }
 
 /* A meeting, or the second half of one. */
@@ -475,16 +476,24 @@ uint64_t tsr_call_sum_counts(const tsr_comm *comm)
     return sum;
 }
 
+static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
+{
+    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
+    return tsr_call_end(comm, TSR_OK);
+}
+
 tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
                                   const void *arg)
 {
     if (!tsr_comm_is_direct(comm))
         return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
-    const tsr_call call = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
-    TSR_TRY(tsr_call_begin(comm, &call, describe, arg));
-    if (balance)
-        *balance = tsr_call_sum_counts(comm);
-    return tsr_call_end(comm, TSR_OK);
+    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
+    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
+    /* What follows may wait in the engine, when `arg` is gone. */
+    comm->describe = NULL;
+    return status;
 }
 
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)

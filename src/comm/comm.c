@@ -137,9 +137,8 @@ static void leave_engine(tsr_comm *comm)
 
 void tsr_comm_destroy(tsr_comm *comm)
 {
-    if (!comm)
+    if (!comm || !tsr_comm_is_open(comm) || !tsr_comm_close(comm))
         return;
-    tsr_comm_close(comm);
     /* Peers may be reading what the groups hold. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);

@@ -1,6 +1,10 @@
 #include "comm/entry.h"
 
+#include "comm/clock.h"
 #include "comm/object.h"
+
+/* In which a call ends that was aborted. */
+#define PATIENCE_MS 10000
 
 /* What the mark holds once the handle is destroyed: compared by address. */
 static const char destroyed[] = "tsr_comm_destroy";
@@ -23,10 +27,35 @@ tsr_status tsr_comm_refuse_entry(const tsr_comm *comm, const char *call, const c
                           call, comm->rank, comm->size, inside);
 }
 
-void tsr_comm_close(tsr_comm *comm)
+static bool close_if_idle(tsr_comm *comm)
 {
+    const char *idle = NULL;
+    if (!__atomic_compare_exchange_n(&comm->mark.inside, &idle, destroyed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return false;
     __atomic_store_n(&comm->mark.closed, true, __ATOMIC_RELAXED);
-    __atomic_store_n(&comm->mark.inside, destroyed, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool tsr_comm_close(tsr_comm *comm)
+{
+    if (close_if_idle(comm))
+        return true;
+    const tsr_deadline deadline = tsr_deadline_in(PATIENCE_MS);
+    comm->table.abort(comm->self);
+    for (int look = 0; !tsr_deadline_passed(deadline); look++) {
+        if (close_if_idle(comm))
+            return true;
+        tsr_pause(look);
+    }
+    return false;
+}
+
+void tsr_comm_forget_call(tsr_comm *comm)
+{
+    tsr_comm *outermost = comm;
+    while (outermost->outer)
+        outermost = outermost->outer;
+    __atomic_store_n(&outermost->mark.inside, NULL, __ATOMIC_RELEASE);
 }
 
 bool tsr_comm_is_open(const tsr_comm *comm)

@@ -38,8 +38,12 @@ static inline tsr_status tsr_comm_leave(tsr_comm *comm, tsr_status status)
     return status;
 }
 
-/** Nothing enters any more. */
-void tsr_comm_close(tsr_comm *comm);
+/** Nothing enters any more. A call that another thread has in flight is a mistake of the caller's: the communicator is aborted, so that the
+ * call ends, and waited for. False if it does not end: then its memory must stay. */
+bool tsr_comm_close(tsr_comm *comm);
+
+/** The thread of the call in flight over this communicator, or over the one of which it is a group, was ended. */
+void tsr_comm_forget_call(tsr_comm *comm);
 
 /** False after tsr_comm_destroy(). */
 bool tsr_comm_is_open(const tsr_comm *comm);

@@ -78,7 +78,7 @@ struct tsr_comm {
     tsr_comm_mark mark;        /**< see entry.h; first */
     tsr_references references; /**< the handle's owner, meshes over it, and communicators that were split off it */
     tsr_comm *parent;          /**< that this one was split off, retained; NULL: none, or a group's */
-    const tsr_comm *outer;     /**< of a group: the communicator that has it; else NULL */
+    tsr_comm *outer;           /**< of a group: the communicator that has it; else NULL */
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
     tsr_comm_table table;
     void *self;

@@ -15,7 +15,7 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
 {
     bool fits = tsr_layout_ndim(dy) == tsr_layout_ndim(y) && tsr_layout_dtype(dy) == tsr_layout_dtype(y) &&
                 tsr_mesh_ndim(tsr_layout_mesh(dy)) == tsr_mesh_ndim(tsr_layout_mesh(y)) &&
-                tsr_mesh_congruent(tsr_layout_mesh(dy), tsr_layout_mesh(y));
+                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) && tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
     for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
         fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
     if (!fits)

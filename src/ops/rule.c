@@ -104,6 +104,12 @@ static tsr_status refuse_pair(const application *a, int first, int second, const
     return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
 }
 
+bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b)
+{
+    const tsr_comm *first = tsr_mesh_comm(a), *second = tsr_mesh_comm(b);
+    return first == second || !first || !second;
+}
+
 static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
 {
     char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
@@ -117,20 +123,19 @@ static tsr_status refuse_comm(const char *caller, const char *first_name, const 
 {
     char mesh[PLACEMENTS_TEXT];
     tsr_mesh_print(first, mesh, sizeof(mesh));
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s: the communicators differ: %s and %s are on mesh %s, but of communicators of %d and of %d ranks, which are not "
-        "the same ranks in the same order",
-        caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)), tsr_comm_size(tsr_mesh_comm(other)));
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d and of %d ranks; both "
+                          "must be over one",
+                          caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)), tsr_comm_size(tsr_mesh_comm(other)));
 }
 
 tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
                                const tsr_layout *other)
 {
     const tsr_mesh *a = tsr_layout_mesh(first), *b = tsr_layout_mesh(other);
-    if (tsr_mesh_congruent(a, b))
-        return TSR_OK;
-    return (tsr_mesh_equal(a, b) ? refuse_comm : refuse_mesh)(caller, first_name, a, name, b);
+    if (!tsr_mesh_equal(a, b))
+        return refuse_mesh(caller, first_name, a, name, b);
+    return tsr_rule_is_of_one_comm(a, b) ? TSR_OK : refuse_comm(caller, first_name, a, name, b);
 }
 
 /* Dims of size 1 count here: placements are written one a dim. */

@@ -14,6 +14,7 @@
 #ifndef TSR_OPS_RULE_H
 #define TSR_OPS_RULE_H
 
+#include <stdbool.h>
 #include <tessera/layout.h>
 
 /** Operands that a rule may have, added ones included. */
@@ -30,7 +31,10 @@ typedef struct tsr_rule {
  * that do not match, or placements that the rule does not take. */
 tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, tsr_layout **out);
 
-/** Operands `first` and `other` are on meshes of the same ranks in the same places. TSR_ERROR_ARGUMENT names both. */
+/** True if the meshes are over one communicator, or one of them is abstract. */
+bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);
+
+/** Operands `first` and `other` are on equal meshes over one communicator. TSR_ERROR_ARGUMENT names both. */
 tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
                                const tsr_layout *other);
 

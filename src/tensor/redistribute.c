@@ -164,12 +164,14 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
 }
 
 /* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
-static tsr_status redistribute(const tsr_dtensor *x, const tsr_layout_probe *to, tsr_dtensor **out)
+static tsr_status redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
-    TSR_TRY(tsr_cache_find(x->layout, &to->layout, x->local.device, &entry));
+    tsr_layout_probe to;
+    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
+    TSR_TRY(tsr_cache_find(x->layout, &to.layout, x->local.device, &entry));
     tsr_dtensor *y = NULL;
-    tsr_status status = create_like(x, to, &y);
+    tsr_status status = create_like(x, &to, &y);
     status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);
@@ -183,30 +185,33 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
 {
     if (!x || !placements || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
-    tsr_layout_probe to;
-    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
     TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute"));
-    return tsr_comm_leave(x->comm, redistribute(x, &to, out));
+    return tsr_comm_leave(x->comm, redistribute(x, placements, out));
 }
 
 /* Numbers of `sizes=` and `blocks=` are read to the stack: a rank without memory could not tell its peers, which look for the plan. */
+static tsr_status redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
+{
+    tsr_placement parsed[TSR_MAX_DIMS];
+    int64_t numbers[1024];
+    const size_t capacity = sizeof numbers / sizeof *numbers;
+    TSR_TRY(tsr_name_call("tsr_redistribute_to", tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity)));
+    return redistribute(x, parsed, out);
+}
+
 tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
     if (!x || !placements || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_to: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
-    tsr_placement parsed[TSR_MAX_DIMS];
-    int64_t numbers[1024];
-    tsr_layout_probe to;
-    const size_t capacity = sizeof numbers / sizeof *numbers;
-    TSR_TRY(tsr_name_call("tsr_redistribute_to", tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity)));
-    TSR_TRY(tsr_layout_probe_init(&to, x->layout, parsed));
     TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_to"));
-    return tsr_comm_leave(x->comm, redistribute(x, &to, out));
+    return tsr_comm_leave(x->comm, redistribute_to(x, placements, out));
 }
 
-static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_stream stream)
+static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
 {
-    const tsr_layout *to = &probe->layout;
+    tsr_layout_probe probe;
+    TSR_TRY(tsr_layout_probe_init(&probe, x->layout, placements));
+    const tsr_layout *const to = &probe.layout;
     tsr_problem problem;
     tsr_problem_init(&problem, x->layout, to);
     if (!problem.in_place) {
@@ -218,7 +223,7 @@ static tsr_status in_place(tsr_dtensor *x, const tsr_layout_probe *probe, tsr_st
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
-    tsr_status status = tsr_layout_keep(probe, &layout);
+    tsr_status status = tsr_layout_keep(&probe, &layout);
     status = run(entry, &x->local, &x->local, stream, status);
     if (status != TSR_OK) {
         tsr_layout_destroy(layout);
@@ -233,10 +238,8 @@ tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placem
 {
     if (!x || !placements)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
-    tsr_layout_probe to;
-    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
     TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_in_place"));
-    return tsr_comm_leave(x->comm, in_place(x, &to, stream));
+    return tsr_comm_leave(x->comm, in_place(x, placements, stream));
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)

@@ -3,6 +3,7 @@
 #include "counted_memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -186,8 +187,59 @@ static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **stat
         strstr(runs[0].log, "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
     assert_int_equal(runs[1].status, TSR_ERROR_IO);
     assert_non_null(strstr(runs[1].log,
-                           "1: tsr_threads_run: rank 1 has failed, and 5 s later these ranks have not returned: 0 (returned io "
-                           "without a sentence)\n"));
+                           "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
+                           "returned: 0\n"));
+}
+
+/* Handles that ranks show one another, by mistake. */
+typedef struct shown {
+    atomic_int taken;
+    tsr_comm *comm;
+} shown;
+
+/* Rank 1 calls with the handle of rank 0, which is refused then or refuses it, and returns at once. */
+static tsr_status share_a_handle(tsr_comm *comm, void *arg)
+{
+    shown *s = arg;
+    if (tsr_comm_rank(comm) == 0) {
+        s->comm = comm;
+        atomic_store(&s->taken, 1);
+        while (atomic_load(&s->taken) < 2)
+            suite_sleep(1);
+        suite_sleep(20);
+        return tsr_comm_barrier(comm);
+    }
+    while (atomic_load(&s->taken) < 1)
+        suite_sleep(1);
+    atomic_store(&s->taken, 2);
+    return tsr_comm_barrier(s->comm);
+}
+
+static void a_handle_in_a_call_outlives_its_owner(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        shown s = {0};
+        assert_int_equal(tsr_threads_run(2, share_a_handle, &s, NULL), TSR_ERROR_STATE);
+        assert_non_null(strstr(tsr_status_message(), "which another thread called with this handle"));
+    }
+}
+
+/* As a C++ object that owns what it was given does. */
+static tsr_status destroy_what_was_given(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    TSR_TRY(tsr_comm_barrier(comm));
+    tsr_comm_destroy(comm);
+    tsr_comm_destroy(comm);
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_STATE, "was destroyed");
+    return TSR_OK;
+}
+
+static void main_may_destroy_its_handle(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_threads_run(3, destroy_what_was_given, NULL, NULL), TSR_OK);
 }
 
 static void a_thread_without_a_rank_may_abort(void **state)
@@ -430,6 +482,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(any_thread_may_call_for_a_rank),
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
         cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
+        cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),
+        cmocka_unit_test(main_may_destroy_its_handle),
         cmocka_unit_test(a_thread_without_a_rank_may_abort),
         cmocka_unit_test(a_world_of_one_needs_no_other_thread),
         cmocka_unit_test(bad_arguments_are_refused),

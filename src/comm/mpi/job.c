@@ -154,11 +154,13 @@ static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options
     TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, NULL, &comm));
     tsr_kept_sentence sentence = {""};
     tsr_status_restore(&sentence, TSR_OK);
+    tsr_comm_retain(comm); /* main may destroy its handle */
     const tsr_status status = main(comm, arg);
     tsr_status_keep(&sentence);
     if (status != TSR_OK && sentence.text[0] == '\0')
         snprintf(sentence.text, sizeof sentence.text, "returned %s without a sentence", tsr_status_name(status));
     tsr_comm_destroy(comm);
+    tsr_comm_release(comm);
     return tsr_status_restore(&sentence, status);
 }
 

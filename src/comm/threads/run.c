@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "base/text.h"
+#include "comm/entry.h"
 #include "comm/lateness.h"
 #include "comm/threads/engine.h"
 #include "comm/threads/process.h"
@@ -62,8 +63,10 @@ static void end_turn(void *arg)
         tsr_threads_unseat(mine->comm);
         tell_cause(mine->run, mine->rank,
                    tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
+        tsr_comm_forget_call(mine->comm);
     }
     tsr_comm_destroy(mine->comm);
+    tsr_comm_release(mine->comm);
     pthread_mutex_lock(&mine->run->gate);
     mine->runner->ended = true;
     mine->run->running--;
@@ -94,6 +97,8 @@ static void *run_rank(void *arg)
     turn mine = {started->run, started, wait_at_gate(started->run, started->rank), started->rank, false};
     if (!mine.comm)
         return NULL;
+    /* Main may destroy its handle. */
+    tsr_comm_retain(mine.comm);
     pthread_cleanup_push(end_turn, &mine);
     run_main(&mine);
     pthread_cleanup_pop(1);
@@ -130,9 +135,10 @@ static tsr_status check_limits(int nranks)
 /* Ranks that a line has room for. */
 #define RANKS_NAMED 8
 
-/* Under the gate. */
-static void tell_late(const run *shared, const runner *runners, int nranks, const tsr_context *context, int seconds)
+/* Under the gate, but not while the log's sink is called. */
+static void tell_late(run *shared, const runner *runners, int nranks, const tsr_context *context, int seconds)
 {
+    const cause told = shared->cause;
     char words[256] = "";
     tsr_text text = {words, sizeof words, 0};
     int named = 0;
@@ -141,8 +147,10 @@ static void tell_late(const run *shared, const runner *runners, int nranks, cons
             tsr_text_append(&text, "%s%d", named++ ? ", " : "", r);
     if (shared->running > named)
         tsr_text_append(&text, " and %d more", shared->running - named);
-    tsr_log(context, TSR_LOG_ERROR, "tsr_threads_run: rank %d has failed, and %d s later these ranks have not returned: %s (%s)",
-            shared->cause.rank, seconds, words, shared->cause.sentence.text);
+    pthread_mutex_unlock(&shared->gate);
+    tsr_log(context, TSR_LOG_ERROR, "tsr_threads_run: rank %d has failed (%s), and %d s later these ranks have not returned: %s", told.rank,
+            told.sentence.text, seconds, words);
+    pthread_mutex_lock(&shared->gate);
 }
 
 static void wait_for_next(run *shared, const tsr_lateness *late)
@@ -164,10 +172,12 @@ static void await_ranks(run *shared, const runner *runners, int nranks, const ts
         if (shared->cause.status != TSR_OK && late.seconds == 0)
             late = tsr_lateness_begin();
         if (tsr_lateness_is_due(&late)) {
-            tell_late(shared, runners, nranks, context, late.seconds);
+            const int seconds = late.seconds;
             tsr_lateness_defer(&late);
+            tell_late(shared, runners, nranks, context, seconds);
+        } else {
+            wait_for_next(shared, &late);
         }
-        wait_for_next(shared, &late);
     }
     pthread_mutex_unlock(&shared->gate);
 }
