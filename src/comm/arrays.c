@@ -1,6 +1,7 @@
 #include "comm/arrays.h"
 
 #include "base/memory.h"
+#include <string.h>
 
 static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)
 {
@@ -52,6 +53,11 @@ tsr_status tsr_terms_reserve(tsr_comm *comm, bool ones)
 tsr_status tsr_cursors_reserve(tsr_comm *comm)
 {
     return reserve(comm, (void **)&comm->cursors, sizeof *comm->cursors);
+}
+
+void tsr_cursors_rewind(tsr_comm *comm)
+{
+    memset(comm->cursors, 0, (size_t)comm->size * sizeof *comm->cursors);
 }
 
 tsr_status tsr_records_create(tsr_comm *comm)

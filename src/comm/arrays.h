@@ -16,6 +16,9 @@ tsr_status tsr_terms_reserve(tsr_comm *comm, bool ones);
 /** Before an exchange of a direct engine, and before records are sorted: comm->cursors. */
 tsr_status tsr_cursors_reserve(tsr_comm *comm);
 
+/** All of these at 0. */
+void tsr_cursors_rewind(tsr_comm *comm);
+
 /** For one tsr_group_prepare(): comm->records, and their end. */
 tsr_status tsr_records_create(tsr_comm *comm);
 void tsr_records_destroy(tsr_comm *comm);

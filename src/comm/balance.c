@@ -2,10 +2,9 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "comm/object.h"
+#include "comm/arrays.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Sizes that a rank tells another at a time. */
 #define WINDOW 30
@@ -30,15 +29,10 @@ static uint64_t hash_of(int from, int to, size_t nth, int64_t size)
     return tsr_hash_word(hash, (uint64_t)size);
 }
 
-static void rewind_cursors(tsr_comm *comm)
-{
-    memset(comm->cursors, 0, (size_t)comm->size * sizeof *comm->cursors);
-}
-
 static uint64_t sum_sends(tsr_comm *comm, const tsr_message *list, size_t count)
 {
     uint64_t sum = 0;
-    rewind_cursors(comm);
+    tsr_cursors_rewind(comm);
     for (size_t i = 0; i < count; i++)
         sum += hash_of(comm->rank, list[i].peer, comm->cursors[list[i].peer]++, (int64_t)list[i].bytes);
     return sum;
@@ -47,7 +41,7 @@ static uint64_t sum_sends(tsr_comm *comm, const tsr_message *list, size_t count)
 static uint64_t sum_receives(tsr_comm *comm, const tsr_message *list, size_t count)
 {
     uint64_t sum = 0;
-    rewind_cursors(comm);
+    tsr_cursors_rewind(comm);
     for (size_t i = 0; i < count; i++)
         sum += hash_of(list[i].peer, comm->rank, comm->cursors[list[i].peer]++, (int64_t)list[i].bytes);
     return sum;

@@ -50,15 +50,10 @@ static const tsr_message *next_from(tsr_comm *comm, int peer)
     return NULL;
 }
 
-static void rewind_cursors(tsr_comm *comm)
-{
-    memset(comm->cursors, 0, (size_t)comm->size * sizeof *comm->cursors);
-}
-
 /* Every receive meets a send of its size, and no send to this rank is left over. */
 static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
 {
-    rewind_cursors(comm);
+    tsr_cursors_rewind(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
         if (!send)
@@ -87,7 +82,7 @@ static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
 {
     const tsr_collective bytes = bytes_of(comm, mine);
     TSR_TRY(tsr_call_follow(comm));
-    rewind_cursors(comm);
+    tsr_cursors_rewind(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
         TSR_TRY(tsr_collective_copy(&bytes, receive->data, send->data, (int64_t)receive->bytes));

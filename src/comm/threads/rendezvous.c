@@ -2,14 +2,10 @@
 
 #include "base/checked.h"
 #include "base/text.h"
-#include "comm/clock.h"
 #include "comm/patience.h"
-#include <errno.h>
+#include "comm/threads/condition.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#define SECOND INT64_C(1000000000)
 
 /* A sleep without news. */
 #define NAP_MS 1000
@@ -20,15 +16,8 @@
 tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arrivals *arrivals, const int *ranks,
                                const tsr_patience *patience)
 {
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0)
-        goto no_attributes;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    if (pthread_cond_init(&rendezvous->changed, &monotonic) != 0)
-        goto no_condition;
-    if (pthread_mutex_init(&rendezvous->mutex, NULL) != 0)
-        goto no_mutex;
-    pthread_condattr_destroy(&monotonic);
+    if (!tsr_condition_init(&rendezvous->changed, &rendezvous->mutex))
+        return tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
     rendezvous->count = count;
     rendezvous->patience = patience;
     rendezvous->ranks = ranks;
@@ -37,19 +26,11 @@ tsr_status tsr_rendezvous_init(tsr_rendezvous *rendezvous, int count, tsr_arriva
     atomic_init(&rendezvous->broken, 0);
     atomic_init(&rendezvous->sleepers, 0);
     return TSR_OK;
-
-no_mutex:
-    pthread_cond_destroy(&rendezvous->changed);
-no_condition:
-    pthread_condattr_destroy(&monotonic);
-no_attributes:
-    return tsr_status_set(TSR_ERROR_MEMORY, "threads: there is no memory for a lock");
 }
 
 void tsr_rendezvous_finish(tsr_rendezvous *rendezvous)
 {
-    pthread_mutex_destroy(&rendezvous->mutex);
-    pthread_cond_destroy(&rendezvous->changed);
+    tsr_condition_finish(&rendezvous->changed, &rendezvous->mutex);
 }
 
 const char *tsr_rendezvous_name(const tsr_rendezvous *rendezvous, int member, char *text)
@@ -165,15 +146,6 @@ static void break_for_time(tsr_rendezvous *rendezvous, uint64_t arrival)
     break_locked(rendezvous, reason);
 }
 
-/* Under the mutex; false if the time has passed. The condition goes by the clock of deadlines. */
-static bool wait_until(tsr_rendezvous *rendezvous, tsr_deadline time)
-{
-    if (time == INT64_MAX)
-        return pthread_cond_wait(&rendezvous->changed, &rendezvous->mutex) == 0;
-    const struct timespec until = {.tv_sec = (time_t)(time / SECOND), .tv_nsec = (long)(time % SECOND)};
-    return pthread_cond_timedwait(&rendezvous->changed, &rendezvous->mutex, &until) != ETIMEDOUT;
-}
-
 /* A thread that is asleep, and as which member. */
 typedef struct sleeper {
     tsr_bed bed;
@@ -208,7 +180,7 @@ static void stir(sleeper *mine)
 /* One sleep, and what follows where it ended without news. */
 static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
 {
-    if (wait_until(rendezvous, tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
+    if (tsr_condition_wait(&rendezvous->changed, &rendezvous->mutex, tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
         return;
     if (tsr_deadline_passed(mine->deadline) && !is_complete(rendezvous, mine->bed.arrival)) {
         break_for_time(rendezvous, mine->bed.arrival);

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "comm/entry.h"
 #include "comm/lateness.h"
+#include "comm/threads/condition.h"
 #include "comm/threads/engine.h"
 #include "comm/threads/process.h"
 #include <string.h>
@@ -153,16 +154,6 @@ static void tell_late(run *shared, const runner *runners, int nranks, const tsr_
     pthread_mutex_lock(&shared->gate);
 }
 
-static void wait_for_next(run *shared, const tsr_lateness *late)
-{
-    if (shared->cause.status == TSR_OK) {
-        pthread_cond_wait(&shared->ended, &shared->gate);
-        return;
-    }
-    const struct timespec until = {.tv_sec = (time_t)(late->next / 1000000000), .tv_nsec = (long)(late->next % 1000000000)};
-    pthread_cond_timedwait(&shared->ended, &shared->gate, &until);
-}
-
 /* Ranks may take as long as they like; but once one has failed the others are expected to hear of it. */
 static void await_ranks(run *shared, const runner *runners, int nranks, const tsr_context *context)
 {
@@ -176,7 +167,7 @@ static void await_ranks(run *shared, const runner *runners, int nranks, const ts
             tsr_lateness_defer(&late);
             tell_late(shared, runners, nranks, context, seconds);
         } else {
-            wait_for_next(shared, &late);
+            tsr_condition_wait(&shared->ended, &shared->gate, late.next);
         }
     }
     pthread_mutex_unlock(&shared->gate);
@@ -210,34 +201,17 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
     return tsr_status_set(shared->cause.status, "rank %d: %s", shared->cause.rank, shared->cause.sentence.text);
 }
 
-/* The condition goes by the clock of deadlines. */
-static tsr_status make_gate(run *shared)
-{
-    pthread_condattr_t monotonic;
-    if (pthread_condattr_init(&monotonic) != 0)
-        goto no_attributes;
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    const int failed = pthread_cond_init(&shared->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    if (failed)
-        goto no_attributes;
-    if (pthread_mutex_init(&shared->gate, NULL) == 0)
-        return TSR_OK;
-    pthread_cond_destroy(&shared->ended);
-no_attributes:
-    return tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: there is no memory for a lock");
-}
-
 static tsr_status run_ranks(run *shared, int nranks, const tsr_threads_options *options)
 {
     runner *runners;
     TSR_TRY(check_limits(nranks));
     TSR_TRY(tsr_allocate_array(options->context, (size_t)nranks, sizeof *runners, (void **)&runners));
-    tsr_status status = make_gate(shared);
-    if (status == TSR_OK) {
+    tsr_status status;
+    if (tsr_condition_init(&shared->ended, &shared->gate)) {
         status = start_and_join(shared, runners, nranks, options);
-        pthread_cond_destroy(&shared->ended);
-        pthread_mutex_destroy(&shared->gate);
+        tsr_condition_finish(&shared->ended, &shared->gate);
+    } else {
+        status = tsr_status_set(TSR_ERROR_MEMORY, "tsr_threads_run: there is no memory for a lock");
     }
     tsr_release(options->context, runners);
     return status;
