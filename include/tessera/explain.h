@@ -116,7 +116,7 @@ typedef struct tsr_plan_survey {
 /**
  * Plans the moves of `plan`, whoever's it is, with its options for every rank of its meshes, one after the other, and adds up. Time is that
  * of so many plans, memory that of one plan and up to 32 bytes a rank. TSR_ERROR_ARGUMENT: a total is more than 2^63 - 1 bytes, some rank
- * has no plan (tsr_plan_create()), or all plans together take more than 128 times tsr_context_options.plan_entries, a rank at least 512.
+ * has no plan (tsr_plan_create()), or all plans together take more than 16 times tsr_context_options.plan_entries, a rank at least 32.
  */
 TSR_API tsr_status tsr_plan_survey_of(const tsr_plan *plan, tsr_plan_survey *out);
 

@@ -13,6 +13,7 @@ typedef struct tsr_meter {
     const char *call;            /**< for sentences; static text */
     const tsr_layout *from, *to; /**< what they name; `to` is NULL where the question is about one layout; borrowed */
     int64_t used, limit;
+    int plans; /**< the question may take what so many plans may, which `limit` has in it; for sentences; 0: it is about one */
 } tsr_meter;
 
 /** A meter that nothing has been taken of, with the bound of the context of `from`. */

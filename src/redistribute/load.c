@@ -301,7 +301,7 @@ static tsr_status plan_items(const loader *l, int64_t rank, tsr_plan **out)
     tsr_plan_options options = l->options;
     options.rank = rank;
     options.profile = &l->profile;
-    return tsr_plan_create_batch(l->count, sides, sides + l->count, &options, out);
+    return tsr_plan_create_for("tsr_plan_load", l->count, sides, sides + l->count, &options, out);
 }
 
 /* A plan has one form, so what was loaded is what the bytes say exactly where it is saved as these bytes. */

@@ -130,10 +130,10 @@ static void widen_workspace(tsr_plan *plan)
     plan->workspace_bytes = plan->workspace_bytes < bytes ? bytes : plan->workspace_bytes;
 }
 
-static tsr_status build(tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst)
+static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
     plan->host = tsr_device_resolve(plan->context, tsr_device_host());
-    plan->meter = tsr_meter_of("tsr_plan_create", src[0], dst[0]);
+    plan->meter = tsr_meter_of(call, src[0], dst[0]);
     for (size_t i = 0; i < plan->count; i++) {
         plan->meter.from = src[i];
         plan->meter.to = dst[i];
@@ -182,7 +182,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make(const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes, tsr_plan **out)
+static tsr_status make(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
+                       tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
@@ -200,7 +201,7 @@ static tsr_status make(const tsr_common_layouts *layouts, const tsr_plan_options
         status = take_options(plan, options, nodes);
     }
     if (status == TSR_OK)
-        status = build(plan, layouts->src, layouts->dst);
+        status = build(plan, call, layouts->src, layouts->dst);
     if (status != TSR_OK) {
         tsr_plan_destroy(plan);
         return status;
@@ -209,7 +210,7 @@ static tsr_status make(const tsr_common_layouts *layouts, const tsr_plan_options
     return TSR_OK;
 }
 
-static tsr_status create_over_one(const tsr_common_layouts *layouts, const tsr_plan_options *given, tsr_plan **out)
+static tsr_status create_over_one(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *given, tsr_plan **out)
 {
     tsr_plan_options options = *given;
     tsr_node_map *nodes;
@@ -220,14 +221,14 @@ static tsr_status create_over_one(const tsr_common_layouts *layouts, const tsr_p
         status = check_nodes(&said, layouts->count, layouts->dst);
     if (status == TSR_OK) {
         options.mode = pick_mode(layouts, &options, nodes);
-        status = make(layouts, &options, nodes, out);
+        status = make(call, layouts, &options, nodes, out);
     }
     tsr_node_map_destroy(nodes);
     return status;
 }
 
-static tsr_status create(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                         const tsr_plan_options *given, tsr_plan **out)
+tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                               const tsr_plan_options *given, tsr_plan **out)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     for (size_t i = 0; i < count; i++)
@@ -237,26 +238,26 @@ static tsr_status create(const char *call, size_t count, const tsr_layout *const
     tsr_common_layouts layouts;
     tsr_status status = tsr_common_layouts_find(call, count, src, dst, &layouts);
     if (status == TSR_OK)
-        status = create_over_one(&layouts, &options, out);
+        status = create_over_one(call, &layouts, &options, out);
     tsr_common_layouts_free(&layouts);
     return status;
 }
 
-tsr_status tsr_plan_create_like(const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, int64_t rank,
-                                tsr_plan **out)
+tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
+                                int64_t rank, tsr_plan **out)
 {
     const tsr_common_layouts layouts = {.comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
     tsr_plan_options options = plan->options;
     options.rank = rank;
     options.profile = &plan->profile;
-    return make(&layouts, &options, plan->nodes, out);
+    return make(call, &layouts, &options, plan->nodes, out);
 }
 
 tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
 {
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: out is NULL");
-    return create("tsr_plan_create", 1, &src, &dst, options, out);
+    return tsr_plan_create_for("tsr_plan_create", 1, &src, &dst, options, out);
 }
 
 tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
@@ -268,7 +269,7 @@ tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, con
                               : !src     ? "src is NULL"
                               : !dst     ? "dst is NULL"
                                          : "out is NULL");
-    return create("tsr_plan_create_batch", count, src, dst, options, out);
+    return tsr_plan_create_for("tsr_plan_create_batch", count, src, dst, options, out);
 }
 
 tsr_plan *tsr_plan_retain(tsr_plan *plan)

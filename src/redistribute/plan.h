@@ -173,9 +173,13 @@ static inline bool tsr_plan_takes_part(const tsr_plan *plan)
     return plan->inside || plan->options.no_split;
 }
 
-/** Another rank's part of `plan`, whose layouts the two arrays list. The caller destroys it. */
-tsr_status tsr_plan_create_like(const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst, int64_t rank,
-                                tsr_plan **out);
+/** tsr_plan_create_batch(), of arguments that are not NULL, for the public function `call`: its refusals name that. */
+tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                               const tsr_plan_options *options, tsr_plan **out);
+
+/** Another rank's part of `plan`, whose layouts the two arrays list, for the public function `call`. The caller destroys it. */
+tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
+                                int64_t rank, tsr_plan **out);
 
 /** "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2, direct": what ranks compare. */
 void tsr_plan_describe_call(const void *plan, char *text, size_t capacity);

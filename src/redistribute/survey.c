@@ -10,10 +10,13 @@
 #include "redistribute/told.h"
 
 /* A survey may take what so many plans may. */
-#define PLANS 128
+#define PLANS 16
 
 /* A small plan takes as long as so many entries. */
-#define ENTRIES_OF_RANK 512
+#define ENTRIES_OF_RANK 32
+
+/* So many ranks, spread over all, are planned for first: where each of them takes more than its part, all together do. */
+#define SAMPLES 5
 
 /* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
 typedef struct survey {
@@ -152,11 +155,26 @@ static bool is_busiest(const survey *s, int64_t rank, int64_t received)
     return received > most || (received == most && rank < s->out.busiest_rank);
 }
 
+/* Refuses at once what would be refused after long work. Of several ranks the cheapest counts, as a few may take far more than the rest. */
+static tsr_status try_some(const survey *s)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < SAMPLES && least > (s->meter.limit - s->meter.used) / s->rank_count; i++) {
+        tsr_plan *own = NULL;
+        const int place = (int)((int64_t)i * (s->rank_count - 1) / (SAMPLES - 1));
+        TSR_TRY(tsr_plan_create_like(s->function, s->plan, s->src, s->dst, s->ranks[place], &own));
+        least = tsr_min_i64(least, own->meter.used);
+        tsr_plan_destroy(own);
+    }
+    tsr_meter meter = s->meter;
+    return tsr_meter_take_times(&meter, least, s->rank_count);
+}
+
 static tsr_status add_rank(survey *s, int64_t rank)
 {
     tsr_plan *own = NULL;
     tsr_measure m;
-    TSR_TRY(tsr_plan_create_like(s->plan, s->src, s->dst, rank, &own));
+    TSR_TRY(tsr_plan_create_like(s->function, s->plan, s->src, s->dst, rank, &own));
     tsr_status status = tsr_meter_take(&s->meter, own->meter.used);
     if (status == TSR_OK)
         status = tsr_measure_plan(own, &m);
@@ -204,6 +222,8 @@ static tsr_status take(survey *s)
         tsr_sort(s->ranks, (size_t)s->rank_count, sizeof *s->ranks, by_node, s->nodes);
     s->out.ranks = s->rank_count;
     s->out.busiest_rank = -1;
+    if (s->rank_count > SAMPLES)
+        TSR_TRY(try_some(s));
     for (int i = 0; i < s->rank_count; i++)
         TSR_TRY(add_rank(s, s->ranks[i]));
     end_node(s);
@@ -223,6 +243,7 @@ static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", s->function, !s->plan ? "plan" : "out");
     s->meter = tsr_meter_of(s->function, s->plan->items[0].given_src, s->plan->items[0].given_dst);
     s->meter.limit *= PLANS;
+    s->meter.plans = PLANS;
     const tsr_status status = take(s);
     if (status == TSR_OK)
         *out = s->out;
