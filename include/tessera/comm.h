@@ -5,9 +5,11 @@
  * TSR_ERROR_STATE, naming the call that is in flight, which goes on. Where two ranks are given one handle by mistake the first of them
  * waits for a rank that never calls, and the second is refused. Collective calls must be made by every rank of the communicator, in the
  * same order, with arguments that agree; where they do not, every rank gets TSR_ERROR_ARGUMENT naming the lowest rank that differs from
- * rank 0 and both values. A rank that fails locally still takes part and the others get TSR_ERROR_PEER naming it; the communicator stays
- * usable. A rank that is lost, has returned or times out breaks the communicator: every later call says so. When such an error comes
- * nothing touches this rank's memory any more, on a device with streams neither: that is the one case in which a call waits for its stream.
+ * rank 0 and both values. A rank that fails locally, or is given a bad argument, still takes part: it gets its own status, the others get
+ * TSR_ERROR_PEER with its rank and sentence, and the communicator stays usable. Refused at once, while peers wait, are only a handle that
+ * is NULL, destroyed or in another call, and what tsr_comm_exchange() says of engines that have messages alone. A rank that is lost, has
+ * returned or times out breaks the communicator: every later call says so. When such an error comes nothing touches this rank's memory any
+ * more, on a device with streams neither: that is the one case in which a call waits for its stream.
  */
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H

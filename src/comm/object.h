@@ -153,6 +153,18 @@ static inline bool tsr_status_yields(tsr_status mine, tsr_status cause)
     return mine == TSR_OK || (mine == TSR_ERROR_PEER && cause != TSR_ERROR_PEER);
 }
 
+/** The lowest rank that failed for a reason of its own, else the lowest that failed, by what each has brought; -1: none has. */
+static inline int tsr_find_failed(const tsr_comm *comm, tsr_status (*status_of)(const tsr_comm *comm, int rank))
+{
+    int failed = -1;
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_status status = status_of(comm, r);
+        if (status != TSR_OK && (failed < 0 || tsr_status_yields(status_of(comm, failed), status)))
+            failed = r;
+    }
+    return failed;
+}
+
 /** "rank 2 failed: ..", as TSR_ERROR_PEER. */
 tsr_status tsr_peer_failed(int rank, const char *text);
 
