@@ -111,6 +111,48 @@ static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
     tsr_comm_destroy(handles[1]);
 }
 
+static void *call_from_outside(void *arg)
+{
+    shared_handle *mine = arg;
+    mine->status = tsr_comm_wait(mine->comm, NULL, 1);
+    snprintf(mine->sentence, sizeof mine->sentence, "%s", mine->status == TSR_OK ? "" : tsr_status_message());
+    return NULL;
+}
+
+static void call_by_another_thread(shared_handle *other)
+{
+    assert_int_equal(pthread_create(&other->thread, NULL, call_from_outside, other), 0);
+    pthread_join(other->thread, NULL);
+}
+
+/* The handle stays in the outermost call that holds it, between the calls of which that is made. */
+static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **state)
+{
+    (void)state;
+    tsr_comm *comm;
+    assert_int_equal(tsr_comm_create_threads(1, NULL, &comm), TSR_OK);
+    shared_handle other = {.comm = comm};
+    assert_int_equal(tsr_comm_hold(comm, "layer"), TSR_OK);
+    assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
+    assert_int_equal(tsr_comm_hold(comm, "part"), TSR_OK);
+    for (int holds = 2; holds > 0; holds--) {
+        assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
+        call_by_another_thread(&other);
+        assert_int_equal(other.status, TSR_ERROR_STATE);
+        assert_non_null(strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
+        assert_int_equal(tsr_comm_let_go(comm, TSR_ERROR_IO), TSR_ERROR_IO);
+    }
+    call_by_another_thread(&other);
+    assert_int_equal(other.status, TSR_OK);
+    tsr_comm_retain(comm);
+    assert_int_equal(tsr_comm_check_open(comm, "look"), TSR_OK);
+    tsr_comm_destroy(comm);
+    assert_int_equal(tsr_comm_check_open(comm, "look"), TSR_ERROR_STATE);
+    assert_int_equal(tsr_comm_hold(comm, "layer"), TSR_ERROR_STATE);
+    assert_non_null(strstr(tsr_status_message(), "layer: the communicator (rank 0 of 1"));
+    tsr_comm_release(comm);
+}
+
 /* A run whose log is kept. */
 typedef struct logged_run {
     tsr_rank_main *body;
@@ -481,6 +523,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(threads_that_cannot_be_had_are_an_error),
         cmocka_unit_test(any_thread_may_call_for_a_rank),
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
+        cmocka_unit_test(a_handle_that_is_held_is_in_that_call_for_all_but_its_thread),
         cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
         cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),
         cmocka_unit_test(main_may_destroy_its_handle),
