@@ -48,6 +48,20 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
     return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
 }
 
+void tsr_mpi_world_note_loss(tsr_mpi_world *world)
+{
+    if (world->losses)
+        world->losses->missed = true;
+}
+
+void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
+{
+    int64_t *const limits[] = {&handle->world->options.timeout_ms, &handle->gate.timeout_ms};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (*limits[i] == 0 || *limits[i] > timeout_ms)
+            *limits[i] = timeout_ms;
+}
+
 void tsr_mpi_world_abort(tsr_mpi_world *world, int who)
 {
     int nobody = 0;
