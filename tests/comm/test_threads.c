@@ -212,15 +212,25 @@ static tsr_status fail_unheard(tsr_comm *comm, void *arg)
     return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
 }
 
+/* Rank 1 is late for a step of a call that is made of several. */
+static tsr_status step_late(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    if (tsr_comm_rank(comm) == 1)
+        suite_sleep(LATE_MS);
+    TSR_TRY(tsr_comm_hold(comm, "layer"));
+    return tsr_comm_let_go(comm, tsr_comm_barrier(comm));
+}
+
 static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
 {
     (void)state;
-    logged_run runs[] = {{.body = reduce_late}, {.body = fail_unheard}};
-    for (int i = 0; i < 2; i++) {
+    logged_run runs[] = {{.body = reduce_late}, {.body = fail_unheard}, {.body = step_late}};
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_mutex_init(&runs[i].lock, NULL), 0);
         assert_int_equal(pthread_create(&runs[i].thread, NULL, run_logged, &runs[i]), 0);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         pthread_join(runs[i].thread, NULL);
         pthread_mutex_destroy(&runs[i].lock);
     }
@@ -231,6 +241,8 @@ static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **stat
     assert_non_null(strstr(runs[1].log,
                            "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
                            "returned: 0\n"));
+    assert_int_equal(runs[2].status, TSR_OK);
+    assert_non_null(strstr(runs[2].log, "1: rank 0 of 3 has waited 5 s in layer() (barrier) for rank 1\n"));
 }
 
 /* Handles that ranks show one another, by mistake. */
