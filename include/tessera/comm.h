@@ -70,10 +70,10 @@ TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, c
 TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
 
 /** Ends this rank's handle; communicators that were split off it go on. NULL is fine, and one that was ended and is still there. Not
- * collective. Meshes
- * over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that communicate over them,
- * or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the handle is a mistake: the
- * communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays as it is. */
+ * collective. Meshes over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that
+ * communicate over them, or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the
+ * handle is a mistake: the communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays
+ * as it is. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */

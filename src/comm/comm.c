@@ -4,6 +4,7 @@
 #include "comm/arrays.h"
 #include "comm/hierarchy.h"
 #include "comm/late.h"
+#include "comm/lineage.h"
 #include <string.h>
 
 typedef struct required_entry {
@@ -216,6 +217,7 @@ static tsr_status learn_ranks(tsr_comm *parent, tsr_comm *made)
 {
     TSR_TRY(tsr_gather_bytes(made, &parent->rank, made->ranks_in_parent, sizeof parent->rank));
     made->parent = tsr_comm_retain(parent);
+    tsr_comm_be_numbered(made);
     return TSR_OK;
 }
 

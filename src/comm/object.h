@@ -80,6 +80,8 @@ struct tsr_comm {
     tsr_comm *parent;          /**< that this one was split off, retained; NULL: none, or a group's */
     tsr_comm *outer;           /**< of a group: the communicator that has it; else NULL */
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
+    uint64_t number;           /**< see tsr_comm_number(); 0: the eldest, or a group's */
+    uint64_t descendants;      /**< atomic; of the eldest: how many there have been */
     tsr_comm_table table;
     void *self;
     tsr_context *context;
