@@ -18,7 +18,10 @@
  * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
  * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
  * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
- * log after five seconds whom it waits for.
+ * log after five seconds whom it waits for: ranks of different nodes do not see for whom the others wait.
+ *
+ * A message of tsr_comm_exchange() that is not as long as its receiver expects is told to all ranks where they share one node, and else to
+ * the receiver alone, in the same words: to tell all, every exchange would have to wait for all ranks once more.
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
  * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its
