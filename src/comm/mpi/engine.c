@@ -363,7 +363,7 @@ static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const ts
     tsr_comm *made = NULL;
     TSR_TRY(make_world(together, comm, options, &world));
     TSR_TRY(make_handle(together, world, &handle));
-    world->handles++;
+    tsr_mpi_world_hold(world);
     world->losses = together->losses;
     const tsr_status status = agree_on(together, world->comm, wrap(together, handle, &made));
     if (status == TSR_OK) {

@@ -215,6 +215,11 @@ static void free_handle(tsr_mpi_handle *handle)
     tsr_release(handle->context, handle);
 }
 
+void tsr_mpi_world_hold(tsr_mpi_world *world)
+{
+    __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);
+}
+
 void tsr_mpi_world_leave(tsr_mpi_world *world)
 {
     if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
@@ -295,7 +300,7 @@ tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle
         free_handle(handle);
         return status;
     }
-    __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);
+    tsr_mpi_world_hold(world);
     *out = handle;
     return TSR_OK;
 }

@@ -159,6 +159,9 @@ void tsr_mpi_world_note_loss(tsr_mpi_world *world);
 /** Calls of the handle, of which no group is in use, wait for peers no longer than that from now on. */
 void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms);
 
+/** Keeps the world as a handle does, until tsr_mpi_world_leave(). */
+void tsr_mpi_world_hold(tsr_mpi_world *world);
+
 /** One handle less; the last one takes the world along. */
 void tsr_mpi_world_leave(tsr_mpi_world *world);
 

@@ -157,8 +157,11 @@ static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const en
 static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_comm *comm;
+    tsr_mpi_handle *handle;
     tsr_kept_sentence sentence;
-    TSR_TRY(tsr_mpi_borrow(CALL, MPI_COMM_WORLD, options, &job->losses, &comm));
+    TSR_TRY(tsr_mpi_borrow_handle(CALL, MPI_COMM_WORLD, options, &job->losses, &handle, &comm));
+    tsr_mpi_world *const world = handle->world;
+    tsr_mpi_world_hold(world);
     tsr_status_forget();
     tsr_comm_retain(comm); /* main may destroy its handle */
     const tsr_status status = main(comm, arg);
@@ -168,6 +171,8 @@ static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, con
         tsr_status_keep_returned(&sentence, status);
     tsr_comm_destroy(comm);
     tsr_comm_release(comm);
+    world->losses = NULL; /* communicators that main has split off may outlive the job */
+    tsr_mpi_world_leave(world);
     return tsr_status_restore(&sentence, status);
 }
 
