@@ -5,9 +5,11 @@
  * TSR_ERROR_STATE, naming the call that is in flight, which goes on. Where two ranks are given one handle by mistake the first of them
  * waits for a rank that never calls, and the second is refused. Collective calls must be made by every rank of the communicator, in the
  * same order, with arguments that agree; where they do not, every rank gets TSR_ERROR_ARGUMENT naming the lowest rank that differs from
- * rank 0 and both values. A rank that fails locally still takes part and the others get TSR_ERROR_PEER naming it; the communicator stays
- * usable. A rank that is lost, has returned or times out breaks the communicator: every later call says so. When such an error comes
- * nothing touches this rank's memory any more, on a device with streams neither: that is the one case in which a call waits for its stream.
+ * rank 0 and both values. A rank that fails locally, or is given a bad argument, still takes part: it gets its own status, the others get
+ * TSR_ERROR_PEER with its rank and sentence, and the communicator stays usable. Refused at once, while peers wait, are only a handle that
+ * is NULL, destroyed or in another call, and what tsr_comm_exchange() says of engines that have messages alone. A rank that is lost, has
+ * returned or times out breaks the communicator: every later call says so. When such an error comes nothing touches this rank's memory any
+ * more, on a device with streams neither: that is the one case in which a call waits for its stream.
  */
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H
@@ -37,7 +39,8 @@ typedef struct tsr_threads_options {
     }
 
 /**
- * One rank's program. Returning, with any status, takes the rank out of the communicator: peers that still wait for it get TSR_ERROR_PEER.
+ * One rank's program. Returning, with any status, takes the rank out of the communicator and of all that were split off it: peers that
+ * still wait for it get TSR_ERROR_PEER.
  * So does the end of its thread by pthread_exit() or cancellation. It must not be left in other ways: a C++ exception that nobody catches
  * ends the process (std::terminate), and a longjmp() out of it has no frame to go to.
  */
@@ -52,8 +55,8 @@ typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
  *
  * Where all ranks that are left wait in different communicators, each for somebody who waits in another, they get TSR_ERROR_PEER: within
  * about two seconds if the process has no other threads, else, since any thread may call for a rank, when nothing has changed for
- * options.stall_ms, and the log is told at once (TSR_LOG_ERROR). A program whose ranks have other threads that may be longer about their
- * next call sets that to 0.
+ * options.stall_ms. Until then the log is told of it as a doubt (TSR_LOG_WARN), and of what breaks as an error. A program whose ranks have
+ * other threads that may be longer about their next call sets that to 0.
  *
  * A thread that calls for a rank may be cancelled (deferred): while it waits for peers, which get TSR_ERROR_PEER as if the rank had ended,
  * and the communicator is broken. What that call had allocated is not freed. The thread that called tsr_threads_run() itself is cancelled
@@ -62,14 +65,15 @@ typedef tsr_status tsr_rank_main(tsr_comm *comm, void *arg);
 TSR_API tsr_status tsr_threads_run(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options);
 
 /** For hosts with threads of their own: fills out[0..nranks) with one handle a rank. The calls of all ranks must be able to block at once.
- * Each is freed with tsr_comm_destroy(), which counts as that rank's return. A thread that ends without it leaves peers waiting, until
- * options.timeout_ms or tsr_comm_abort(): here nobody knows which threads are a rank's. */
+ * Each is freed with tsr_comm_destroy(), which counts as that rank's return from it. A thread that ends without it leaves peers waiting,
+ * until options.timeout_ms or tsr_comm_abort(): here nobody knows which threads are a rank's. */
 TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[]);
 
-/** Ends this rank's handle, and the groups made from it; NULL is fine, and one that was ended and is still there. Not collective. Meshes
- * over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that communicate over them,
- * or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the handle is a mistake: the
- * communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays as it is. */
+/** Ends this rank's handle; communicators that were split off it go on. NULL is fine, and one that was ended and is still there. Not
+ * collective. Meshes over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that
+ * communicate over them, or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the
+ * handle is a mistake: the communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays
+ * as it is. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */
@@ -87,7 +91,7 @@ TSR_API int tsr_comm_node_of(const tsr_comm *comm, int rank);
 TSR_API int tsr_comm_congruent(const tsr_comm *a, const tsr_comm *b);
 
 /** Collective: ranks of equal `color` form a communicator, ordered by `key`, then by rank; a negative color takes part and gets NULL. The
- * caller owns `*out`, which must not outlive `comm`. */
+ * caller owns `*out`, which goes on when `comm` has ended: both are destroyed in any order. */
 TSR_API tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out);
 
 /** Collective: returns when every rank has called it. Ranks that call something else are told so, as by every collective; not where the

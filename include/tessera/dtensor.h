@@ -3,7 +3,9 @@
  *
  * Reference-counted; its layout never changes but by tsr_redistribute_in_place(). Calls marked collective are made by every rank of the
  * mesh's communicator, ranks outside the mesh included (for them they are no-ops on empty shards). On a device with streams a dtensor is
- * valid in the order of the stream on which it was written; calls without a stream work on the default one.
+ * valid in the order of the stream on which it was written; calls without a stream work on the default one. After the communicator's end
+ * (tsr_comm_destroy()) dtensors over it can be read, retained and destroyed; calls that communicate over it or make another dtensor on it
+ * return TSR_ERROR_STATE.
  */
 #ifndef TESSERA_DTENSOR_H
 #define TESSERA_DTENSOR_H

@@ -18,7 +18,10 @@
  * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
  * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
  * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
- * log after five seconds whom it waits for.
+ * log after five seconds whom it waits for: ranks of different nodes do not see for whom the others wait.
+ *
+ * A message of tsr_comm_exchange() that is not as long as its receiver expects is told to all ranks where they share one node, and else to
+ * the receiver alone, in the same words: to tell all, every exchange would have to wait for all ranks once more.
  *
  * A rank that aborts, or leaves while others go on, tells those on other nodes by messages. tsr_comm_abort() sends them itself where its
  * thread may call MPI: with MPI_THREAD_MULTIPLE, or in the main thread where that alone may. Elsewhere the rank's next call does, or its
@@ -83,8 +86,10 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
 /**
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
  * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its rank and its sentence ("returned
- * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. `options` may be
- * NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. Where this rank
+ * has lost a peer already it waits a second at most, and then returns what main returned. A rank that is struck while main's communicator
+ * is made is named; one that never came to this call, or is struck at its very beginning, is not, for MPI's collectives do not tell who is
+ * missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

@@ -43,16 +43,9 @@ tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
     return comm->table.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
 }
 
-/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none has. */
-static int find_failed(const tsr_comm *comm)
+static tsr_status brought_by(const tsr_comm *comm, int rank)
 {
-    const tsr_agreement *brought = comm->agreements;
-    int failed = -1;
-    for (int r = 0; r < comm->size; r++)
-        if (brought[r].status != TSR_OK &&
-            (failed < 0 || tsr_status_yields((tsr_status)brought[failed].status, (tsr_status)brought[r].status)))
-            failed = r;
-    return failed;
+    return (tsr_status)comm->agreements[rank].status;
 }
 
 static verdict judge(const tsr_comm *comm)
@@ -60,7 +53,7 @@ static verdict judge(const tsr_comm *comm)
     const tsr_agreement *brought = comm->agreements;
     int64_t unable = 0;
     uint64_t balance = 0;
-    const int failed = find_failed(comm);
+    const int failed = tsr_find_failed(comm, brought_by);
     if (failed >= 0)
         return (verdict){.outcome = FAILED, .rank = failed, .status = brought[failed].status};
     for (int r = 1; r < comm->size; r++)

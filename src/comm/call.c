@@ -166,16 +166,9 @@ static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
     return tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
 }
 
-/* The lowest rank that failed for a reason of its own, else the lowest that failed; -1: none has. */
-static int find_failed(const tsr_comm *comm)
+static tsr_status brought_by(const tsr_comm *comm, int rank)
 {
-    int failed = -1;
-    for (int r = 0; r < comm->size; r++) {
-        const tsr_status status = tsr_call_of(comm, r)->status;
-        if (status != TSR_OK && (failed < 0 || tsr_status_yields(tsr_call_of(comm, failed)->status, status)))
-            failed = r;
-    }
-    return failed;
+    return tsr_call_of(comm, rank)->status;
 }
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
@@ -240,7 +233,7 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     for (int r = comm->size - 1; r >= 0; r--)
         if (operation_of(tsr_call_of(comm, r)) != operation_of(tsr_call_of(comm, 0)))
             odd = r;
-    const int failed = find_failed(comm);
+    const int failed = tsr_find_failed(comm, brought_by);
     if (failed >= 0)
         return explain_failure(comm, mine->status, failed);
     return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm, mine);

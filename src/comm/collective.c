@@ -98,22 +98,23 @@ static tsr_status check_overlap(const tsr_comm *comm, const tsr_collective *call
     return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send and receive overlap on rank %d", call->operation->name, comm->rank);
 }
 
-tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call, tsr_status *local)
+static tsr_status check_buffers_apart(const tsr_comm *comm, const tsr_collective *call)
 {
-    if (!comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: comm is NULL", call->operation->name);
+    TSR_TRY(check_buffers(comm, call));
+    return check_overlap(comm, call, call->operation->in_place && call->operation->in_place(comm, call));
+}
+
+tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call)
+{
+    int64_t whole;
+    call->ops = tsr_device_resolve(comm->context, call->device);
     TSR_TRY(check_fields(comm, call));
     call->bytes = tsr_dtype_bytes(call->dtype);
-    int64_t whole;
     TSR_TRY(count_whole(comm, call, &whole));
     TSR_TRY(check_bytes(call, whole));
-    call->ops = tsr_device_resolve(comm->context, call->device);
     TSR_TRY(call->operation->extents(comm, call, whole));
     TSR_TRY(check_bytes(call, call->receive_total));
-    *local = check_buffers(comm, call);
-    if (*local == TSR_OK)
-        *local = check_overlap(comm, call, call->operation->in_place && call->operation->in_place(comm, call));
-    return TSR_OK;
+    return check_buffers_apart(comm, call);
 }
 
 tsr_status tsr_extents_gather_all(const tsr_comm *comm, tsr_collective *call, int64_t whole)

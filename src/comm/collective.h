@@ -42,11 +42,9 @@ struct tsr_collective {
     void *scratch;                     /**< of message engines' reductions: a part from every rank */
 };
 
-/**
- * Faults that all ranks share: before communication, TSR_ERROR_ARGUMENT. Fills the lower fields, and `*local` with a fault of this rank's
- * own buffers, with which it takes part.
- */
-tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call, tsr_status *local);
+/** Fills the lower fields. A fault of this rank's arguments or buffers is what it takes part with, so that its peers are told: then
+ * only `ops` is sure to be filled. */
+tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call);
 
 /** Equal on all ranks exactly when their arguments agree. */
 uint64_t tsr_collective_fingerprint(const tsr_comm *comm, const tsr_collective *call);

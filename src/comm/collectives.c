@@ -66,7 +66,7 @@ static tsr_status agree(tsr_comm *comm, const tsr_collective *call, tsr_status l
         return tsr_comm_agree(comm, fingerprint, local, tsr_collective_describe, &described);
     const tsr_sizes sizes = {
         .caller = "tsr_comm_all_to_all", .unit = "elements", .send_counts = call->counts, .receive_counts = call->receive_counts};
-    uint64_t balance = tsr_balance_of(comm, &sizes);
+    uint64_t balance = local == TSR_OK ? tsr_balance_of(comm, &sizes) : 0;
     TSR_TRY(tsr_comm_agree_balance(comm, fingerprint, local, &balance, tsr_collective_describe, &described));
     return balance == 0 ? TSR_OK : tsr_balance_explain(comm, &sizes);
 }
@@ -96,9 +96,7 @@ static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local
 
 static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 {
-    tsr_status local;
-    TSR_TRY(tsr_collective_check(comm, call, &local));
-    local = reserve(comm, call, local);
+    const tsr_status local = reserve(comm, call, tsr_collective_check(comm, call));
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
 }
 

@@ -4,6 +4,7 @@
 #include "comm/arrays.h"
 #include "comm/hierarchy.h"
 #include "comm/late.h"
+#include "comm/lineage.h"
 #include <string.h>
 
 typedef struct required_entry {
@@ -190,11 +191,9 @@ static tsr_status agree(tsr_comm *comm, const char *name, tsr_status local)
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
 }
 
-static tsr_status check(const tsr_comm *comm, const void *out, const char *call)
+static tsr_status check(const tsr_comm *comm, const char *call)
 {
-    if (!comm || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, comm ? "out" : "comm");
-    return TSR_OK;
+    return comm ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
 }
 
 /* The engine's part and the object around it, on this rank. */
@@ -218,6 +217,7 @@ static tsr_status learn_ranks(tsr_comm *parent, tsr_comm *made)
 {
     TSR_TRY(tsr_gather_bytes(made, &parent->rank, made->ranks_in_parent, sizeof parent->rank));
     made->parent = tsr_comm_retain(parent);
+    tsr_comm_be_numbered(made);
     return TSR_OK;
 }
 
@@ -232,10 +232,16 @@ static tsr_status split_off(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
+/* A rank that has no place for the result takes part as failed, so that its peers are told. */
+static tsr_status check_out(const void *out, const char *call)
+{
+    return out ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
+}
+
 static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     tsr_comm *made = NULL;
-    tsr_status status = agree(comm, "split", TSR_OK);
+    tsr_status status = agree(comm, "split", check_out(out, "tsr_comm_split"));
     if (status == TSR_OK)
         status = agree(comm, "split", split_off(comm, color, key, &made));
     if (status == TSR_OK && made)
@@ -273,7 +279,7 @@ tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)
 
 tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
-    TSR_TRY(check(comm, out, "tsr_comm_split"));
+    TSR_TRY(check(comm, "tsr_comm_split"));
     if (!tsr_comm_can_split(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
                               comm->table.name);
@@ -291,7 +297,7 @@ static tsr_status barrier(tsr_comm *comm)
 
 tsr_status tsr_comm_barrier(tsr_comm *comm)
 {
-    TSR_TRY(check(comm, comm, "tsr_comm_barrier"));
+    TSR_TRY(check(comm, "tsr_comm_barrier"));
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_barrier"));
     return tsr_comm_leave(comm, barrier(comm));
 }
@@ -309,7 +315,7 @@ static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t tim
 
 tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
-    TSR_TRY(check(comm, comm, "tsr_comm_wait"));
+    TSR_TRY(check(comm, "tsr_comm_wait"));
     if (timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
     if (stream && tsr_comm_shares_some(comm))
@@ -331,7 +337,7 @@ tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
 
 static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
 {
-    TSR_TRY(agree(comm, "alloc", TSR_OK));
+    TSR_TRY(agree(comm, "alloc", check_out(out, "tsr_comm_alloc")));
     void *memory = NULL;
     const tsr_status local = alloc_locally(comm, bytes, &memory);
     const tsr_status status = agree(comm, "alloc", local);
@@ -346,7 +352,7 @@ static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
 
 tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
 {
-    TSR_TRY(check(comm, out, "tsr_comm_alloc"));
+    TSR_TRY(check(comm, "tsr_comm_alloc"));
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_alloc"));
     return tsr_comm_leave(comm, alloc_on_all(comm, bytes, out));
 }

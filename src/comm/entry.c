@@ -2,6 +2,7 @@
 
 #include "comm/clock.h"
 #include "comm/object.h"
+#include <pthread.h>
 
 /* In which a call ends that was aborted. */
 #define PATIENCE_MS 10000
@@ -18,13 +19,72 @@ tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
                           call, comm->rank, comm->size, comm->table.name);
 }
 
-tsr_status tsr_comm_refuse_entry(const tsr_comm *comm, const char *call, const char *inside)
+static uintptr_t this_thread(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+const char *tsr_comm_call_in_flight(const tsr_comm *comm)
+{
+    const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
+    return held ? held : __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
+}
+
+/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. */
+static bool is_held_here(const tsr_comm *comm, const char *inside)
+{
+    const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
+    return held && inside == held && __atomic_load_n(&comm->mark.holder, __ATOMIC_RELAXED) == this_thread();
+}
+
+static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
 {
     TSR_TRY(tsr_comm_check_open(comm, call));
+    const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return tsr_status_set(TSR_ERROR_STATE,
                           "%s: rank %d of %d is in %s() already, which another thread called with this handle: a handle is one rank's, and "
                           "takes one call at a time",
-                          call, comm->rank, comm->size, inside);
+                          call, comm->rank, comm->size, held ? held : inside);
+}
+
+tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *inside)
+{
+    if (!is_held_here(comm, inside))
+        return refuse(comm, call, inside);
+    __atomic_store_n(&comm->mark.inside, call, __ATOMIC_RELAXED);
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
+{
+    tsr_comm_mark *const mark = &comm->mark;
+    const char *inside = NULL;
+    if (!__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        if (!is_held_here(comm, inside))
+            return refuse(comm, call, inside);
+        mark->holds++;
+        return TSR_OK;
+    }
+    mark->holds = 1;
+    __atomic_store_n(&mark->holder, this_thread(), __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->held, call, __ATOMIC_RELAXED);
+    return TSR_OK;
+}
+
+static void let_go(tsr_comm_mark *mark)
+{
+    mark->holds = 0;
+    __atomic_store_n(&mark->held, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->inside, NULL, __ATOMIC_RELEASE);
+}
+
+tsr_status tsr_comm_let_go(tsr_comm *comm, tsr_status status)
+{
+    if (comm->mark.holds > 1)
+        comm->mark.holds--;
+    else
+        let_go(&comm->mark);
+    return status;
 }
 
 static bool close_if_idle(tsr_comm *comm)
@@ -55,7 +115,7 @@ void tsr_comm_forget_call(tsr_comm *comm)
     tsr_comm *outermost = comm;
     while (outermost->outer)
         outermost = outermost->outer;
-    __atomic_store_n(&outermost->mark.inside, NULL, __ATOMIC_RELEASE);
+    let_go(&outermost->mark);
 }
 
 bool tsr_comm_is_open(const tsr_comm *comm)

@@ -10,16 +10,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <tessera/sys/comm.h>
 
 /** The first member of a tsr_comm. */
 typedef struct tsr_comm_mark {
-    const char *inside; /**< atomic; the call in flight, "tsr_comm_barrier"; NULL: none */
+    const char *inside; /**< atomic; the call in flight, "tsr_comm_barrier"; NULL: none; `held` between calls of the holder */
+    const char *held;   /**< atomic; the call that holds the handle for calls of its own, see tsr_comm_hold(); NULL: none */
+    uintptr_t holder;   /**< atomic; the thread of that call */
+    int holds;          /**< of that thread, one within the other */
     bool closed;        /**< atomic; tsr_comm_destroy() was called */
 } tsr_comm_mark;
 
-/** Words why `call` may not enter: TSR_ERROR_STATE. `inside` is what the mark held. */
-tsr_status tsr_comm_refuse_entry(const tsr_comm *comm, const char *call, const char *inside);
+/** Where the handle is taken, by `inside`: enters if this thread holds it and is in no call of its own, else words why `call` may not:
+ * TSR_ERROR_STATE. */
+tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *inside);
 
 /** `call` is static text. After anything but TSR_OK the handle is not entered. */
 static inline tsr_status tsr_comm_enter(tsr_comm *comm, const char *call)
@@ -28,13 +33,14 @@ static inline tsr_status tsr_comm_enter(tsr_comm *comm, const char *call)
     const char *inside = NULL;
     if (__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return TSR_OK;
-    return tsr_comm_refuse_entry(comm, call, inside);
+    return tsr_comm_enter_taken(comm, call, inside);
 }
 
 /** Returns `status`, with which the call ends. */
 static inline tsr_status tsr_comm_leave(tsr_comm *comm, tsr_status status)
 {
-    __atomic_store_n(&((tsr_comm_mark *)comm)->inside, NULL, __ATOMIC_RELEASE);
+    tsr_comm_mark *mark = (tsr_comm_mark *)comm;
+    __atomic_store_n(&mark->inside, __atomic_load_n(&mark->held, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
     return status;
 }
 
@@ -48,7 +54,7 @@ void tsr_comm_forget_call(tsr_comm *comm);
 /** False after tsr_comm_destroy(). */
 bool tsr_comm_is_open(const tsr_comm *comm);
 
-/** TSR_ERROR_STATE after tsr_comm_destroy(), for calls that do not enter; `call` begins the sentence. */
-tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call);
+/** The public call that is in flight, for the log; NULL: none. */
+const char *tsr_comm_call_in_flight(const tsr_comm *comm);
 
 #endif

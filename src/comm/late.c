@@ -10,7 +10,7 @@ static const char *name_call(const tsr_comm *comm)
 {
     while (comm->outer)
         comm = comm->outer;
-    return __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
+    return tsr_comm_call_in_flight(comm);
 }
 
 /* What ranks of a direct engine compare is there while they meet. */

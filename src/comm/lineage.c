@@ -23,6 +23,19 @@ int tsr_comm_rank_in(const tsr_comm *comm, int rank, const tsr_comm *ancestor)
     return rank;
 }
 
+uint64_t tsr_comm_number(const tsr_comm *comm)
+{
+    return comm->number + 1;
+}
+
+void tsr_comm_be_numbered(tsr_comm *made)
+{
+    tsr_comm *eldest = made;
+    while (eldest->parent)
+        eldest = eldest->parent;
+    made->number = __atomic_add_fetch(&eldest->descendants, 1, __ATOMIC_RELAXED);
+}
+
 int tsr_comm_congruent(const tsr_comm *a, const tsr_comm *b)
 {
     if (a == b)

@@ -10,4 +10,10 @@ tsr_comm *tsr_comm_common(tsr_comm *a, tsr_comm *b);
 /** What `ancestor`, from which `comm` descends, calls rank `rank` of `comm`. */
 int tsr_comm_rank_in(const tsr_comm *comm, int rank, const tsr_comm *ancestor);
 
+/** A number that no other communicator which descends from the same eldest one has, now or later; from 1 up. */
+uint64_t tsr_comm_number(const tsr_comm *comm);
+
+/** Gives `made` one, once its parent is known. Any thread. */
+void tsr_comm_be_numbered(tsr_comm *made);
+
 #endif

@@ -80,6 +80,8 @@ struct tsr_comm {
     tsr_comm *parent;          /**< that this one was split off, retained; NULL: none, or a group's */
     tsr_comm *outer;           /**< of a group: the communicator that has it; else NULL */
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
+    uint64_t number;           /**< see tsr_comm_number(); 0: the eldest, or a group's */
+    uint64_t descendants;      /**< atomic; of the eldest: how many there have been */
     tsr_comm_table table;
     void *self;
     tsr_context *context;
@@ -151,6 +153,18 @@ tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char
 static inline bool tsr_status_yields(tsr_status mine, tsr_status cause)
 {
     return mine == TSR_OK || (mine == TSR_ERROR_PEER && cause != TSR_ERROR_PEER);
+}
+
+/** The lowest rank that failed for a reason of its own, else the lowest that failed, by what each has brought; -1: none has. */
+static inline int tsr_find_failed(const tsr_comm *comm, tsr_status (*status_of)(const tsr_comm *comm, int rank))
+{
+    int failed = -1;
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_status status = status_of(comm, r);
+        if (status != TSR_OK && (failed < 0 || tsr_status_yields(status_of(comm, failed), status)))
+            failed = r;
+    }
+    return failed;
 }
 
 /** "rank 2 failed: ..", as TSR_ERROR_PEER. */

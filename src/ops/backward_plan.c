@@ -5,6 +5,7 @@
 #include "ops/local_form.h"
 #include "ops/rule.h"
 #include <string.h>
+#include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
 
 #define CALLER "tsr_linear_backward_plan"
@@ -147,20 +148,15 @@ static tsr_status check_request(const request *r, const void *out)
     return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
-tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
-                                           const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
-                                           tsr_linear_backward_plan **out)
+static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
-    const request r = {x, w, b, dy, {dx, dw, db}};
-    TSR_TRY(check_request(&r, out));
-    tsr_comm *comm = tsr_mesh_comm(tsr_layout_mesh(x));
-    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
+    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
     tsr_linear_backward_plan *plan = NULL;
     tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
     if (status == TSR_OK) {
         *plan = (tsr_linear_backward_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
         tsr_layer_hold(device);
-        status = fill_plan(plan, &r);
+        status = fill_plan(plan, r);
     }
     if (!tsr_is_shared_fault(status))
         status = tsr_agree(comm, CALLER "_create", status == TSR_OK ? measure(plan) : status);
@@ -171,6 +167,17 @@ tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout
     else
         tsr_linear_backward_plan_destroy(plan);
     return status;
+}
+
+tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
+                                           const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
+                                           tsr_linear_backward_plan **out)
+{
+    const request r = {x, w, b, dy, {dx, dw, db}};
+    TSR_TRY(check_request(&r, out));
+    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(x));
+    TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
+    return tsr_comm_let_go(comm, create(comm, &r, device, out));
 }
 
 void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
@@ -273,6 +280,31 @@ static void make_gradient(execution *e, int which, const tsr_tensor *result)
         move(e, g->move, &own, result);
 }
 
+static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *const *results)
+{
+    const tsr_linear_backward_plan *plan = e->plan;
+    e->status = check_execution(plan, x, w, dy, results, e->workspace, e->bytes, e->stream);
+    if (e->status == TSR_OK && plan->gradients[TSR_DW].present)
+        e->from.x = *x;
+    if (e->status == TSR_OK && plan->gradients[TSR_DX].present)
+        e->from.w = *w;
+    align_dy(e, dy);
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        if (plan->gradients[i].present)
+            make_gradient(e, i, results[i]);
+    }
+    return e->status;
+}
+
+/* Without a move nobody is told anything, and the handle is not used. */
+static bool moves(const tsr_linear_backward_plan *plan)
+{
+    bool some = plan->align;
+    for (int i = 0; i < TSR_GRADIENTS; i++)
+        some = some || plan->gradients[i].move;
+    return some;
+}
+
 tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
                                             const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
                                             void *workspace, size_t bytes, tsr_stream stream)
@@ -283,15 +315,8 @@ tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan
         return TSR_OK;
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
     execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
-    e.status = check_execution(plan, x, w, dy, results, workspace, bytes, stream);
-    if (e.status == TSR_OK && plan->gradients[TSR_DW].present)
-        e.from.x = *x;
-    if (e.status == TSR_OK && plan->gradients[TSR_DX].present)
-        e.from.w = *w;
-    align_dy(&e, dy);
-    for (int i = 0; i < TSR_GRADIENTS; i++) {
-        if (plan->gradients[i].present)
-            make_gradient(&e, i, results[i]);
-    }
-    return e.status;
+    if (!moves(plan))
+        return execute(&e, x, w, dy, results);
+    TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
+    return tsr_comm_let_go(plan->comm, execute(&e, x, w, dy, results));
 }

@@ -3,6 +3,7 @@
 #include "ops/agreement.h"
 #include "ops/layer.h"
 #include "ops/rule.h"
+#include <tessera/sys/comm.h>
 
 static const tsr_rule product_rule = {"tsr_linear", "linear: b k, o k -> b o", {"x", "w"}, 1};
 static const tsr_rule biased_rule = {"tsr_linear", "linear: b k, o k + o -> b o", {"x", "w", "b"}, 1};
@@ -115,10 +116,8 @@ static void clean_up(call *c)
     tsr_layout_destroy(c->own);
 }
 
-tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
+static tsr_status run(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
 {
-    if (!x || !w || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
     call c = {.x = x, .w = w, .b = b};
     tsr_status status = plan_call(&c, y_placements);
     if (!tsr_is_shared_fault(status)) {
@@ -131,4 +130,18 @@ tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dten
         *y = tsr_dtensor_retain(c.y);
     clean_up(&c);
     return status;
+}
+
+/* Ranks agree only where y moves on. */
+tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
+{
+    if (!x || !w || !y)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
+    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(tsr_dtensor_layout(x)));
+    if (!y_placements) {
+        TSR_TRY(tsr_comm_check_open(comm, "tsr_linear"));
+        return run(x, w, b, NULL, y);
+    }
+    TSR_TRY(tsr_comm_hold(comm, "tsr_linear"));
+    return tsr_comm_let_go(comm, run(x, w, b, y_placements, y));
 }

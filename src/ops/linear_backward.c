@@ -3,6 +3,7 @@
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
+#include <tessera/sys/comm.h>
 
 #define CALLER "tsr_linear_backward"
 
@@ -211,6 +212,7 @@ tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const
     call.gradients[TSR_DX] = (gradient){.out = dx, .of = tsr_dtensor_layout(x), .placements = dx_placements};
     call.gradients[TSR_DW] = (gradient){.out = dw, .of = tsr_dtensor_layout(w), .placements = dw_placements};
     call.gradients[TSR_DB] = (gradient){.out = db, .of = b ? tsr_dtensor_layout(b) : NULL, .placements = db_placements};
+    TSR_TRY(tsr_comm_hold(call.comm, CALLER));
     tsr_status status = plan_backward(&call, b);
     if (!tsr_is_shared_fault(status))
         status = run(&call, status);
@@ -219,5 +221,5 @@ tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const
             *call.gradients[i].out = tsr_dtensor_retain(call.gradients[i].finished);
     }
     clean_up(&call);
-    return status;
+    return tsr_comm_let_go(call.comm, status);
 }

@@ -3,6 +3,7 @@
 #include "ops/layer.h"
 #include "ops/local_form.h"
 #include "ops/rule.h"
+#include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
 
 #define CALLER "tsr_linear_plan"
@@ -57,13 +58,9 @@ static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const ts
     return tsr_layout_equal(own, plan->y.layout) ? TSR_OK : tsr_plan_create(own, plan->y.layout, NULL, &plan->move);
 }
 
-tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_device device,
-                                     tsr_linear_plan **out)
+static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                         tsr_device device, tsr_linear_plan **out)
 {
-    if (!x || !w || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
-    TSR_TRY(tsr_layer_check_runs(CALLER "_create", x));
-    tsr_comm *comm = tsr_mesh_comm(tsr_layout_mesh(x));
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     tsr_linear_plan *plan = NULL;
     tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
@@ -81,6 +78,17 @@ tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, c
     else
         tsr_linear_plan_destroy(plan);
     return status;
+}
+
+tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_device device,
+                                     tsr_linear_plan **out)
+{
+    if (!x || !w || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
+    TSR_TRY(tsr_layer_check_runs(CALLER "_create", x));
+    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(x));
+    TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
+    return tsr_comm_let_go(comm, create(comm, x, w, b, y, device, out));
 }
 
 tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_linear_plan **out)
@@ -146,13 +154,9 @@ static tsr_status multiply(const tsr_linear_plan *plan, const tsr_tensor *x, con
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }
 
-tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                                   const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b, const tsr_tensor *y,
+                          void *workspace, size_t bytes, tsr_stream stream)
 {
-    if (!plan)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
-    if (!plan->inside)
-        return TSR_OK;
     tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b}, y, workspace, bytes, stream);
     tsr_tensor own;
     if (status == TSR_OK) {
@@ -164,4 +168,18 @@ tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor
     if (status == TSR_OK)
         return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes, stream);
     return tsr_layer_take_part(plan->move, plan->comm, plan->device, status, stream);
+}
+
+/* Without a move there is nothing to be told, and the handle is not used. */
+tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
+                                   const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
+{
+    if (!plan)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");
+    if (!plan->inside)
+        return TSR_OK;
+    if (!plan->move)
+        return execute(plan, x, w, b, y, workspace, bytes, stream);
+    TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
+    return tsr_comm_let_go(plan->comm, execute(plan, x, w, b, y, workspace, bytes, stream));
 }

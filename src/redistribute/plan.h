@@ -149,6 +149,7 @@ struct tsr_plan {
     size_t workspace_bytes; /**< of tsr_plan_execute() */
     size_t scratch_bytes;   /**< of the group: host memory for one execution */
     size_t shelf_bytes;     /**< of the group, where ranks are processes: see shelf.h */
+    uint64_t kin;           /**< atomic; the number of the other communicator over which it was found to be right last; 0: none */
     uint64_t group_key;     /**< atomic; 0 until the first prepare: then that of the plan's rank set */
     uint64_t native_key;    /**< atomic; 0 until a prepare finds that the engine has the move, and that all ranks are able: then that of
                                the group's set of ranks within the plan's group */

@@ -86,16 +86,21 @@ static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_
         tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
 }
 
-/* Communicators that do not descend from one, such as two engines' of the same processes, may number ranks alike: the caller knows. */
+/* Communicators that do not descend from one, such as two engines' of the same processes, may number ranks alike: the caller knows. Where
+ * they do all ranks of the meshes are compared, once: the communicator's number stands for it from then on. */
 static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 {
+    uint64_t *const kin = &((tsr_plan *)plan)->kin;
     const tsr_comm *const common = tsr_comm_common(plan->comm, (tsr_comm *)comm);
-    for (size_t i = 0; common && i < 2 * plan->count; i++) {
+    if (!common || __atomic_load_n(kin, __ATOMIC_RELAXED) == tsr_comm_number(comm))
+        return TSR_OK;
+    for (size_t i = 0; i < 2 * plan->count; i++) {
         const tsr_item *const item = &plan->items[i / 2];
         const int64_t other = find_other(i % 2 ? item->dst->mesh : item->src->mesh, plan->comm, comm, common);
         if (other >= 0)
             return refuse_comm(plan, comm, other);
     }
+    __atomic_store_n(kin, tsr_comm_number(comm), __ATOMIC_RELAXED);
     return TSR_OK;
 }
 

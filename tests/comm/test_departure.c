@@ -189,7 +189,7 @@ static void a_local_failure_is_named_by_the_others_and_passes(void **state)
             suite_run(n, fail_locally, &victim);
 }
 
-static tsr_status refuse_shared_faults(tsr_comm *comm, void *arg)
+static tsr_status refuse_same_faults(tsr_comm *comm, void *arg)
 {
     (void)arg;
     int64_t in[MOST_RANKS] = {1}, out[MOST_RANKS];
@@ -215,10 +215,10 @@ static tsr_status refuse_shared_faults(tsr_comm *comm, void *arg)
     return suite_check_usable(comm);
 }
 
-static void faults_that_all_ranks_share_are_refused_before_communication(void **state)
+static void a_fault_of_all_ranks_is_told_to_each_in_its_own_words(void **state)
 {
     (void)state;
-    suite_run(2, refuse_shared_faults, NULL);
+    suite_run(2, refuse_same_faults, NULL);
 }
 
 /* Rank 1 aborts while the others wait, or before they come. */
@@ -307,7 +307,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(groups_without_the_rank_that_returned_go_on),
         cmocka_unit_test(a_destroyed_group_handle_breaks_that_group_only),
         cmocka_unit_test(a_local_failure_is_named_by_the_others_and_passes),
-        cmocka_unit_test(faults_that_all_ranks_share_are_refused_before_communication),
+        cmocka_unit_test(a_fault_of_all_ranks_is_told_to_each_in_its_own_words),
         cmocka_unit_test(an_abort_releases_who_waits_now_and_later),
         cmocka_unit_test(a_rank_that_is_late_is_named_and_the_communicator_broken),
         cmocka_unit_test(a_timeout_that_does_not_pass_changes_nothing),

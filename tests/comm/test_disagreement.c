@@ -380,6 +380,127 @@ static void what_only_looks_like_the_host_is_refused_by_name(void **state)
     }
 }
 
+/* A call with an argument that is bad, or, where `bad` is false, with the one that its peers give. */
+typedef tsr_status spoilt_call(tsr_comm *comm, bool bad);
+
+static const int64_t even_counts[MOST_RANKS] = {1, 1, 1, 1, 1}, negative_counts[MOST_RANKS] = {1, -1, 1, 1, 1};
+
+static tsr_status sum_of_no_dtype(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, bad ? (tsr_dtype)99 : TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+}
+
+static tsr_status reduce_by_no_op(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_reduce_scatter(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_I32, bad ? TSR_AVG : TSR_SUM, tsr_device_host(),
+                                   NULL);
+}
+
+static tsr_status gather_negative(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? -3 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status gather_too_many(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? INT64_MAX / 2 + 1 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+}
+
+static tsr_status swap_negative(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, even_counts, TSR_F32,
+                               tsr_device_host(), NULL);
+}
+
+static tsr_status swap_with_receives_alone(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, bad ? NULL : even_counts, even_counts, TSR_F32, tsr_device_host(),
+                               NULL);
+}
+
+static tsr_status swap_with_sends_alone(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, even_counts, bad ? NULL : even_counts, TSR_F32, tsr_device_host(),
+                               NULL);
+}
+
+static tsr_status broadcast_from_nobody(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_broadcast(comm, receive_of(comm), 3, TSR_F32, bad ? 99 : 0, tsr_device_host(), NULL);
+}
+
+static tsr_status scatter_negative(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, TSR_F32, 0, tsr_device_host(),
+                            NULL);
+}
+
+static tsr_status gather_at_nobody(tsr_comm *comm, bool bad)
+{
+    return tsr_comm_gather(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_F32, bad ? -1 : 0, tsr_device_host(), NULL);
+}
+
+static tsr_status split_into_nothing(tsr_comm *comm, bool bad)
+{
+    tsr_comm *part = NULL;
+    const tsr_status status = tsr_comm_split(comm, 0, 0, bad ? NULL : &part);
+    tsr_comm_destroy(part);
+    return status;
+}
+
+static tsr_status alloc_into_nothing(tsr_comm *comm, bool bad)
+{
+    void *memory = NULL;
+    const tsr_status status = tsr_comm_alloc(comm, 64, bad ? NULL : &memory);
+    tsr_comm_free(comm, memory, 64);
+    return status;
+}
+
+typedef struct spoilt {
+    spoilt_call *call;
+    const char *words;
+} spoilt;
+
+static const spoilt spoilt_calls[] = {
+    {sum_of_no_dtype, "tsr_comm_all_reduce: dtype is 99, which is none"},
+    {reduce_by_no_op, "tsr_comm_reduce_scatter: op is avg"},
+    {gather_negative, "tsr_comm_all_gather: count is -3; it must be 0 or more"},
+    {gather_too_many, "tsr_comm_all_gather: counts sum up to more than 2^63 - 1 elements"},
+    {swap_negative, "tsr_comm_all_to_all: send_counts[1] is -1; counts are 0 or more"},
+    {swap_with_receives_alone, "tsr_comm_all_to_all: send_counts is NULL; give both counts or neither"},
+    {swap_with_sends_alone, "tsr_comm_all_to_all: receive_counts is NULL; give both counts or neither"},
+    {broadcast_from_nobody, "tsr_comm_broadcast: root is 99; the ranks are 0 to "},
+    {scatter_negative, "tsr_comm_scatter: counts[1] is -1; counts are 0 or more"},
+    {gather_at_nobody, "tsr_comm_gather: root is -1; the ranks are 0 to "},
+    {split_into_nothing, "tsr_comm_split: out is NULL"},
+    {alloc_into_nothing, "tsr_comm_alloc: out is NULL"},
+};
+
+/* Which rank gives the bad argument. */
+static tsr_status spoil(tsr_comm *comm, void *arg)
+{
+    const int victim = *(const int *)arg;
+    const bool bad = tsr_comm_rank(comm) == victim;
+    for (size_t i = 0; i < sizeof spoilt_calls / sizeof *spoilt_calls; i++) {
+        char words[SENTENCE];
+        snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s", bad ? "" : victim ? "1" : "0", spoilt_calls[i].words);
+        const tsr_status status = spoilt_calls[i].call(comm, bad);
+        if (spoilt_calls[i].call == split_into_nothing && status == TSR_ERROR_UNSUPPORTED)
+            continue; /* it is lent */
+        CHECK_ERROR(status, bad ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, words);
+        TSR_TRY(suite_check_usable(comm));
+    }
+    return TSR_OK;
+}
+
+static void an_argument_that_is_bad_on_one_rank_is_told_to_all(void **state)
+{
+    (void)state;
+    for (int n = 2; n <= 3; n++)
+        for (int victim = 0; victim < 2; victim++)
+            suite_run(n, spoil, &victim);
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +510,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(messages_that_do_not_fit_name_both_ranks_and_sizes_on_all),
         cmocka_unit_test(counts_of_an_all_to_all_that_do_not_fit_are_named_on_all),
         cmocka_unit_test(what_only_looks_like_the_host_is_refused_by_name),
+        cmocka_unit_test(an_argument_that_is_bad_on_one_rank_is_told_to_all),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,22 @@ static void peers_hear_of_a_thread_that_ends(void **state)
     }
 }
 
+static tsr_status end_without_a_handle(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    const bool odd = tsr_comm_rank(comm) == ODD;
+    tsr_comm_destroy(comm);
+    if (odd)
+        pthread_exit(NULL);
+    return TSR_OK;
+}
+
+static void a_thread_may_end_after_its_handle(void **state)
+{
+    (void)state;
+    run_ended(NULL, end_without_a_handle, -1);
+}
+
 /* Rank 0 cancels the odd rank, which sleeps in a call or will. The mutex under which it sleeps is free afterwards: peers end. */
 static tsr_status cancel_sleeper(tsr_comm *comm, void *arg)
 {
@@ -352,6 +368,7 @@ int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peers_hear_of_a_thread_that_ends),
+        cmocka_unit_test(a_thread_may_end_after_its_handle),
         cmocka_unit_test(a_rank_that_is_cancelled_in_its_sleep_lets_peers_go),
         cmocka_unit_test(a_cancelled_rank_waits_for_those_who_read_its_memory),
         cmocka_unit_test(a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting),

@@ -229,6 +229,41 @@ static void memory_is_had_by_all_or_by_none(void **state)
         suite_run(n, use_memory, NULL);
 }
 
+/* Of a communicator, a child and a grandchild the elder ones end first; some ranks are late about it. */
+static tsr_status outlive_elders(tsr_comm *comm, void *arg)
+{
+    const bool first_too = *(const bool *)arg;
+    tsr_comm *elder, *child, *grandchild, *late;
+    TSR_TRY(tsr_comm_split(comm, 0, 0, &elder));
+    TSR_TRY(tsr_comm_split(elder, 0, -tsr_comm_rank(comm), &child));
+    TSR_TRY(tsr_comm_split(child, 0, 0, &grandchild));
+    if (tsr_comm_rank(comm) % 2)
+        suite_sleep(20);
+    tsr_comm_destroy(elder);
+    if (first_too)
+        tsr_comm_destroy(comm);
+    TSR_TRY(suite_check_usable(child));
+    TSR_TRY(suite_check_usable(grandchild));
+    CHECK(tsr_comm_congruent(child, grandchild));
+    tsr_comm_destroy(child);
+    TSR_TRY(suite_check_usable(grandchild));
+    TSR_TRY(tsr_comm_split(grandchild, 0, 0, &late));
+    tsr_comm_destroy(grandchild);
+    const tsr_status status = suite_check_usable(late);
+    tsr_comm_destroy(late);
+    return status;
+}
+
+static void a_communicator_outlives_those_that_it_was_split_off(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 4; n++)
+        for (int first_too = 0; first_too < 2; first_too++) {
+            bool both = first_too;
+            suite_run(n, outlive_elders, &both);
+        }
+}
+
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +272,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(groups_split_again),
         cmocka_unit_test(groups_do_not_wait_for_one_another),
         cmocka_unit_test(memory_is_had_by_all_or_by_none),
+        cmocka_unit_test(a_communicator_outlives_those_that_it_was_split_off),
     };
     suite_start(count, arguments);
     return cmocka_run_group_tests(tests, NULL, NULL);

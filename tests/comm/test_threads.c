@@ -111,6 +111,48 @@ static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
     tsr_comm_destroy(handles[1]);
 }
 
+static void *call_from_outside(void *arg)
+{
+    shared_handle *mine = arg;
+    mine->status = tsr_comm_wait(mine->comm, NULL, 1);
+    snprintf(mine->sentence, sizeof mine->sentence, "%s", mine->status == TSR_OK ? "" : tsr_status_message());
+    return NULL;
+}
+
+static void call_by_another_thread(shared_handle *other)
+{
+    assert_int_equal(pthread_create(&other->thread, NULL, call_from_outside, other), 0);
+    pthread_join(other->thread, NULL);
+}
+
+/* The handle stays in the outermost call that holds it, between the calls of which that is made. */
+static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **state)
+{
+    (void)state;
+    tsr_comm *comm;
+    assert_int_equal(tsr_comm_create_threads(1, NULL, &comm), TSR_OK);
+    shared_handle other = {.comm = comm};
+    assert_int_equal(tsr_comm_hold(comm, "layer"), TSR_OK);
+    assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
+    assert_int_equal(tsr_comm_hold(comm, "part"), TSR_OK);
+    for (int holds = 2; holds > 0; holds--) {
+        assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
+        call_by_another_thread(&other);
+        assert_int_equal(other.status, TSR_ERROR_STATE);
+        assert_non_null(strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
+        assert_int_equal(tsr_comm_let_go(comm, TSR_ERROR_IO), TSR_ERROR_IO);
+    }
+    call_by_another_thread(&other);
+    assert_int_equal(other.status, TSR_OK);
+    tsr_comm_retain(comm);
+    assert_int_equal(tsr_comm_check_open(comm, "look"), TSR_OK);
+    tsr_comm_destroy(comm);
+    assert_int_equal(tsr_comm_check_open(comm, "look"), TSR_ERROR_STATE);
+    assert_int_equal(tsr_comm_hold(comm, "layer"), TSR_ERROR_STATE);
+    assert_non_null(strstr(tsr_status_message(), "layer: the communicator (rank 0 of 1"));
+    tsr_comm_release(comm);
+}
+
 /* A run whose log is kept. */
 typedef struct logged_run {
     tsr_rank_main *body;
@@ -170,15 +212,25 @@ static tsr_status fail_unheard(tsr_comm *comm, void *arg)
     return tsr_comm_rank(comm) == 1 ? TSR_ERROR_IO : TSR_OK;
 }
 
+/* Rank 1 is late for a step of a call that is made of several. */
+static tsr_status step_late(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    if (tsr_comm_rank(comm) == 1)
+        suite_sleep(LATE_MS);
+    TSR_TRY(tsr_comm_hold(comm, "layer"));
+    return tsr_comm_let_go(comm, tsr_comm_barrier(comm));
+}
+
 static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
 {
     (void)state;
-    logged_run runs[] = {{.body = reduce_late}, {.body = fail_unheard}};
-    for (int i = 0; i < 2; i++) {
+    logged_run runs[] = {{.body = reduce_late}, {.body = fail_unheard}, {.body = step_late}};
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_mutex_init(&runs[i].lock, NULL), 0);
         assert_int_equal(pthread_create(&runs[i].thread, NULL, run_logged, &runs[i]), 0);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         pthread_join(runs[i].thread, NULL);
         pthread_mutex_destroy(&runs[i].lock);
     }
@@ -189,6 +241,8 @@ static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **stat
     assert_non_null(strstr(runs[1].log,
                            "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
                            "returned: 0\n"));
+    assert_int_equal(runs[2].status, TSR_OK);
+    assert_non_null(strstr(runs[2].log, "1: rank 0 of 3 has waited 5 s in layer() (barrier) for rank 1\n"));
 }
 
 /* Handles that ranks show one another, by mistake. */
@@ -481,6 +535,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(threads_that_cannot_be_had_are_an_error),
         cmocka_unit_test(any_thread_may_call_for_a_rank),
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
+        cmocka_unit_test(a_handle_that_is_held_is_in_that_call_for_all_but_its_thread),
         cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
         cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),
         cmocka_unit_test(main_may_destroy_its_handle),

@@ -46,11 +46,12 @@ def failing_twice():
 
 
 def stopping():
-    """Rank 1 stops in its n-th call, of which there are some thirty until two communicators are made."""
+    """Rank 1 stops in its n-th call, of which there are some thirty until two communicators are made. The first knows who stops
+    in the second, and waits for less than the 1,100 ms of a timeout."""
     wrong = []
-    for calls in (1, 13):
+    for calls, words in ((1, "not all ranks came within 1100 ms"), (13, ""), (22, "rank 1 did not come within 1000 ms")):
         done = mpirun(3, jobber, "stop", str(calls))
-        wrong += expect(done, "^R[02] run: peer: ", "^R[02] is gone") + [f"{calls}: {line}" for line in lines_of(done, "a call that blocks")]
+        wrong += expect(done, f"^R[02] run: peer: tsr_mpi_job_run: {words}", "^R[02] is gone") + [f"{calls}: {line}" for line in lines_of(done, "a call that blocks")]
     return wrong
 
 

@@ -1,12 +1,15 @@
-/* Linear layers when memory fails on one rank: that rank says so, the others are told, nobody hangs or leaks. */
+/* Linear layers when memory fails on one rank, which the others are told, or their communicator is in use or gone: nobody hangs or leaks.
+ */
 #include "counted_memory.h"
 #include "layers.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tessera/sys/status.h>
 
@@ -165,6 +168,139 @@ static void planning_the_backward_survives_every_failing_allocation(void **state
     drill_of(plan_backward);
 }
 
+static tsr_status make_plan(const layer_tensors *t, tsr_linear_plan **out)
+{
+    const int64_t shape[] = {5, 7};
+    tsr_layout *y;
+    TSR_TRY(tsr_layout_create(t->mesh, &reduced, 2, shape, TSR_F32, &y));
+    const tsr_status status = tsr_linear_plan_create(tsr_dtensor_layout(t->x), tsr_dtensor_layout(t->w), tsr_dtensor_layout(t->b), y, out);
+    tsr_layout_destroy(y);
+    return status;
+}
+
+static tsr_status execute(const tsr_linear_plan *plan, const layer_tensors *t)
+{
+    const int64_t shape[] = {5, 7};
+    float result[5 * 7], workspace[4096];
+    const tsr_tensor x = tsr_dtensor_to_local(t->x), w = tsr_dtensor_to_local(t->w), b = tsr_dtensor_to_local(t->b);
+    const tsr_tensor y = tsr_tensor_contiguous(result, TSR_F32, 2, shape);
+    return tsr_linear_plan_execute(plan, &x, &w, &b, &y, workspace, sizeof workspace, NULL);
+}
+
+typedef struct guest {
+    operation *run;
+    const char *words; /* of a second caller who comes meanwhile */
+    const layer_tensors *tensors;
+    const tsr_dtensor *dy;
+    tsr_status status;
+    pthread_t thread;
+    atomic_int told; /* rank 0's second caller was */
+} guest;
+
+static void *call_layer(void *arg)
+{
+    guest *const g = arg;
+    g->status = g->run(g->tensors, g->dy);
+    return NULL;
+}
+
+/* Rank 0 calls the layer, and calls again by another thread until it is told that it may not, in the name of the layer. */
+static tsr_status call_twice(tsr_comm *comm, guest *g)
+{
+    if (pthread_create(&g->thread, NULL, call_layer, g) != 0)
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "no thread");
+    tsr_status second = TSR_OK;
+    for (int look = 0; look < 20000 && (second == TSR_OK || !strstr(tsr_status_message(), g->words)); look++) {
+        usleep(1000);
+        second = tsr_comm_wait(comm, NULL, 1);
+    }
+    tsr_kept_sentence last;
+    tsr_status_keep(&last);
+    atomic_store(&g->told, 1);
+    pthread_join(g->thread, NULL);
+    if (second != TSR_ERROR_STATE || !strstr(last.text, g->words))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "\"%s\" is not in \"%.500s\"", g->words, last.text);
+    return g->status;
+}
+
+static tsr_status call_beside_another(tsr_comm *comm, void *arg)
+{
+    guest *const g = arg;
+    layer_reference r;
+    layer_tensors t;
+    tsr_dtensor *dy;
+    const int64_t shape[] = {5, 7};
+    TSR_TRY(layer_reference_create(&row_parallel, &r));
+    TSR_TRY(layer_tensors_create(comm, &row_parallel, &r, &t));
+    TSR_TRY(layer_distribute(&row_parallel, t.mesh, r.dy, 2, shape, &reduced, NULL, &dy));
+    TSR_TRY(tsr_comm_barrier(comm));
+    if (tsr_comm_rank(comm) == 0) {
+        g->tensors = &t;
+        g->dy = dy;
+    } else {
+        while (!atomic_load(&g->told))
+            usleep(1000);
+    }
+    const tsr_status status = tsr_comm_rank(comm) == 0 ? call_twice(comm, g) : g->run(&t, dy);
+    tsr_dtensor_destroy(dy);
+    layer_tensors_destroy(&t);
+    layer_reference_destroy(&r);
+    return status;
+}
+
+static void a_second_caller_is_told_of_the_layer_not_of_its_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        operation *run;
+        const char *words;
+    } calls[] = {{forward, "is in tsr_linear() already"},
+                 {backward, "is in tsr_linear_backward() already"},
+                 {plan, "is in tsr_linear_plan_create() already"},
+                 {plan_backward, "is in tsr_linear_backward_plan_create() already"}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        guest g = {.run = calls[i].run, .words = calls[i].words};
+        layers_run(RANKS, call_beside_another, &g);
+    }
+}
+
+/* After the communicator's end, with placements of y and without. */
+static tsr_status call_after_the_end(tsr_comm *comm, void *arg)
+{
+    layer_reference r;
+    layer_tensors t;
+    tsr_dtensor *dy, *y = NULL;
+    tsr_linear_plan *made;
+    const int64_t shape[] = {5, 7};
+    (void)arg;
+    TSR_TRY(layer_reference_create(&row_parallel, &r));
+    TSR_TRY(layer_tensors_create(comm, &row_parallel, &r, &t));
+    TSR_TRY(layer_distribute(&row_parallel, t.mesh, r.dy, 2, shape, &reduced, NULL, &dy));
+    TSR_TRY(make_plan(&t, &made));
+    TSR_TRY(execute(made, &t));
+    tsr_comm_destroy(comm);
+    tsr_status status = layer_expect_status("linear", forward(&t, dy), TSR_ERROR_STATE, "tsr_linear: the communicator (rank ");
+    if (status == TSR_OK)
+        status = layer_expect_status("linear", tsr_linear(t.x, t.w, t.b, NULL, &y), TSR_ERROR_STATE, "tsr_linear: the communicator (rank ");
+    if (status == TSR_OK)
+        status = layer_expect_status("backward", backward(&t, dy), TSR_ERROR_STATE, "tsr_linear_backward: the communicator (rank ");
+    if (status == TSR_OK)
+        status = layer_expect_status("plan", plan(&t, dy), TSR_ERROR_STATE, "tsr_linear_plan_create: the communicator (rank ");
+    if (status == TSR_OK)
+        status = layer_expect_status("execution", execute(made, &t), TSR_ERROR_STATE, "tsr_linear_plan_execute: the communicator (rank ");
+    tsr_linear_plan_destroy(made);
+    tsr_dtensor_destroy(dy);
+    layer_tensors_destroy(&t);
+    layer_reference_destroy(&r);
+    return status;
+}
+
+static void after_the_end_of_its_communicator_a_layer_says_so_in_its_own_name(void **state)
+{
+    (void)state;
+    layers_run(RANKS, call_after_the_end, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +308,8 @@ int main(void)
         cmocka_unit_test(backward_survives_every_failing_allocation),
         cmocka_unit_test(planning_survives_every_failing_allocation),
         cmocka_unit_test(planning_the_backward_survives_every_failing_allocation),
+        cmocka_unit_test(a_second_caller_is_told_of_the_layer_not_of_its_steps),
+        cmocka_unit_test(after_the_end_of_its_communicator_a_layer_says_so_in_its_own_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

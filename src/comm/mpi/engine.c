@@ -62,6 +62,8 @@ static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
 {
     if (status != TSR_OK)
         tsr_mpi_notice_abort(handle->world);
+    if (status != TSR_OK && tsr_mpi_gate_has_missed(&handle->gate))
+        tsr_mpi_world_note_loss(handle->world);
     return status;
 }
 
@@ -353,24 +355,29 @@ static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle,
 }
 
 /* The world is held until all ranks have been told what became of the last step. */
-static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_comm **out)
+static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_handle **out_handle,
+                       tsr_comm **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_mpi_handle *handle = NULL;
     tsr_comm *made = NULL;
     TSR_TRY(make_world(together, comm, options, &world));
     TSR_TRY(make_handle(together, world, &handle));
-    world->handles++;
+    tsr_mpi_world_hold(world);
+    world->losses = together->losses;
     const tsr_status status = agree_on(together, world->comm, wrap(together, handle, &made));
-    if (status == TSR_OK)
+    if (status == TSR_OK) {
         *out = made;
-    else
+        *out_handle = handle;
+    } else {
         tsr_comm_destroy(made);
+    }
     tsr_mpi_world_leave(world);
     return status;
 }
 
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, bool *lost, tsr_comm **out)
+tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses,
+                                 tsr_mpi_handle **handle, tsr_comm **out)
 {
     tsr_mpi_options options = TSR_MPI_OPTIONS_INIT;
     MPI_Comm own;
@@ -385,10 +392,16 @@ tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options
     else
         TSR_TRY(tsr_context_create(NULL, &context));
     options.timeout_ms = tsr_context_timeout_ms(context, options.timeout_ms);
-    const tsr_mpi_together together = {call, context, options.timeout_ms, lost};
+    const tsr_mpi_together together = {call, context, options.timeout_ms, losses};
     tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
-        status = make(&together, own, &options, out);
+        status = make(&together, own, &options, handle, out);
     tsr_context_destroy(context);
     return status;
+}
+
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses, tsr_comm **out)
+{
+    tsr_mpi_handle *handle;
+    return tsr_mpi_borrow_handle(call, comm, given, losses, &handle, out);
 }

@@ -3,9 +3,14 @@
 #define TSR_COMM_MPI_ENGINE_H
 
 #include "comm/mpi/handle.h"
+#include "comm/mpi/together.h"
 
-/** tsr_comm_from_mpi(), for sentences that begin with `call`. `*lost` becomes true if ranks did not come, for whom MPI_Finalize() would
- * wait; NULL is fine. */
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, bool *lost, tsr_comm **out);
+/** tsr_comm_from_mpi(), for sentences that begin with `call`. `losses` is written while the communicator or one that was split off it
+ * lives; NULL is fine. */
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses, tsr_comm **out);
+
+/** The same, for who goes on with the handle, which is the communicator's. */
+tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses,
+                                 tsr_mpi_handle **handle, tsr_comm **out);
 
 #endif

@@ -366,6 +366,7 @@ static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WO
 static tsr_status say_late(const tsr_mpi_handle *handle)
 {
     char words[TSR_MPI_WORDS];
+    tsr_mpi_world_note_loss(handle->world);
     return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", name_late(handle, words),
                           (long long)handle->world->options.timeout_ms);
 }
@@ -378,9 +379,10 @@ static tsr_status check_lives(const tsr_mpi_handle *handle)
         if (r == handle->rank || !tsr_mpi_trays_reach(&handle->trays, r) || tsr_mpi_trays_has_left(&handle->trays, r))
             continue;
         const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
-        if (resident && tsr_mpi_resident_life(resident) == TSR_MPI_DEAD && !tsr_mpi_trays_has_left(&handle->trays, r))
-            return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken",
-                                  tsr_mpi_name(handle, r, name));
+        if (!resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || tsr_mpi_trays_has_left(&handle->trays, r))
+            continue;
+        tsr_mpi_world_note_loss(handle->world);
+        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken", tsr_mpi_name(handle, r, name));
     }
     return TSR_OK;
 }

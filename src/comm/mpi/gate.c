@@ -28,6 +28,9 @@
 
 typedef enum gate_state { WHOLE, BREAKING, BROKEN } gate_state;
 
+/* Why it broke: a member that left has done its part of everything before, one that was missed comes no more. */
+typedef enum cause { LEFT, MISSED, OTHER } cause;
+
 struct tsr_mpi_seat {
     _Atomic(uint64_t) arrivals;
     char own_line[128 - sizeof(uint64_t)]; /* two lines: processors fetch them in pairs */
@@ -39,7 +42,7 @@ struct tsr_mpi_seat {
     _Atomic(uint32_t) bell;
     _Atomic(int32_t) state; /* gate_state */
     uint64_t completed;     /* once BROKEN: arrivals up to this one count as complete */
-    int32_t lost;           /* likewise: not because a member left */
+    int32_t cause;          /* likewise: a cause */
     char reason[REASON];
     _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
 };
@@ -78,7 +81,7 @@ static void ring(const tsr_mpi_gate *gate)
  * come and the state still whole did so before the exchange below, so the counts read after it include that arrival. Who finds somebody
  * else deciding waits for that; the decider has no reason to stop but its own death.
  */
-static void break_gate(const tsr_mpi_gate *gate, const char *reason, bool lost)
+static void break_gate(const tsr_mpi_gate *gate, const char *reason, cause why)
 {
     tsr_mpi_seat *root = root_of(gate);
     int32_t whole = WHOLE;
@@ -90,7 +93,7 @@ static void break_gate(const tsr_mpi_gate *gate, const char *reason, bool lost)
         completed = arrivals < completed ? arrivals : completed;
     }
     root->completed = completed;
-    root->lost = lost;
+    root->cause = (int32_t)why;
     snprintf(root->reason, sizeof root->reason, "%s", reason);
     atomic_store(&root->state, BROKEN);
     ring(gate);
@@ -104,7 +107,7 @@ static bool heed_abort(const tsr_mpi_gate *gate)
     if (aborter < 0)
         return false;
     snprintf(reason, sizeof reason, "rank %d of all has aborted", aborter);
-    break_gate(gate, reason, true);
+    break_gate(gate, reason, OTHER);
     return true;
 }
 
@@ -124,7 +127,7 @@ static bool heed_gone(const tsr_mpi_gate *gate)
             continue;
         print_name(gate, m, name, sizeof name);
         snprintf(reason, sizeof reason, "%s could not make the communicator", name);
-        break_gate(gate, reason, true);
+        break_gate(gate, reason, OTHER);
         return true;
     }
     return false;
@@ -141,7 +144,7 @@ static bool heed_death(const tsr_mpi_gate *gate, uint64_t arrival, int from)
             continue;
         print_name(gate, m, name, sizeof name);
         snprintf(reason, sizeof reason, "the process of %s has ended", name);
-        break_gate(gate, reason, true);
+        break_gate(gate, reason, MISSED);
         return true;
     }
     return false;
@@ -152,7 +155,7 @@ static bool heed_stall(const tsr_mpi_gate *gate)
 {
     const char *const words = gate->sleeper ? tsr_mpi_resident_verdict(gate->sleeper) : NULL;
     if (words)
-        break_gate(gate, words, true);
+        break_gate(gate, words, OTHER);
     return words;
 }
 
@@ -222,7 +225,7 @@ static bool heed_time(const tsr_mpi_gate *gate, uint64_t arrival, tsr_deadline d
         return false;
     const size_t used = name_late(gate, arrival, reason);
     snprintf(reason + used, REASON - used, " did not come within %lld ms", (long long)gate->timeout_ms);
-    break_gate(gate, reason, true);
+    break_gate(gate, reason, MISSED);
     return true;
 }
 
@@ -354,12 +357,18 @@ bool tsr_mpi_gate_is_broken(const tsr_mpi_gate *gate)
 bool tsr_mpi_gate_is_lost(const tsr_mpi_gate *gate)
 {
     const tsr_mpi_seat *root = root_of(gate);
-    return (atomic_load(&root->state) == BROKEN && root->lost) || tsr_mpi_node_aborter(gate->node) >= 0;
+    return (atomic_load(&root->state) == BROKEN && root->cause != LEFT) || tsr_mpi_node_aborter(gate->node) >= 0;
+}
+
+bool tsr_mpi_gate_has_missed(const tsr_mpi_gate *gate)
+{
+    const tsr_mpi_seat *root = root_of(gate);
+    return atomic_load(&root->state) == BROKEN && root->cause == MISSED;
 }
 
 void tsr_mpi_gate_lose(tsr_mpi_gate *gate, const char *reason)
 {
-    break_gate(gate, reason, true);
+    break_gate(gate, reason, OTHER);
 }
 
 tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate)
@@ -421,7 +430,7 @@ static void depart(tsr_mpi_gate *gate)
     char name[64], reason[REASON];
     print_name(gate, gate->member, name, sizeof name);
     snprintf(reason, sizeof reason, "%s has returned", name);
-    break_gate(gate, reason, false);
+    break_gate(gate, reason, LEFT);
     tsr_mpi_node_free_later(gate->node, gate->own, (const int32_t *)&gate->own->left, gate->count);
     for (int m = 0; m < gate->count; m++)
         atomic_fetch_add(&gate->seats[m]->left, 1);

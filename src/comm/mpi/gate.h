@@ -66,6 +66,9 @@ bool tsr_mpi_gate_is_broken(const tsr_mpi_gate *gate);
 /** The same for other reasons than that a rank has left, who has done its part of everything before. */
 bool tsr_mpi_gate_is_lost(const tsr_mpi_gate *gate);
 
+/** True if a member did not come in time, or has died. */
+bool tsr_mpi_gate_has_missed(const tsr_mpi_gate *gate);
+
 /** Why, as TSR_ERROR_PEER. */
 tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate);
 

@@ -48,6 +48,20 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
     return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
 }
 
+void tsr_mpi_world_note_loss(tsr_mpi_world *world)
+{
+    if (world->losses)
+        world->losses->missed = true;
+}
+
+void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
+{
+    int64_t *const limits[] = {&handle->world->options.timeout_ms, &handle->gate.timeout_ms};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (*limits[i] == 0 || *limits[i] > timeout_ms)
+            *limits[i] = timeout_ms;
+}
+
 void tsr_mpi_world_abort(tsr_mpi_world *world, int who)
 {
     int nobody = 0;
@@ -201,6 +215,11 @@ static void free_handle(tsr_mpi_handle *handle)
     tsr_release(handle->context, handle);
 }
 
+void tsr_mpi_world_hold(tsr_mpi_world *world)
+{
+    __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);
+}
+
 void tsr_mpi_world_leave(tsr_mpi_world *world)
 {
     if (__atomic_sub_fetch(&world->handles, 1, __ATOMIC_ACQ_REL) == 0)
@@ -281,7 +300,7 @@ tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle
         free_handle(handle);
         return status;
     }
-    __atomic_add_fetch(&world->handles, 1, __ATOMIC_RELAXED);
+    tsr_mpi_world_hold(world);
     *out = handle;
     return TSR_OK;
 }

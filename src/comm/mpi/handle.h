@@ -10,6 +10,7 @@
 #include <tessera/sys/status.h>
 
 #include "comm/mpi/gate.h"
+#include "comm/mpi/together.h"
 #include "comm/mpi/tray.h"
 
 /** Room for what a call says of its messages. */
@@ -99,9 +100,10 @@ typedef struct tsr_mpi_world {
     int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
     tsr_mpi_grave *graves;
-    int handles;        /**< that are left, or whoever else holds it; atomic */
-    atomic_int aborter; /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
-    bool broken;        /**< messages may be under way that nobody waits for */
+    int handles;            /**< that are left, or whoever else holds it; atomic */
+    atomic_int aborter;     /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
+    bool broken;            /**< messages may be under way that nobody waits for */
+    tsr_mpi_losses *losses; /**< of who made it; or NULL */
 } tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */
@@ -150,6 +152,15 @@ void tsr_mpi_world_abort(tsr_mpi_world *world, int who);
 
 /** The rank that has; -1: none. Any thread. */
 int tsr_mpi_world_aborter(const tsr_mpi_world *world);
+
+/** Its maker learns that a rank did not come, or has died. */
+void tsr_mpi_world_note_loss(tsr_mpi_world *world);
+
+/** Calls of the handle, of which no group is in use, wait for peers no longer than that from now on. */
+void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms);
+
+/** Keeps the world as a handle does, until tsr_mpi_world_leave(). */
+void tsr_mpi_world_hold(tsr_mpi_world *world);
 
 /** One handle less; the last one takes the world along. */
 void tsr_mpi_world_leave(tsr_mpi_world *world);

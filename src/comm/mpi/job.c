@@ -5,12 +5,18 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
+#define CALL "tsr_mpi_job_run"
+
 struct tsr_mpi_job {
     tsr_context *context;
     int rank, size;
     bool ours; /* MPI, to finalize */
     bool lost; /* a peer is, for whom MPI_Finalize() would wait */
+    tsr_mpi_losses losses;
 };
+
+/* How long those who end after a rank was lost wait for one another: nobody else has a reason to be later. */
+#define LOST_MS 1000
 
 /* How a rank's program ended. */
 typedef struct ending {
@@ -148,20 +154,36 @@ static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const en
 }
 
 /* What the thread has said before is nothing of the program's. */
-static tsr_status run_main(tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
+static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_comm *comm;
-    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, options, NULL, &comm));
-    tsr_kept_sentence sentence = {""};
-    tsr_status_restore(&sentence, TSR_OK);
+    tsr_mpi_handle *handle;
+    tsr_kept_sentence sentence;
+    TSR_TRY(tsr_mpi_borrow_handle(CALL, MPI_COMM_WORLD, options, &job->losses, &handle, &comm));
+    tsr_mpi_world *const world = handle->world;
+    tsr_mpi_world_hold(world);
+    tsr_status_forget();
     tsr_comm_retain(comm); /* main may destroy its handle */
     const tsr_status status = main(comm, arg);
-    tsr_status_keep(&sentence);
-    if (status != TSR_OK && sentence.text[0] == '\0')
-        snprintf(sentence.text, sizeof sentence.text, "returned %s without a sentence", tsr_status_name(status));
+    if (status == TSR_OK)
+        tsr_status_keep(&sentence);
+    else
+        tsr_status_keep_returned(&sentence, status);
     tsr_comm_destroy(comm);
     tsr_comm_release(comm);
+    world->losses = NULL; /* communicators that main has split off may outlive the job */
+    tsr_mpi_world_leave(world);
     return tsr_status_restore(&sentence, status);
+}
+
+/* A rank that was lost is named by the witness, but what main says of it goes first. */
+static tsr_status say_lost(tsr_mpi_job *job, const ending *mine, tsr_status status)
+{
+    const bool has_run = !job->losses.unmade;
+    job->lost = true;
+    if (mine->status != TSR_OK && has_run)
+        return tsr_status_restore(&mine->sentence, (tsr_status)mine->status);
+    return tsr_status_set(status, CALL ": %s", tsr_status_message());
 }
 
 /* All ranks come here, whatever became of their programs. */
@@ -170,10 +192,9 @@ static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mi
     ending theirs;
     int cause;
     const tsr_status status = find_cause(job, witness, mine, &cause, &theirs);
-    if (status != TSR_OK) {
-        job->lost = true;
-        return mine->status == TSR_OK ? status : tsr_status_restore(&mine->sentence, (tsr_status)mine->status);
-    }
+    if (status != TSR_OK)
+        return say_lost(job, mine, status);
+    job->lost = job->losses.unmade;
     return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
 }
 
@@ -181,12 +202,19 @@ static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mi
 static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     tsr_mpi_options apart = TSR_MPI_OPTIONS_INIT;
+    tsr_mpi_handle *handle;
     tsr_comm *witness;
-    TSR_TRY(tsr_options_read("tsr_mpi_job_run", options, &apart, sizeof apart));
+    TSR_TRY(tsr_options_read(CALL, options, &apart, sizeof apart));
     apart.size = sizeof apart;
-    TSR_TRY(tsr_mpi_borrow("tsr_mpi_job_run", MPI_COMM_WORLD, &apart, &job->lost, &witness));
-    const ending mine = ending_of(run_main(main, arg, options));
-    const tsr_status status = conclude(job, witness, &mine);
+    job->losses = (tsr_mpi_losses){0};
+    const tsr_status made = tsr_mpi_borrow_handle(CALL, MPI_COMM_WORLD, &apart, &job->losses, &handle, &witness);
+    job->lost = job->losses.unmade;
+    TSR_TRY(made);
+    TSR_TRY(tsr_comm_hold(witness, CALL));
+    const ending mine = ending_of(run_main(job, main, arg, options));
+    if (job->losses.unmade || job->losses.missed)
+        tsr_mpi_handle_hurry(handle, LOST_MS);
+    const tsr_status status = tsr_comm_let_go(witness, conclude(job, witness, &mine));
     tsr_comm_destroy(witness);
     return status;
 }
@@ -194,8 +222,8 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
 tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options)
 {
     if (!job || !main)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mpi_job_run: %s is NULL", job ? "main" : "job");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s is NULL", job ? "main" : "job");
     if (job->lost)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_run: a rank was lost in an earlier run, and MPI would wait for it");
+        return tsr_status_set(TSR_ERROR_STATE, CALL ": a rank was lost in an earlier run, and MPI would wait for it");
     return run_witnessed(job, main, arg, options);
 }

@@ -31,8 +31,8 @@ static void put_away(const tsr_mpi_together *t, parcel *p, bool over)
 
 tsr_status tsr_mpi_say_late(const tsr_mpi_together *t)
 {
-    if (t->lost)
-        *t->lost = true;
+    if (t->losses)
+        t->losses->unmade = true;
     return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)t->timeout_ms);
 }
 

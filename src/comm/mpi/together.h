@@ -12,11 +12,17 @@
 #include <stdint.h>
 #include <tessera/context.h>
 
+/** What a communicator tells its maker of ranks that are missing. */
+typedef struct tsr_mpi_losses {
+    bool unmade; /**< not all ranks came while it was made, and MPI_Finalize() would wait for them */
+    bool missed; /**< not all came to a call, or a process ended */
+} tsr_mpi_losses;
+
 typedef struct tsr_mpi_together {
     const char *call; /**< that sentences begin with */
     tsr_context *context;
     int64_t timeout_ms;
-    bool *lost; /**< becomes true where not all ranks came, for whom MPI_Finalize() would wait; or NULL */
+    tsr_mpi_losses *losses; /**< of what is made; or NULL */
 } tsr_mpi_together;
 
 /** TSR_ERROR_PEER: not all ranks have come. */

@@ -270,16 +270,11 @@ tsr_status tsr_threads_create(int nranks, const tsr_threads_options *options, bo
     return TSR_OK;
 }
 
-void tsr_threads_seat(tsr_comm *comm)
+tsr_world *tsr_threads_seat(tsr_comm *comm)
 {
     const seat *mine = comm->self;
     tsr_world_seat(mine->team->world, mine->member);
-}
-
-void tsr_threads_unseat(tsr_comm *comm)
-{
-    const seat *mine = comm->self;
-    tsr_world_unseat(mine->team->world, mine->member);
+    return mine->team->world;
 }
 
 tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[])

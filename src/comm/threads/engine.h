@@ -11,10 +11,8 @@ tsr_status tsr_threads_decide(const char *call, int nranks, const tsr_threads_op
  * array. `options` are those of tsr_threads_decide(). */
 tsr_status tsr_threads_create(int nranks, const tsr_threads_options *options, bool watched, tsr_comm ***handles);
 
-/** The calling thread is the rank of `comm`, a handle made by tsr_threads_create(). */
-void tsr_threads_seat(tsr_comm *comm);
-
-/** That thread ends without having returned: what peers are told once `comm` is destroyed. */
-void tsr_threads_unseat(tsr_comm *comm);
+/** The calling thread is the rank of `comm`, a handle made by tsr_threads_create(), in the world that is returned: see
+ * tsr_world_seat(). */
+tsr_world *tsr_threads_seat(tsr_comm *comm);
 
 #endif

@@ -39,6 +39,7 @@ typedef struct turn {
     run *run;
     runner *runner;
     tsr_comm *comm;
+    tsr_world *world;
     int rank;
     bool returned;
 } turn;
@@ -61,13 +62,14 @@ static void end_turn(void *arg)
 {
     const turn *mine = arg;
     if (!mine->returned) {
-        tsr_threads_unseat(mine->comm);
+        tsr_world_unseat(mine->world, mine->rank);
         tell_cause(mine->run, mine->rank,
                    tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
         tsr_comm_forget_call(mine->comm);
     }
     tsr_comm_destroy(mine->comm);
     tsr_comm_release(mine->comm);
+    tsr_world_depart(mine->world, mine->rank);
     pthread_mutex_lock(&mine->run->gate);
     mine->runner->ended = true;
     mine->run->running--;
@@ -77,7 +79,6 @@ static void end_turn(void *arg)
 
 static void run_main(turn *mine)
 {
-    tsr_threads_seat(mine->comm);
     const tsr_status status = mine->run->main(mine->comm, mine->run->arg);
     mine->returned = true;
     if (status != TSR_OK)
@@ -95,11 +96,12 @@ static tsr_comm *wait_at_gate(run *shared, int rank)
 static void *run_rank(void *arg)
 {
     runner *started = arg;
-    turn mine = {started->run, started, wait_at_gate(started->run, started->rank), started->rank, false};
+    turn mine = {started->run, started, wait_at_gate(started->run, started->rank), NULL, started->rank, false};
     if (!mine.comm)
         return NULL;
     /* Main may destroy its handle. */
     tsr_comm_retain(mine.comm);
+    mine.world = tsr_threads_seat(mine.comm);
     pthread_cleanup_push(end_turn, &mine);
     run_main(&mine);
     pthread_cleanup_pop(1);

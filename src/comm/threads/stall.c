@@ -145,7 +145,7 @@ void tsr_stall_sleeps(void *arg, tsr_bed *bed)
     look(world, &words);
     tsr_world_unlock(world, state);
     if (line[0])
-        tsr_log(world->context, TSR_LOG_ERROR, "%s", line);
+        tsr_log(world->context, TSR_LOG_WARN, "%s", line);
 }
 
 void tsr_stall_rises(void *arg, tsr_bed *bed)

@@ -28,6 +28,7 @@ struct tsr_world {
     const tsr_team *first;      /**< the team of all ranks; whoever leaves it has returned */
     tsr_bed *beds;              /**< of all threads that have slept for a second */
     int left, owners;           /**< ranks that have not returned, and those whose own thread has a bed */
+    int seated;                 /**< ranks for which the world stays, whatever becomes of their handles */
     int64_t threads;            /**< that have a bed */
     tsr_deadline look, patient; /**< when to look again, and until when nothing may change */
     bool told;                  /**< the log knows of the stillness that ends with `patient` */

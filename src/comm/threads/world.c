@@ -99,6 +99,7 @@ void tsr_world_seat(tsr_world *world, int rank)
     const int state = tsr_world_lock(world);
     resident->owner = pthread_self();
     resident->seated = true;
+    world->seated++;
     tsr_world_unlock(world, state);
 }
 
@@ -186,19 +187,40 @@ static void break_team(tsr_team *team, int member, const char *what)
     tsr_rendezvous_break(&team->rendezvous, reason);
 }
 
-/* Under the lock. */
-static void depart(tsr_world *world, int rank)
+static const char *tell_end(const tsr_world *world, int rank)
 {
-    const char *what = world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
-    tsr_stall_depart(world);
+    return world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
+}
+
+/* Under the lock. */
+static void leave_all(tsr_world *world, int rank)
+{
     for (tsr_team *team = world->teams; team; team = team->next) {
         const int member = team == world->first ? rank : member_of(team, rank);
         if (member >= 0)
-            break_team(team, member, what);
+            break_team(team, member, tell_end(world, rank));
     }
 }
 
-/* Under the lock; true if the world has no team left. */
+/* Under the lock. */
+static bool is_over(const tsr_world *world)
+{
+    return !world->teams && world->seated == 0;
+}
+
+void tsr_world_depart(tsr_world *world, int rank)
+{
+    const int state = tsr_world_lock(world);
+    world->seated--;
+    leave_all(world, rank);
+    tsr_stall_depart(world);
+    const bool last = is_over(world);
+    tsr_world_unlock(world, state);
+    if (last)
+        free_world(world);
+}
+
+/* Under the lock; true if nobody needs the world any more. */
 static bool give_back(tsr_team *team, int handles)
 {
     tsr_world *world = team->world;
@@ -211,19 +233,18 @@ static bool give_back(tsr_team *team, int handles)
         world->teams = team->next;
     if (team->next)
         team->next->previous = team->previous;
+    if (team == world->first)
+        world->first = NULL;
     tsr_rendezvous_finish(&team->rendezvous);
     free_team(team);
-    return !world->teams;
+    return is_over(world);
 }
 
 void tsr_team_leave(tsr_team *team, int member)
 {
     tsr_world *world = team->world;
     const int state = tsr_world_lock(world);
-    if (team == world->first)
-        depart(world, team->ranks[member]);
-    else
-        break_team(team, member, "returned");
+    break_team(team, member, tell_end(world, team->ranks[member]));
     const bool last = give_back(team, 1);
     tsr_world_unlock(world, state);
     if (last)

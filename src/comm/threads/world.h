@@ -2,7 +2,7 @@
  * Rank threads of one process: a world of ranks, and teams of them that meet.
  *
  * A team is one communicator: the whole world is the first, splits make more. It belongs to the handles of its members and goes with the
- * last of them; the world goes with its last team. Everything here may be called from any thread.
+ * last of them; the world goes with its last team, once no rank is seated. Everything here may be called from any thread.
  */
 #ifndef TSR_COMM_THREADS_WORLD_H
 #define TSR_COMM_THREADS_WORLD_H
@@ -36,17 +36,19 @@ struct tsr_team {
  * them sleep where nobody can come any more is broken (stall.h). */
 tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out);
 
-/** The calling thread is `rank` from now on. */
+/** The calling thread is `rank` from now on, until tsr_world_depart(): so long the world stays. */
 void tsr_world_seat(tsr_world *world, int rank);
 
-/** It ends without having returned, which others are told when the rank's handle goes. */
+/** It ends without having returned, which others are told. */
 void tsr_world_unseat(tsr_world *world, int rank);
+
+/** A seated rank is done, and with it all of its handles that are left: nobody will meet it any more, in any team. */
+void tsr_world_depart(tsr_world *world, int rank);
 
 /** A team of `count` members with the ranks `ranks` of the world, and as many handles. */
 tsr_status tsr_team_create(tsr_world *world, int count, const int *ranks, tsr_team **out);
 
-/** A handle goes, and with it its member: nobody will meet it any more, in the first team's case in any team. Frees what is left without
- * handles. */
+/** A handle goes, and with it its member: nobody will meet it any more in this team. Frees what is left without handles. */
 void tsr_team_leave(tsr_team *team, int member);
 
 /** Gives back `count` handles at once, of a team that nobody used. */
