@@ -382,6 +382,7 @@ if sys.argv[2:] == ["long"]:
     tool.case("of too many rows to count some ranks stand for all", of_too_many_rows_to_count_some_ranks_stand_for_all)
     tool.refuses(1, ["bench", "simulate", "--mesh", 2 ** 20, "--ranks-per-node", "256", "--shape", "1048576x1048576", "--from", "S(0)", "--to", "S(1)"],
                  ["256", "2097150 messages", "128 ranks"])
+    tool.case("of two billion ranks those that hold anything are counted", of_two_billion_ranks_those_that_hold_anything_are_counted)
     tool.case("of more that receive the totals are theirs", of_few_that_receive_the_totals_are_theirs, [(1048576, 2048, 4096), (1048576, 8192, 65536)])
     tool.case("whiskers of the picture reach from the least to the most", whiskers_of_the_picture_reach_from_least_to_most)
     tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
@@ -401,7 +402,6 @@ tool.case("without nodes ranks from all over stand for all", without_nodes_ranks
 for case in [("4100", "30x40", "S(0)", "S(1)", "--ranks-per-node", "4"), ("2050x2", "9x7", "S(0),S(0)", "S(1),S(0;balanced)"),
              ("2x2050", "13x33", "P,S(0)", "S(1),S(0)"), ("4100", "21x5", "S(0;interleave=3)", "S(0;unit=4)", "--ranks-per-node", "2")]:
     tool.case(f"of ranks that hold nothing none counts: {' '.join(case)}", of_ranks_that_hold_nothing_none_counts, *case)
-tool.case("of two billion ranks those that hold anything are counted", of_two_billion_ranks_those_that_hold_anything_are_counted)
 tool.case("of few that receive the totals are theirs", of_few_that_receive_the_totals_are_theirs, [(524288, 32, 16384)])
 tool.case("what others pass on counts in totals", what_others_pass_on_counts_in_totals)
 tool.case("totals of given sizes are not known", totals_of_given_sizes_are_not_known)
