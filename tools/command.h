@@ -104,6 +104,9 @@ void options_help(const tool_command *command);
 /** Prints `tessera: SENTENCE` on standard error, in one line whatever the arguments hold, and returns `status`. */
 int complain(int status, const char *format, ...) TSR_PRINTF(2, 3);
 
+/** Tells the user what the tool waits for, as complain() does, and is no failure. Any thread. */
+void remark(const char *format, ...) TSR_PRINTF(1, 2);
+
 /** complain() with the library's sentence. */
 int complain_status(int status);
 

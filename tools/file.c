@@ -15,27 +15,44 @@
 /** How many milliseconds a pipe that nobody writes to is waited for. */
 #define WRITER_MS 1000
 
-/** All there is to be read, but at most `most` bytes; a pipe is read until its writers are gone. -1 with errno set. */
-static ssize_t read_all(int file, char *to, size_t most)
-{
-    size_t bytes = 0;
-    while (bytes < most) {
-        const ssize_t got = read(file, to + bytes, most - bytes);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        bytes += (size_t)got;
-    }
-    return (ssize_t)bytes;
-}
+/** How many milliseconds a pipe may be silent before the user is told what is waited for. */
+#define SILENT_MS 3000
 
 static bool is_pipe(int file)
 {
     struct stat facts;
     return fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
+/** Until there is more to be read; tells once of a pipe whose writer says nothing, which may be what it takes. */
+static void await_more(const char *option, const char *path, int file, bool *told)
+{
+    struct pollfd next = {.fd = file, .events = POLLIN};
+    if (poll(&next, 1, *told ? -1 : SILENT_MS) != 0)
+        return;
+    remark("%s %s is a pipe whose writer has written nothing for %d seconds; it is read until its writer closes it", option, path,
+           SILENT_MS / 1000);
+    *told = true;
+}
+
+/** All there is to be read, but at most `most` bytes; a pipe is read until its writers are gone. -1 with errno set. */
+static ssize_t read_all(const char *option, const char *path, int file, char *to, size_t most)
+{
+    size_t bytes = 0;
+    bool told = !is_pipe(file); /* a terminal's user knows */
+    while (bytes < most) {
+        const ssize_t got = read(file, to + bytes, most - bytes);
+        if (got < 0 && errno == EAGAIN)
+            await_more(option, path, file, &told);
+        else if (got < 0 && errno != EINTR)
+            return -1;
+        if (got < 0)
+            continue;
+        if (got == 0)
+            break;
+        bytes += (size_t)got;
+    }
+    return (ssize_t)bytes;
 }
 
 static int read_open_file(const char *option, const char *path, size_t most, int file, char **out)
@@ -44,7 +61,7 @@ static int read_open_file(const char *option, const char *path, size_t most, int
     if (text == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %s %s", option, path);
     int status = EXIT_DONE;
-    const ssize_t bytes = read_all(file, text, most);
+    const ssize_t bytes = read_all(option, path, file, text, most);
     if (bytes < 0)
         status = complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
     else if ((size_t)bytes == most)
@@ -75,11 +92,6 @@ static int open_file(const char *option, const char *path, int *out)
         return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(errno));
     if (is_pipe(file))
         await_writer(file);
-    if (fcntl(file, F_SETFL, 0) != 0) {
-        const int reason = errno;
-        close(file);
-        return complain(EXIT_REFUSED, "%s %s cannot be read: %s", option, path, strerror(reason));
-    }
     *out = file;
     return EXIT_DONE;
 }

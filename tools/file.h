@@ -5,8 +5,8 @@
 
 #include "fresh_file.h"
 
-/** Reads a file of less than `most` bytes, none of them NUL; the caller frees `*out`. A pipe is read to its end; one that nobody writes to
- * is refused after a second. */
+/** Reads a file of less than `most` bytes, none of them NUL; the caller frees `*out`. A pipe is read to its end, and told of where
+ * its writer is silent for three seconds; one that nobody has open for writing is refused after a second. */
 int file_read_text(const char *option, const char *path, size_t most, char **out);
 
 /** Refuses, before any work is done, a path that file_prepare() could not write. */

@@ -90,26 +90,46 @@ const char *complaint(void)
     return sentence;
 }
 
+static void write_sentence(char *to, size_t room, const char *format, va_list arguments)
+{
+    vsnprintf(to, room, format, arguments);
+    for (char *c = to; *c != '\0'; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+}
+
+static void print_sentence(int rank, const char *text)
+{
+    /* Where both go to one place, what was printed first stands first. */
+    fflush(stdout);
+    if (rank > 0)
+        fprintf(stderr, "tessera: rank %d: %s\n", rank, text);
+    else
+        fprintf(stderr, "tessera: %s\n", text);
+}
+
+void remark(const char *format, ...)
+{
+    char text[sizeof sentence];
+    va_list arguments;
+    va_start(arguments, format);
+    write_sentence(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_sentence(mpi_launched_rank(), text);
+}
+
 int complain(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    write_sentence(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    for (char *c = sentence; *c != '\0'; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = '?';
     /* Options that don't parse are those of all ranks of a launcher, of which one speaks. */
     const int rank = mpi_launched_rank();
     if (status == EXIT_USAGE && rank > 0)
         return status;
     held_log_drop();
-    /* Where both go to one place, what was printed first stands first. */
-    fflush(stdout);
-    if (rank > 0)
-        fprintf(stderr, "tessera: rank %d: %s\n", rank, sentence);
-    else
-        fprintf(stderr, "tessera: %s\n", sentence);
+    print_sentence(rank, sentence);
     return status;
 }
 

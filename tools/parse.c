@@ -120,7 +120,11 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
         return status;
     if (tsr_layout_parse(mesh, text, shape->ndim, shape->size, dtype, out) == TSR_OK)
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, "%s: %s", option, tsr_status_message());
+    const char *const reason = tsr_status_message();
+    /* Of a size, not of the placements. */
+    if (strncmp(reason, "shape ", strlen("shape ")) == 0)
+        return complain(EXIT_REFUSED, "%s", reason);
+    return complain(EXIT_REFUSED, "%s: %s", option, reason);
 }
 
 /** The whole text as a number; `least` is what is said to be the least. */

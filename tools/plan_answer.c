@@ -1,6 +1,7 @@
 #include "plan_answer.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <tessera/sys/status.h>
 
 static tsr_plan_sum same(int64_t value)
@@ -45,10 +46,20 @@ static tsr_status make(const plan_request *request, plan_answer *a)
     return a->one_rank ? count_rank(a->plan, &a->figures) : tsr_plan_survey_of(a->plan, &a->figures);
 }
 
+/** The library names its own option, which here is --nodes. */
+static int refuse(const plan_request *request)
+{
+    static const char own[] = "tsr_plan_options.nodes, or those that the first mesh knows,";
+    const char *const reason = tsr_status_message();
+    if (request->node == NULL || strncmp(reason, own, sizeof own - 1) != 0)
+        return complain_status(EXIT_REFUSED);
+    return complain(EXIT_REFUSED, "--nodes%s: give the nodes of all ranks", reason + sizeof own - 1);
+}
+
 int plan_answer_make(const plan_request *request, plan_answer *out)
 {
     *out = (plan_answer){.request = request, .one_rank = request->options.rank != TSR_RANK_NONE};
-    return make(request, out) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
+    return make(request, out) == TSR_OK ? EXIT_DONE : refuse(request);
 }
 
 void plan_answer_finish(plan_answer *a)

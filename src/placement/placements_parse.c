@@ -1,4 +1,5 @@
 #include <limits.h>
+#include <stdio.h>
 
 #include <tessera/sys/status.h>
 
@@ -11,15 +12,23 @@ typedef struct parser {
     size_t number_count, number_capacity;
 } parser;
 
+static tsr_status refuse_more(parser *p, size_t at)
+{
+    char reason[128];
+    snprintf(reason, sizeof reason, "there is room for %zu numbers of sizes= and blocks=; call tsr_placements_parse() with room for more",
+             p->number_capacity);
+    return tsr_scan_refuse(&p->scan, at, reason);
+}
+
 static tsr_status parse_list(parser *p, const int64_t **numbers, size_t *count)
 {
     const size_t first = p->number_count;
     do {
+        const size_t start = p->scan.at;
         int64_t value = 0;
         TSR_TRY(tsr_scan_number(&p->scan, 0, INT64_MAX, "a size (0 or more)", &value));
         if (p->number_count == p->number_capacity)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "placements: room for %zu numbers of sizes= and blocks=, but the text has more",
-                                  p->number_capacity);
+            return refuse_more(p, start);
         p->numbers[p->number_count++] = value;
     } while (tsr_scan_comma(&p->scan));
     *numbers = p->numbers + first;

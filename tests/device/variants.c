@@ -6,6 +6,11 @@ uint64_t seed_of(uint64_t fallback)
     return text ? strtoull(text, NULL, 0) : fallback;
 }
 
+int step_of(int by)
+{
+    return getenv("TSR_TEST_THIN") ? by : 1;
+}
+
 /* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
 uint64_t draw(uint64_t *state)
 {

@@ -26,6 +26,9 @@ int list_variants(variant out[3]);
 /** TSR_TEST_SEED if it is set, else `fallback`; what failing tests print. */
 uint64_t seed_of(uint64_t fallback);
 
+/** From case to case: 1, or `by` where TSR_TEST_THIN is set, as it is for builds with sanitizers. */
+int step_of(int by);
+
 uint64_t draw(uint64_t *state);
 int64_t draw_between(uint64_t *state, int64_t low, int64_t high);
 void draw_bytes(uint64_t *state, void *memory, size_t bytes);

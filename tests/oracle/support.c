@@ -29,6 +29,11 @@ double test_seconds(double fallback)
     return getenv("TSR_TEST_THIN") != NULL ? fallback / 4 : fallback;
 }
 
+int64_t test_step(int64_t by)
+{
+    return getenv("TSR_TEST_THIN") != NULL ? by : 1;
+}
+
 int64_t test_power(int64_t base, int exponent)
 {
     return exponent == 0 ? 1 : base * test_power(base, exponent - 1);

@@ -10,6 +10,9 @@ uint64_t test_seed(void);
 /** How long one sweep may take: TSR_TEST_SECONDS, else `fallback`, a quarter of it where TSR_TEST_THIN is set. */
 double test_seconds(double fallback);
 
+/** From case to case: 1, or `by` where TSR_TEST_THIN is set, as it is for builds with sanitizers. */
+int64_t test_step(int64_t by);
+
 /** How many words of `exponent` letters an alphabet of `base` has: the cases of an exhaustive test. */
 int64_t test_power(int64_t base, int exponent);
 

@@ -152,6 +152,8 @@ static void room_is_respected(void **state)
     const tsr_status status = tsr_placements_parse("R,S(1),S(0)", placements, 2, &count, numbers, 4, NULL);
     assert_true(status != TSR_OK || count == 3);
     assert_int_equal(placements[2].dim, 77);
+    expect_error(tsr_placements_parse("R,S(0;sizes=1,2,3,4,5)", placements, 3, &count, numbers, 4, NULL), TSR_ERROR_ARGUMENT,
+                 "character 21: there is room for 4 numbers of sizes= and blocks=");
     char text[8];
     memset(text, 'x', sizeof(text));
     const tsr_placement shard = tsr_shard(12);

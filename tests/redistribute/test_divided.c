@@ -66,8 +66,9 @@ static bool make_pair(void *arg, int64_t number, sweep_case *out)
     return true;
 }
 
-static void sweep_mesh(int ndim, const int64_t *shape, int64_t count, sweep_engine engine)
+static void sweep_mesh(int ndim, const int64_t *shape, int64_t whole, sweep_engine engine)
 {
+    const int64_t count = whole / test_step(4);
     const oracle_mesh mesh = oracle_mesh_make(ndim, shape, 0);
     move_sweep sweep = {
         .world = (int)oracle_mesh_count(&mesh) + 1, .make = make_pair, .arg = (void *)&mesh, .count = count, .engine = engine};

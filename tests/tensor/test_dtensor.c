@@ -119,7 +119,7 @@ static tsr_status refuse_texts(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_to(NULL, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: x is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, NULL, &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, "R,R", NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: out is NULL");
-    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements: room for 1024");
+    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT, "character 2060: there is room for 1024 numbers");
     CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1024, text), &y), TSR_ERROR_ARGUMENT, "has 1 placement,");
     CHECK(y == NULL);
     TSR_TRY(tsr_redistribute_to(x, "S(1) , S(0;sizes=0,13)", &y));

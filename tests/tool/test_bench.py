@@ -237,6 +237,7 @@ def profile_that_cannot_be_written_stays_as_it_was():
 if sys.argv[3:] == ["measured"]:
     for ranks, mode in ((2, "direct"), (3, "message")):
         tool.case(f"calibrate, {ranks} ranks, {mode}", calibrate, ranks, mode, 5, 64, 1 << 26)
+    tool.case("calibrate sweeps", calibrate_sweeps)
     tool.case("dispatch finds out how many calls fill a loop", dispatch_of_itself)
     if tool.run("bench", "linear", "--help").returncode == 0:
         tool.case("linear makes many short calls for a time", loops_take_long_enough)
@@ -285,7 +286,6 @@ tool.refuses(1, ["bench", "dispatch", "--mesh", 2, "--shape", 4, "--from", "P", 
 tool.refuses(2, ["bench", "redistribute", "--mesh", 2, "--shape", 4, "--from", "P", "--to", "R", "--new-result"], ["--new-result"])
 for ranks, mode in ((2, "direct"), (3, "message")):
     tool.case(f"calibrate by counts, {ranks} ranks, {mode}", calibrate, ranks, mode, 2, 1 << 10, 1 << 24, *SMALL)
-tool.case("calibrate sweeps", calibrate_sweeps)
 for status, words, mentions in ((1, ["-b", "64"], ["2 to 32", "make 1"]), (1, ["-b", "64", "-e", "1G", "-f", "1.1"], ["2 to 32"]), (2, ["-e", "64"], ["--begin"]),
                                 (1, ["-b", "1", "-e", "16", "--ranks", 2, "--dtype", "c128"], ["all sizes come to 16 bytes", "--begin", "--end"]),
                                 (1, ["-b", "8", "-e", "16", "--ranks", 4, "--dtype", "f32"], ["all sizes come to 12 bytes", "--begin", "--end"]),

@@ -121,10 +121,10 @@ def of_two_billion_ranks_those_that_hold_anything_are_counted():
     return wrong + harness.different("of more", found["bytes_received"], {"max": 4 * 8191, "total": 4 * 8191 * 8192})
 
 
-def of_few_that_receive_the_totals_are_theirs():
+def of_few_that_receive_the_totals_are_theirs(sizes):
     """The first ranks alone have one of the columns each, of all rows but those that they had before; all others receive nothing."""
     wrong = []
-    for rows, columns, wide in ((1048576, 2048, 4096), (1048576, 8192, 65536), (524288, 32, 16384)):
+    for rows, columns, wide in sizes:
         found, = simulate("--mesh", f"{wide}x8", "--ranks-per-node", 8, "--shape", f"{rows}x{columns}", "--dtype", "bf16", "--from", "S(0),R", "--to", "S(1),R")
         receivers, each = min(columns, wide) * 8, 2 * (rows - rows // wide)
         total = receivers * each * max(1, columns // wide)
@@ -382,6 +382,8 @@ if sys.argv[2:] == ["long"]:
     tool.case("of too many rows to count some ranks stand for all", of_too_many_rows_to_count_some_ranks_stand_for_all)
     tool.refuses(1, ["bench", "simulate", "--mesh", 2 ** 20, "--ranks-per-node", "256", "--shape", "1048576x1048576", "--from", "S(0)", "--to", "S(1)"],
                  ["256", "2097150 messages", "128 ranks"])
+    tool.case("of two billion ranks those that hold anything are counted", of_two_billion_ranks_those_that_hold_anything_are_counted)
+    tool.case("of more that receive the totals are theirs", of_few_that_receive_the_totals_are_theirs, [(1048576, 2048, 4096), (1048576, 8192, 65536)])
     tool.case("whiskers of the picture reach from the least to the most", whiskers_of_the_picture_reach_from_least_to_most)
     tool.case("--validate says how far the model is off", validation_says_how_far_it_is_off)
     tool.case("CSV names fields of fields whole", csv_names_fields_of_fields_whole)
@@ -400,8 +402,7 @@ tool.case("without nodes ranks from all over stand for all", without_nodes_ranks
 for case in [("4100", "30x40", "S(0)", "S(1)", "--ranks-per-node", "4"), ("2050x2", "9x7", "S(0),S(0)", "S(1),S(0;balanced)"),
              ("2x2050", "13x33", "P,S(0)", "S(1),S(0)"), ("4100", "21x5", "S(0;interleave=3)", "S(0;unit=4)", "--ranks-per-node", "2")]:
     tool.case(f"of ranks that hold nothing none counts: {' '.join(case)}", of_ranks_that_hold_nothing_none_counts, *case)
-tool.case("of two billion ranks those that hold anything are counted", of_two_billion_ranks_those_that_hold_anything_are_counted)
-tool.case("of few that receive the totals are theirs", of_few_that_receive_the_totals_are_theirs)
+tool.case("of few that receive the totals are theirs", of_few_that_receive_the_totals_are_theirs, [(524288, 32, 16384)])
 tool.case("what others pass on counts in totals", what_others_pass_on_counts_in_totals)
 tool.case("totals of given sizes are not known", totals_of_given_sizes_are_not_known)
 tool.case("the largest of given sizes is planned for", the_largest_of_given_sizes_is_planned_for)

@@ -37,6 +37,18 @@ def reads_a_fifo():
         return harness.different("exit status", tool.run(*PLAN, "--profile", path, timeout=120).returncode, 0)
 
 
+def names_a_silent_pipe():
+    """A writer that has said nothing for a while is told of, and then heard."""
+    path = fifo("silent")
+    words = [tool.path, *map(str, PLAN), "--profile", str(path)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as reader:
+        with open(path, "w") as writer:
+            first = reader.stderr.readline()
+            writer.write("inside=1e-6,1e9 between=1e-5,1e9\n")
+        wrong = harness.different("the rest", (reader.stderr.read(), reader.wait(120)), ("", 0))
+    return wrong + harness.different("names it", first.startswith(f"tessera: --profile {path} is a pipe whose writer has written nothing"), True)
+
+
 def plants_links():
     """A link under the name that follows from the process' id does not lead the tool to another file."""
     victim, out, source = tool.folder / "victim", tool.folder / "planted", tool.folder / "x.npy"
@@ -93,6 +105,7 @@ tool.case("a pipe is a profile", reads_a_pipe, PLAN + ["--profile", "/dev/stdin"
 (tool.folder / "lines.json").write_text(LINE)
 tool.case("a pipe is a file of lines", reads_a_pipe, ["bench", "compare", tool.folder / "lines.json", "/dev/stdin"], LINE)
 tool.case("a named pipe is read to its end", reads_a_fifo)
+tool.case("a pipe whose writer is silent is named", names_a_silent_pipe)
 tool.case("links under the names of files to come are not followed", plants_links)
 tool.case("a file takes the place of what is behind a link, and nothing is left beside it", names_are_hidden)
 tool.case("a plan that cannot be told leaves no file", unheard_plan)

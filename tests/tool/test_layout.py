@@ -128,6 +128,7 @@ def picture(arguments, wanted):
 
 tool.case("info lists every engine, device and variable", info)
 tool.case("info shows the environment that it runs in", info_environment)
+tool.refuses(1, ["layout", "--mesh", "2", "--shape", "9223372036854775807x0", "--placements", "S(0)"], ["tessera: shape 9223372036854775807x0 of f32"])
 tool.refuses(1, ["info"], ["TSR_LOG"], env={"TSR_LOG": "loud"})
 tool.case("the example of the format", lambda: harness.different(
     "answer", tool.json("layout", "--mesh", "dp=2,tp=2", "--shape", "9x6", "--placements", "S(0),S(1)"), EXAMPLE))

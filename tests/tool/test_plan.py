@@ -312,7 +312,7 @@ USAGE = [(plain(mesh=None), ["--mesh"]), (plain(to=None), ["--to"]), (plain(to_m
          (plain() + ["--relabel=yes"], ["--relabel"]), (plain(save=None) + ["--svg"], ["--svg"]), (plain(iterations="2"), ["--iterations"])]
 REFUSED = [(plain(rank="2"), ["--rank 2", "mesh 2 (ranks 0 to 1)"]), (plain(rank="5", to_mesh="2@[7,3]"), ["mesh 2 (ranks 0 to 1), nor in mesh 2@[7,3]"]), (plain(rank="9223372036854775807"), ["9223372036854775807"]), (plain(to_mesh="0"), ["--to-mesh", "1 to 2147483647"]),
            (plain(to_mesh="2x2"), ["--to"]), (plain(to="S(2)"), ["--to", "2"]), (plain(max_workspace="0"), ["--max-workspace"]),
-           (plain(ranks_per_node="0"), ["--ranks-per-node"]), (plain(nodes="2,0"), ["--nodes: node 1 has 0 ranks"]), (plain(nodes="1"), ["ranks 0 to 0", "rank 1"]),
+           (plain(ranks_per_node="0"), ["--ranks-per-node"]), (plain(nodes="2,0"), ["--nodes: node 1 has 0 ranks"]), (plain(nodes="1"), ["tessera: --nodes are listed for ranks 0 to 0", "rank 1"]),
            (plain(nodes="16777217"), ["16777216"]), (plain(nodes="1,9223372036854775807"), ["16777216"]), (plain(profile="/nowhere/x"), ["/nowhere/x"]), (plain(save="/nowhere/x"), ["/nowhere/x"]),
            (plain(svg="/nowhere/x"), ["/nowhere/x"]), (plain(svg=""), ["--svg"]), (plain(save="/dev/null"), ["regular"]),
            (plain(save="same", svg="same"), ["same"]), (plain(shape="4611686018427387904", dtype="c128"), []),
