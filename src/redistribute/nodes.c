@@ -13,7 +13,7 @@
 #define PLACES 16
 
 /* To look at so many ranks takes as long as to list one entry. */
-#define RANKS_OF_ENTRY 32
+#define RANKS_OF_ENTRY 64
 
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
 {
