@@ -1,0 +1,387 @@
+/** Memory that a context keeps of large blocks that were released, for the next of their size. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "counted_memory.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+/* Sanitizers have memory of their own, whose pages come and go. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = true };
+#else
+enum { SANITIZED = false };
+#endif
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static tsr_context *keeping(size_t bytes)
+{
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context = NULL;
+    options.environment = no_environment;
+    options.kept_bytes = bytes;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    return context;
+}
+
+static void *allocate(tsr_context *context, size_t bytes)
+{
+    void *memory = NULL;
+    assert_int_equal(tsr_allocate(context, bytes, &memory), TSR_OK);
+    return memory;
+}
+
+/* Of this thread, since it began. */
+static long count_faults(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return usage.ru_minflt;
+}
+
+static long use_once(tsr_context *context, size_t bytes)
+{
+    const long before = count_faults();
+    void *const memory = allocate(context, bytes);
+    memset(memory, 0x5a, bytes);
+    tsr_release(context, memory);
+    return count_faults() - before;
+}
+
+/* Without what is kept, these take from 17 to 4,096 each. */
+static void a_second_block_of_a_size_costs_no_page_fault(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {64 * KIB, 200 * KIB, MIB, 3 * MIB, 4 * MIB, 16 * MIB, 64 * MIB};
+    if (SANITIZED) {
+        print_message("skipped: page faults of sanitizers are counted too\n");
+        skip();
+    }
+    tsr_context *context = keeping(0);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        use_once(context, sizes[i]);
+        for (int again = 0; again < 3; again++)
+            if (use_once(context, sizes[i]) > 2)
+                fail_msg("block %d of %zu bytes cost page faults", again + 2, sizes[i]);
+    }
+    assert_int_equal(tsr_context_kept_statistics(context).misses, sizeof sizes / sizeof *sizes);
+    assert_int_equal(tsr_context_kept_statistics(context).hits, 3 * sizeof sizes / sizeof *sizes);
+    tsr_context_destroy(context);
+}
+
+static void expect_kept(const tsr_context *context, size_t blocks, size_t bytes)
+{
+    const tsr_kept_statistics kept = tsr_context_kept_statistics(context);
+    assert_int_equal(kept.blocks, blocks);
+    assert_in_range(kept.bytes, bytes, bytes + blocks * 128 * KIB);
+}
+
+static void no_more_is_kept_than_the_option_allows(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 20 };
+    tsr_context *context = keeping(9 * MIB);
+    void *blocks[BLOCKS];
+    assert_int_equal(tsr_context_kept_statistics(context).most_bytes, 9 * MIB);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = allocate(context, MIB);
+    expect_kept(context, 0, 0);
+    for (int i = 0; i < BLOCKS; i++) {
+        tsr_release(context, blocks[i]);
+        assert_true(tsr_context_kept_statistics(context).bytes <= 9 * MIB);
+    }
+    expect_kept(context, 8, 8 * MIB);
+    /* The oldest went. */
+    assert_ptr_equal(allocate(context, MIB), blocks[BLOCKS - 1]);
+    tsr_release(context, blocks[BLOCKS - 1]);
+    tsr_release(context, allocate(context, 10 * MIB));
+    expect_kept(context, 8, 8 * MIB);
+    tsr_release(context, allocate(context, 8 * MIB));
+    expect_kept(context, 1, 8 * MIB);
+    tsr_context_destroy(context);
+}
+
+static void small_blocks_are_not_kept(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    tsr_release(context, allocate(context, 64 * KIB - 64));
+    tsr_release(context, allocate(context, 1));
+    const tsr_kept_statistics kept = tsr_context_kept_statistics(context);
+    assert_int_equal(kept.blocks + kept.hits + kept.misses, 0);
+    assert_int_equal(kept.most_bytes, (size_t)1 << 30);
+    tsr_context_destroy(context);
+}
+
+static void a_block_serves_sizes_up_to_an_eighth_smaller(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t first, second;
+        bool serves;
+    } cases[] = {
+        {8 * MIB, 8 * MIB, true},     {8 * MIB, 8 * MIB - 5, true},           {9 * MIB, 8 * MIB + 1, true},
+        {16 * MIB, 8 * MIB, false},   {8 * MIB, 8 * MIB + 256 * KIB, false},  {8 * MIB, 64 * KIB, false},
+        {66 * KIB, 65 * KIB, true},   {128 * KIB, 65 * KIB, false},           {MIB, 900 * KIB, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tsr_context *context = keeping(0);
+        tsr_release(context, allocate(context, cases[i].first));
+        void *const memory = allocate(context, cases[i].second);
+        memset(memory, 1, cases[i].second);
+        if ((tsr_context_kept_statistics(context).hits == 1) != cases[i].serves)
+            fail_msg("%zu bytes after %zu: %s", cases[i].second, cases[i].first, cases[i].serves ? "not served" : "served");
+        tsr_release(context, memory);
+        tsr_context_destroy(context);
+    }
+}
+
+static void of_several_blocks_the_smallest_that_fits_serves(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    void *const large = allocate(context, 8 * MIB + 512 * KIB), *const fitting = allocate(context, 8 * MIB + 128 * KIB);
+    tsr_release(context, fitting);
+    tsr_release(context, large);
+    void *const memory = allocate(context, 8 * MIB);
+    assert_ptr_equal(memory, fitting);
+    tsr_release(context, memory);
+    tsr_context_destroy(context);
+}
+
+/* A list that grew without bound would be looked through for longer and longer. */
+static void of_many_blocks_the_newest_are_kept(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 300 };
+    tsr_context *context = keeping(0);
+    void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = allocate(context, 65 * KIB);
+    for (int i = 0; i < BLOCKS; i++)
+        tsr_release(context, blocks[i]);
+    expect_kept(context, 256, 256 * 65 * KIB);
+    for (int i = BLOCKS; i-- > BLOCKS - 256;)
+        assert_ptr_equal(allocate(context, 65 * KIB), blocks[i]);
+    expect_kept(context, 0, 0);
+    for (int i = BLOCKS; i-- > BLOCKS - 256;)
+        tsr_release(context, blocks[i]);
+    tsr_context_destroy(context);
+}
+
+static bool is_mapped(void *memory)
+{
+    char *const page = (char *)memory - (uintptr_t)memory % (size_t)sysconf(_SC_PAGESIZE);
+    return msync(page, 1, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
+static void trimming_gives_back_all_that_is_kept(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    void *const small = allocate(context, 5 * MIB), *const large = allocate(context, 70 * MIB);
+    memset(large, 1, 70 * MIB);
+    assert_int_equal(tsr_context_trim(context), 0);
+    tsr_release(context, small);
+    tsr_release(context, large);
+    expect_kept(context, 2, 75 * MIB);
+    const size_t bytes = tsr_context_kept_statistics(context).bytes;
+    assert_int_equal(tsr_context_trim(context), bytes);
+    expect_kept(context, 0, 0);
+    assert_true(SANITIZED || !is_mapped(large));
+    assert_int_equal(tsr_context_trim(context), 0);
+    tsr_release(context, allocate(context, 5 * MIB));
+    assert_int_equal(tsr_context_kept_statistics(context).misses, 3);
+    tsr_context_destroy(context);
+    assert_int_equal(tsr_context_trim(NULL), 0);
+}
+
+static void what_is_kept_goes_with_the_context(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    void *const memory = allocate(context, 6 * MIB);
+    tsr_release(context, memory);
+    assert_true(SANITIZED || is_mapped(memory));
+    tsr_context_destroy(context);
+    assert_true(SANITIZED || !is_mapped(memory));
+}
+
+static void a_context_with_its_own_allocator_keeps_nothing(void **state)
+{
+    (void)state;
+    counted_memory memory = {0};
+    tsr_context_options options = counted_options(&memory);
+    tsr_context *context = NULL;
+    options.kept_bytes = 64 * MIB;
+    assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+    tsr_release(context, allocate(context, 4 * MIB));
+    assert_int_equal(memory.live_blocks, 1);
+    const tsr_kept_statistics none = {0}, kept = tsr_context_kept_statistics(context);
+    assert_memory_equal(&kept, &none, sizeof kept);
+    assert_int_equal(tsr_context_trim(context), 0);
+    tsr_context_destroy(context);
+    assert_nothing_leaked(&memory);
+}
+
+static void keeping_can_be_switched_off(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(TSR_KEEP_NONE);
+    const tsr_kept_statistics none = {0};
+    tsr_release(context, allocate(context, 4 * MIB));
+    tsr_kept_statistics kept = tsr_context_kept_statistics(context);
+    assert_memory_equal(&kept, &none, sizeof kept);
+    tsr_context_destroy(context);
+    kept = tsr_context_kept_statistics(NULL);
+    assert_memory_equal(&kept, &none, sizeof kept);
+}
+
+static size_t count_mapped_bytes(void)
+{
+    FILE *const file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%zu", &pages), 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void what_is_kept_goes_before_there_is_no_memory(void **state)
+{
+    (void)state;
+    struct rlimit old, tight;
+    void *memory = NULL;
+    if (SANITIZED) {
+        print_message("skipped: sanitizers need more address space than this test leaves\n");
+        skip();
+    }
+    tsr_context *context = keeping(0);
+    tsr_release(context, allocate(context, 64 * MIB));
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    tight = old;
+    tight.rlim_cur = count_mapped_bytes() + 32 * MIB;
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    const tsr_status fits = tsr_allocate(context, 80 * MIB, &memory);
+    tsr_release(context, memory);
+    const tsr_status never = tsr_allocate(context, 200 * MIB, &memory);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(fits, TSR_OK);
+    assert_int_equal(never, TSR_ERROR_MEMORY);
+    assert_non_null(strstr(tsr_status_message(), "no memory for 209715200 bytes"));
+    expect_kept(context, 0, 0);
+    tsr_context_destroy(context);
+}
+
+#ifdef __SANITIZE_ADDRESS__
+static void memory_that_was_released_is_poisoned_while_it_is_kept(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    char *const memory = allocate(context, 8 * MIB);
+    assert_true(__asan_address_is_poisoned(memory + 8 * MIB));
+    assert_false(__asan_address_is_poisoned(memory + 8 * MIB - 1));
+    tsr_release(context, memory);
+    assert_true(__asan_address_is_poisoned(memory));
+    assert_true(__asan_address_is_poisoned(memory + 8 * MIB - 1));
+    assert_ptr_equal(allocate(context, 8 * MIB - 100), memory);
+    assert_null(__asan_region_is_poisoned(memory, 8 * MIB - 100));
+    assert_true(__asan_address_is_poisoned(memory + 8 * MIB - 100 + 8));
+    tsr_release(context, memory);
+    tsr_context_destroy(context);
+}
+#endif
+
+enum { THREADS = 8, TURNS = 400 };
+
+typedef struct user {
+    tsr_context *context;
+    uint64_t number;
+    bool wrong;
+} user;
+
+/* Holds some blocks at a time, and looks whether they are still its own when they go. */
+static void *use_many(void *arg)
+{
+    user *const u = arg;
+    struct {
+        uint64_t *at;
+        size_t words;
+    } held[4] = {{0}};
+    for (uint64_t turn = 0, random = u->number + 1; turn < TURNS; turn++) {
+        random = random * UINT64_C(6364136223846793005) + 1;
+        const size_t slot = turn % 4, bytes = (64 + (random >> 40) % 2000) * KIB;
+        if (held[slot].at)
+            u->wrong |= held[slot].at[0] != u->number || held[slot].at[held[slot].words - 1] != turn - 4;
+        tsr_release(u->context, held[slot].at);
+        held[slot].words = bytes / sizeof(uint64_t);
+        if (tsr_allocate(u->context, bytes, (void **)&held[slot].at) != TSR_OK)
+            return u->wrong = true, NULL;
+        held[slot].at[0] = u->number;
+        held[slot].at[held[slot].words - 1] = turn;
+        if (turn % 100 == 99)
+            tsr_context_trim(u->context);
+    }
+    for (int slot = 0; slot < 4; slot++)
+        tsr_release(u->context, held[slot].at);
+    return NULL;
+}
+
+static void many_threads_share_what_is_kept(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(16 * MIB);
+    pthread_t threads[THREADS];
+    user users[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        users[i] = (user){context, (uint64_t)i, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, use_many, &users[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_false(users[i].wrong);
+    }
+    const tsr_kept_statistics kept = tsr_context_kept_statistics(context);
+    assert_int_equal(kept.hits + kept.misses, THREADS * TURNS);
+    assert_true(kept.hits > 0 && kept.bytes <= 16 * MIB);
+    assert_int_equal(tsr_context_trim(context), kept.bytes);
+    tsr_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_second_block_of_a_size_costs_no_page_fault),
+        cmocka_unit_test(no_more_is_kept_than_the_option_allows),
+        cmocka_unit_test(small_blocks_are_not_kept),
+        cmocka_unit_test(a_block_serves_sizes_up_to_an_eighth_smaller),
+        cmocka_unit_test(of_several_blocks_the_smallest_that_fits_serves),
+        cmocka_unit_test(of_many_blocks_the_newest_are_kept),
+        cmocka_unit_test(trimming_gives_back_all_that_is_kept),
+        cmocka_unit_test(what_is_kept_goes_with_the_context),
+        cmocka_unit_test(a_context_with_its_own_allocator_keeps_nothing),
+        cmocka_unit_test(keeping_can_be_switched_off),
+        cmocka_unit_test(what_is_kept_goes_before_there_is_no_memory),
+#ifdef __SANITIZE_ADDRESS__
+        cmocka_unit_test(memory_that_was_released_is_poisoned_while_it_is_kept),
+#endif
+        cmocka_unit_test(many_threads_share_what_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
