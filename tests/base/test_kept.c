@@ -136,9 +136,9 @@ static void a_block_serves_sizes_up_to_an_eighth_smaller(void **state)
         size_t first, second;
         bool serves;
     } cases[] = {
-        {8 * MIB, 8 * MIB, true},     {8 * MIB, 8 * MIB - 5, true},           {9 * MIB, 8 * MIB + 1, true},
-        {16 * MIB, 8 * MIB, false},   {8 * MIB, 8 * MIB + 256 * KIB, false},  {8 * MIB, 64 * KIB, false},
-        {66 * KIB, 65 * KIB, true},   {128 * KIB, 65 * KIB, false},           {MIB, 900 * KIB, false},
+        {8 * MIB, 8 * MIB, true},   {8 * MIB, 8 * MIB - 5, true},          {9 * MIB, 8 * MIB + 1, true},
+        {16 * MIB, 8 * MIB, false}, {8 * MIB, 8 * MIB + 256 * KIB, false}, {8 * MIB, 64 * KIB, false},
+        {66 * KIB, 65 * KIB, true}, {128 * KIB, 65 * KIB, false},          {MIB, 900 * KIB, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tsr_context *context = keeping(0);
