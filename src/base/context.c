@@ -183,7 +183,8 @@ tsr_kept_statistics tsr_context_kept_statistics(const tsr_context *context)
 
 size_t tsr_context_trim(tsr_context *context)
 {
-    return context && context->settings.pool ? tsr_pool_trim(context->settings.pool) : 0;
+    tsr_pool *const pool = context ? context->settings.pool : NULL;
+    return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
 }
 
 const tsr_settings *tsr_context_settings(const tsr_context *context)

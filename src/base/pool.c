@@ -23,22 +23,31 @@ typedef struct pool_block {
 struct tsr_pool {
     pthread_mutex_t mutex;
     size_t most_bytes, bytes, warm_bytes, count;
+    size_t elsewhere_bytes, elsewhere_count; /* that keepers keep */
     uint64_t turns, hits, misses;
+    pthread_mutex_t keepers_mutex; /* taken before the other, and before what keepers lock */
+    tsr_keeper *keepers;
     pool_block blocks[MOST_BLOCKS];
 };
 
+static bool make_mutexes(tsr_pool *pool)
+{
+    if (pthread_mutex_init(&pool->mutex, NULL) != 0)
+        return false;
+    if (pthread_mutex_init(&pool->keepers_mutex, NULL) == 0)
+        return true;
+    pthread_mutex_destroy(&pool->mutex);
+    return false;
+}
+
 tsr_pool *tsr_pool_create(size_t most_bytes)
 {
-    tsr_pool *pool = malloc(sizeof *pool);
-    if (!pool)
-        return NULL;
-    if (pthread_mutex_init(&pool->mutex, NULL) != 0) {
+    tsr_pool *pool = calloc(1, sizeof *pool);
+    if (!pool || !make_mutexes(pool)) {
         free(pool);
         return NULL;
     }
     pool->most_bytes = most_bytes;
-    pool->bytes = pool->warm_bytes = pool->count = 0;
-    pool->turns = pool->hits = pool->misses = 0;
     return pool;
 }
 
@@ -47,6 +56,7 @@ void tsr_pool_destroy(tsr_pool *pool)
     if (!pool)
         return;
     tsr_pool_trim(pool);
+    pthread_mutex_destroy(&pool->keepers_mutex);
     pthread_mutex_destroy(&pool->mutex);
     free(pool);
 }
@@ -76,10 +86,10 @@ static pool_block *find_best(tsr_pool *pool, size_t wanted)
     return best;
 }
 
-/* NULL if there is none. */
+/* Of at least one. */
 static pool_block *find_oldest(tsr_pool *pool)
 {
-    pool_block *oldest = pool->count > 0 ? pool->blocks : NULL;
+    pool_block *oldest = pool->blocks;
     for (pool_block *block = pool->blocks; block < pool->blocks + pool->count; block++)
         if (block->turn < oldest->turn)
             oldest = block;
@@ -138,25 +148,39 @@ static bool stays_warm(tsr_pool *pool, size_t bytes)
     return warm;
 }
 
-/* Keeps a block if there is room for it; else `*oldest` has left the pool, to make some. */
-static bool keep(tsr_pool *pool, pool_block block, pool_block *oldest)
+static bool has_room(const tsr_pool *pool, size_t bytes)
 {
+    return bytes <= pool->most_bytes - pool->bytes - pool->elsewhere_bytes;
+}
+
+static void insert_block(tsr_pool *pool, const pool_block *block)
+{
+    pool->blocks[pool->count] = *block;
+    pool->blocks[pool->count++].turn = pool->turns++;
+    pool->bytes += block->bytes;
+}
+
+/* Keeps a block if there is room for it. Returns what has to go for that: the oldest, after which there may be, or this one, where
+ * nothing is left that could; without pages: nothing. */
+static pool_block keep(tsr_pool *pool, const pool_block *block)
+{
+    pool_block gone = {.pages = NULL};
     pthread_mutex_lock(&pool->mutex);
-    const bool room = block.bytes <= pool->most_bytes - pool->bytes && pool->count < MOST_BLOCKS;
-    if (room) {
-        block.turn = pool->turns++;
-        pool->blocks[pool->count++] = block;
-        pool->bytes += block.bytes;
+    if (has_room(pool, block->bytes) && pool->count < MOST_BLOCKS) {
+        insert_block(pool, block);
+    } else if (pool->count > 0) {
+        gone = remove_block(pool, find_oldest(pool));
     } else {
-        *oldest = remove_block(pool, find_oldest(pool));
+        pool->warm_bytes -= block->warm ? block->bytes : 0;
+        gone = *block;
     }
     pthread_mutex_unlock(&pool->mutex);
-    return room;
+    return gone;
 }
 
 void tsr_pool_give(tsr_pool *pool, void *pages, size_t bytes)
 {
-    pool_block block = {.pages = pages, .bytes = bytes, .giver = pthread_self()}, oldest;
+    pool_block block = {.pages = pages, .bytes = bytes, .giver = pthread_self()};
     if (bytes > pool->most_bytes) {
         drop(&block);
         return;
@@ -165,8 +189,11 @@ void tsr_pool_give(tsr_pool *pool, void *pages, size_t bytes)
     if (!block.warm)
         tsr_pages_offer(pages, bytes);
     tsr_pages_poison(pages, bytes);
-    while (!keep(pool, block, &oldest))
-        drop(&oldest);
+    for (pool_block gone = keep(pool, &block); gone.pages; gone = keep(pool, &block)) {
+        drop(&gone);
+        if (gone.pages == pages)
+            return;
+    }
 }
 
 /* False once nothing is kept. */
@@ -191,8 +218,66 @@ size_t tsr_pool_trim(tsr_pool *pool)
 tsr_kept_statistics tsr_pool_statistics(tsr_pool *pool)
 {
     pthread_mutex_lock(&pool->mutex);
-    const tsr_kept_statistics statistics = {
-        .most_bytes = pool->most_bytes, .bytes = pool->bytes, .blocks = pool->count, .hits = pool->hits, .misses = pool->misses};
+    const tsr_kept_statistics statistics = {.most_bytes = pool->most_bytes,
+                                            .bytes = pool->bytes + pool->elsewhere_bytes,
+                                            .blocks = pool->count + pool->elsewhere_count,
+                                            .hits = pool->hits,
+                                            .misses = pool->misses};
     pthread_mutex_unlock(&pool->mutex);
     return statistics;
+}
+
+void tsr_pool_add_keeper(tsr_pool *pool, tsr_keeper *keeper)
+{
+    pthread_mutex_lock(&pool->keepers_mutex);
+    keeper->next = pool->keepers;
+    pool->keepers = keeper;
+    pthread_mutex_unlock(&pool->keepers_mutex);
+}
+
+void tsr_pool_remove_keeper(tsr_pool *pool, const tsr_keeper *keeper)
+{
+    pthread_mutex_lock(&pool->keepers_mutex);
+    tsr_keeper **link = &pool->keepers;
+    while (*link && *link != keeper)
+        link = &(*link)->next;
+    if (*link)
+        *link = keeper->next;
+    pthread_mutex_unlock(&pool->keepers_mutex);
+}
+
+size_t tsr_pool_trim_keepers(tsr_pool *pool)
+{
+    size_t bytes = 0;
+    pthread_mutex_lock(&pool->keepers_mutex);
+    for (const tsr_keeper *keeper = pool->keepers; keeper; keeper = keeper->next)
+        bytes += keeper->trim(keeper->self);
+    pthread_mutex_unlock(&pool->keepers_mutex);
+    return bytes;
+}
+
+bool tsr_pool_enter(tsr_pool *pool, size_t bytes)
+{
+    pthread_mutex_lock(&pool->mutex);
+    const bool room = has_room(pool, bytes);
+    pool->elsewhere_bytes += room ? bytes : 0;
+    pool->elsewhere_count += room;
+    pthread_mutex_unlock(&pool->mutex);
+    return room;
+}
+
+void tsr_pool_leave(tsr_pool *pool, size_t bytes)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->elsewhere_bytes -= bytes;
+    pool->elsewhere_count--;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+void tsr_pool_count(tsr_pool *pool, bool hit)
+{
+    pthread_mutex_lock(&pool->mutex);
+    pool->hits += hit;
+    pool->misses += !hit;
+    pthread_mutex_unlock(&pool->mutex);
 }

@@ -8,8 +8,9 @@
 #ifndef TSR_BASE_POOL_H
 #define TSR_BASE_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <tessera/context.h>
+#include <tessera/sys/memory.h>
 
 /** Blocks up to here are the C library's: it has lists of its own for them. */
 #define TSR_POOL_ABOVE ((size_t)64 << 10)
@@ -29,9 +30,24 @@ void *tsr_pool_take(tsr_pool *pool, size_t wanted, size_t *bytes);
 /** Gives back a block of `bytes`, as tsr_pool_take() said. */
 void tsr_pool_give(tsr_pool *pool, void *block, size_t bytes);
 
-/** Gives all that is kept to the system; returns how many bytes. */
+/** Gives all that the pool itself keeps to the system; returns how many bytes. */
 size_t tsr_pool_trim(tsr_pool *pool);
 
+/** The same of all keepers. */
+size_t tsr_pool_trim_keepers(tsr_pool *pool);
+
+/** Of the pool's blocks and those of keepers. */
 tsr_kept_statistics tsr_pool_statistics(tsr_pool *pool);
+
+/** What sys/memory.h says of keepers: they come and go, */
+void tsr_pool_add_keeper(tsr_pool *pool, tsr_keeper *keeper);
+void tsr_pool_remove_keeper(tsr_pool *pool, const tsr_keeper *keeper);
+
+/** a block of theirs counts as kept, if there is room, and does no longer, */
+bool tsr_pool_enter(tsr_pool *pool, size_t bytes);
+void tsr_pool_leave(tsr_pool *pool, size_t bytes);
+
+/** and one that was asked for was kept, or was not. */
+void tsr_pool_count(tsr_pool *pool, bool hit);
 
 #endif

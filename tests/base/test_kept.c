@@ -308,6 +308,75 @@ static void memory_that_was_released_is_poisoned_while_it_is_kept(void **state)
 }
 #endif
 
+/* An engine that keeps one block of its own. */
+typedef struct engine {
+    tsr_context *context;
+    tsr_keeper keeper;
+    size_t bytes; /* of the block */
+    int trims;
+} engine;
+
+static size_t trim_engine(void *self)
+{
+    engine *const e = self;
+    const size_t bytes = e->bytes;
+    e->trims++;
+    e->bytes = 0;
+    if (bytes > 0)
+        tsr_keeper_drop(e->context, bytes);
+    return bytes;
+}
+
+static void what_engines_keep_counts_within_one_bound(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(10 * MIB);
+    engine one = {.context = context}, two = one;
+    one.keeper = (tsr_keeper){.trim = trim_engine, .self = &one};
+    two.keeper = (tsr_keeper){.trim = trim_engine, .self = &two};
+    tsr_keeper_add(context, &one.keeper);
+    tsr_keeper_add(context, &two.keeper);
+    assert_int_equal(tsr_keeper_keep(context, 11 * MIB), 0);
+    one.bytes = 6 * MIB;
+    assert_int_equal(tsr_keeper_keep(context, one.bytes), 1);
+    assert_int_equal(tsr_keeper_keep(context, 5 * MIB), 0);
+    tsr_release(context, allocate(context, 3 * MIB));
+    expect_kept(context, 2, 9 * MIB);
+    /* Of this one nothing fits beside the engine's. */
+    tsr_release(context, allocate(context, 5 * MIB));
+    expect_kept(context, 1, 6 * MIB);
+    tsr_keeper_take(context, 0);
+    tsr_keeper_take(context, one.bytes);
+    expect_kept(context, 0, 0);
+    assert_int_equal(tsr_context_kept_statistics(context).hits, 1);
+    assert_int_equal(tsr_context_kept_statistics(context).misses, 3);
+    assert_int_equal(tsr_keeper_keep(context, one.bytes), 1);
+    assert_int_equal(tsr_context_trim(context), 6 * MIB);
+    expect_kept(context, 0, 0);
+    tsr_keeper_remove(context, &one.keeper);
+    tsr_keeper_remove(context, &one.keeper);
+    assert_int_equal(tsr_context_trim(context), 0);
+    assert_int_equal(one.trims, 1);
+    assert_int_equal(two.trims, 2);
+    tsr_keeper_remove(context, &two.keeper);
+    tsr_context_destroy(context);
+}
+
+static void engines_keep_nothing_where_the_context_does_not(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(TSR_KEEP_NONE);
+    engine one = {.context = context};
+    one.keeper = (tsr_keeper){.trim = trim_engine, .self = &one};
+    tsr_keeper_add(context, &one.keeper);
+    assert_int_equal(tsr_keeper_keep(context, 1), 0);
+    tsr_keeper_take(context, 0);
+    assert_int_equal(tsr_context_trim(context), 0);
+    assert_int_equal(one.trims, 0);
+    tsr_keeper_remove(context, &one.keeper);
+    tsr_context_destroy(context);
+}
+
 enum { THREADS = 8, TURNS = 400 };
 
 typedef struct user {
@@ -381,6 +450,8 @@ int main(void)
 #ifdef __SANITIZE_ADDRESS__
         cmocka_unit_test(memory_that_was_released_is_poisoned_while_it_is_kept),
 #endif
+        cmocka_unit_test(what_engines_keep_counts_within_one_bound),
+        cmocka_unit_test(engines_keep_nothing_where_the_context_does_not),
         cmocka_unit_test(many_threads_share_what_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

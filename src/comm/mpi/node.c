@@ -61,6 +61,7 @@ struct tsr_mpi_node {
     size_t room; /* bytes of each rank */
     pthread_mutex_t lock;
     tsr_mpi_heap heap;
+    tsr_keeper keeper; /* of the heap */
 };
 
 static header *header_of(const tsr_mpi_node *node, int rank)
@@ -242,9 +243,10 @@ static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node
 static void free_node(tsr_mpi_node *node)
 {
     tsr_context *context = node->context;
+    tsr_keeper_remove(context, &node->keeper);
+    tsr_mpi_heap_finish(&node->heap);
     if (node->base)
         munmap(node->base, span_of(node));
-    tsr_mpi_heap_finish(&node->heap);
     pthread_mutex_destroy(&node->lock);
     tsr_release(context, node);
     tsr_context_destroy(context);
@@ -265,6 +267,22 @@ static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
     return node;
 }
 
+static size_t trim(void *self)
+{
+    tsr_mpi_node *const node = self;
+    pthread_mutex_lock(&node->lock);
+    const size_t bytes = tsr_mpi_heap_trim(&node->heap);
+    pthread_mutex_unlock(&node->lock);
+    return bytes;
+}
+
+static void open_heap(tsr_mpi_node *node)
+{
+    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
+    node->keeper = (tsr_keeper){.trim = trim, .self = node};
+    tsr_keeper_add(node->context, &node->keeper);
+}
+
 static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
                         bool *done)
 {
@@ -281,7 +299,7 @@ static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, ts
     }
     TSR_TRY(map_files(together, node, mates, cards, reason, done));
     if (*done)
-        tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
+        open_heap(node);
     return TSR_OK;
 }
 
