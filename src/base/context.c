@@ -9,10 +9,12 @@
 #include "base/references.h"
 #include "base/settings.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <tessera/sys/status.h>
 
 #define DEFAULT_PLAN_CACHE   64
@@ -30,7 +32,7 @@ struct tsr_context {
 #ifdef __SANITIZE_ADDRESS__
 #define SMALL_BYTES ((size_t)0)
 #else
-#define SMALL_BYTES TSR_POOL_ABOVE
+#define SMALL_BYTES ((size_t)64 << 10)
 #endif
 
 /* Aligned within what malloc() gave, whose address stands in front. It is a multiple of 16, so that there is room for that. */
@@ -82,11 +84,19 @@ static tsr_status check_options(const tsr_context_options *options)
     return TSR_OK;
 }
 
+/* What is kept must not be why a program that may have little finds no memory elsewhere. */
+static size_t default_kept_bytes(void)
+{
+    struct rlimit limit;
+    const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return limited && limit.rlim_cur / 8 < DEFAULT_KEPT_BYTES ? (size_t)limit.rlim_cur / 8 : DEFAULT_KEPT_BYTES;
+}
+
 static size_t kept_bytes(const tsr_context_options *options)
 {
     if (options->kept_bytes == TSR_KEEP_NONE)
         return 0;
-    return options->kept_bytes ? options->kept_bytes : DEFAULT_KEPT_BYTES;
+    return options->kept_bytes ? options->kept_bytes : default_kept_bytes();
 }
 
 /* The options, overridden by the environment. */

@@ -18,6 +18,7 @@
 /* Stands in front of what the caller gets, and keeps that aligned. */
 typedef struct header {
     _Alignas(ALIGNMENT) size_t bytes; /* of the whole block */
+    bool pooled;                      /* the pool's, not the allocator's */
 } header;
 
 _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the alignment of what follows it");
@@ -39,58 +40,60 @@ static void advise(void *block, size_t bytes, size_t alignment)
 #endif
 }
 
-/* What a pool keeps is pages of its own; without one, and below, blocks are the allocator's. */
-static bool is_pooled(const tsr_settings *settings, size_t block)
-{
-    return block > TSR_POOL_ABOVE && settings->pool;
-}
-
-static header *allocate_pooled(const tsr_settings *settings, size_t block)
-{
-    size_t given;
-    header *const front = tsr_pool_take(settings->pool, block, &given);
-    if (front)
-        front->bytes = given;
-    return front;
-}
-
 static header *allocate_block(const tsr_settings *settings, size_t block)
 {
-    if (is_pooled(settings, block))
-        return allocate_pooled(settings, block);
     const size_t alignment = alignment_of(settings, block);
     header *const front = settings->allocator.allocate(settings->allocator.user, block, alignment);
     if (!front)
         return NULL;
     advise(front, block, alignment);
     front->bytes = block;
+    front->pooled = false;
     return front;
 }
 
-/* What is kept for later must not be why there is no memory now. */
-static header *allocate_again(const tsr_settings *settings, size_t block)
+static header *allocate_pooled(const tsr_settings *settings, size_t block)
 {
-    return settings->pool && tsr_pool_trim(settings->pool) > 0 ? allocate_block(settings, block) : NULL;
+    size_t given;
+    header *const front = tsr_pool_take(settings->pool, block, &given);
+    if (!front)
+        return NULL;
+    front->bytes = given;
+    front->pooled = true;
+    return front;
 }
+
+typedef header *allocate_function(const tsr_settings *settings, size_t block);
 
 static tsr_status out_of_memory(size_t bytes)
 {
     return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes", bytes);
 }
 
-tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
+/* What is kept for later must not be why there is no memory now. */
+static tsr_status allocate(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
 {
-    const tsr_settings *settings = tsr_context_settings(context);
     if (bytes > PTRDIFF_MAX - sizeof(header))
         return out_of_memory(bytes);
-    const size_t block = bytes + sizeof(header);
-    header *front = allocate_block(settings, block);
-    if (!front)
-        front = allocate_again(settings, block);
+    header *front = how(settings, bytes + sizeof(header));
+    if (!front && settings->pool && tsr_pool_trim(settings->pool) > 0)
+        front = how(settings, bytes + sizeof(header));
     if (!front)
         return out_of_memory(bytes);
     *out = front + 1;
     return TSR_OK;
+}
+
+tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
+{
+    return allocate(tsr_context_settings(context), allocate_block, bytes, out);
+}
+
+tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **out)
+{
+    const tsr_settings *settings = tsr_context_settings(context);
+    const bool pooled = settings->pool && bytes > TSR_POOL_ABOVE - sizeof(header);
+    return allocate(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_zeroed(tsr_context *context, size_t bytes, void **out)
@@ -133,7 +136,7 @@ void tsr_release(tsr_context *context, void *memory)
         return;
     const tsr_settings *settings = tsr_context_settings(context);
     header *front = (header *)memory - 1;
-    if (is_pooled(settings, front->bytes))
+    if (front->pooled)
         tsr_pool_give(settings->pool, front, front->bytes);
     else
         settings->allocator.release(settings->allocator.user, front, front->bytes);

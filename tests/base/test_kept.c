@@ -43,7 +43,7 @@ static tsr_context *keeping(size_t bytes)
 static void *allocate(tsr_context *context, size_t bytes)
 {
     void *memory = NULL;
-    assert_int_equal(tsr_allocate(context, bytes, &memory), TSR_OK);
+    assert_int_equal(tsr_allocate_data(context, bytes, &memory), TSR_OK);
     return memory;
 }
 
@@ -117,10 +117,13 @@ static void no_more_is_kept_than_the_option_allows(void **state)
     tsr_context_destroy(context);
 }
 
-static void small_blocks_are_not_kept(void **state)
+static void small_blocks_and_lists_are_not_kept(void **state)
 {
     (void)state;
     tsr_context *context = keeping(0);
+    void *list = NULL;
+    assert_int_equal(tsr_allocate(context, 5 * MIB, &list), TSR_OK);
+    tsr_release(context, list);
     tsr_release(context, allocate(context, 64 * KIB - 64));
     tsr_release(context, allocate(context, 1));
     const tsr_kept_statistics kept = tsr_context_kept_statistics(context);
@@ -278,7 +281,7 @@ static void what_is_kept_goes_before_there_is_no_memory(void **state)
     tight = old;
     tight.rlim_cur = count_mapped_bytes() + 32 * MIB;
     assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
-    const tsr_status fits = tsr_allocate(context, 80 * MIB, &memory);
+    const tsr_status fits = tsr_allocate_data(context, 80 * MIB, &memory);
     tsr_release(context, memory);
     const tsr_status never = tsr_allocate(context, 200 * MIB, &memory);
     assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
@@ -400,7 +403,7 @@ static void *use_many(void *arg)
             u->wrong |= held[slot].at[0] != u->number || held[slot].at[held[slot].words - 1] != turn - 4;
         tsr_release(u->context, held[slot].at);
         held[slot].words = bytes / sizeof(uint64_t);
-        if (tsr_allocate(u->context, bytes, (void **)&held[slot].at) != TSR_OK)
+        if (tsr_allocate_data(u->context, bytes, (void **)&held[slot].at) != TSR_OK)
             return u->wrong = true, NULL;
         held[slot].at[0] = u->number;
         held[slot].at[held[slot].words - 1] = turn;
@@ -438,7 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_block_of_a_size_costs_no_page_fault),
         cmocka_unit_test(no_more_is_kept_than_the_option_allows),
-        cmocka_unit_test(small_blocks_are_not_kept),
+        cmocka_unit_test(small_blocks_and_lists_are_not_kept),
         cmocka_unit_test(a_block_serves_sizes_up_to_an_eighth_smaller),
         cmocka_unit_test(of_several_blocks_the_smallest_that_fits_serves),
         cmocka_unit_test(of_many_blocks_the_newest_are_kept),

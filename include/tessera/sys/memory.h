@@ -13,7 +13,11 @@ extern "C" {
 /** `context` is not NULL; `bytes` may be 0: then `*out` is a pointer that can be released. TSR_ERROR_MEMORY says how much was wanted. */
 TSR_API tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out);
 
-/** Gives memory of tsr_allocate() back to the same context; NULL is fine. */
+/** tsr_allocate() of what holds elements: results and workspaces. Blocks of more than 64 KiB are kept when they are released, for the next
+ * (tsr_context_options.kept_bytes). */
+TSR_API tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **out);
+
+/** Gives memory of tsr_allocate() or tsr_allocate_data() back to the same context; NULL is fine. */
 TSR_API void tsr_release(tsr_context *context, void *memory);
 
 /**

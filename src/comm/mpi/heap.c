@@ -19,9 +19,9 @@ struct tsr_mpi_block {
     uint64_t kept; /* nobody's, with its pages: as which one of the heap it became that; 0: in use */
 };
 
-void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes)
+void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes, size_t most_kept)
 {
-    *heap = (tsr_mpi_heap){.context = context, .base = base, .bytes = bytes};
+    *heap = (tsr_mpi_heap){.context = context, .base = base, .bytes = bytes, .most_kept = most_kept};
 }
 
 void tsr_mpi_heap_finish(tsr_mpi_heap *heap)
@@ -44,8 +44,10 @@ static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
 {
     tsr_mpi_block *block = *link;
     *link = block->next;
-    if (block->kept)
+    if (block->kept) {
+        heap->kept -= bytes_of(block);
         tsr_keeper_drop(heap->context, bytes_of(block));
+    }
     if (bytes_of(block) >= LARGE)
         madvise(heap->base + block->begin, bytes_of(block), MADV_REMOVE);
     tsr_release(heap->context, block);
@@ -75,17 +77,23 @@ size_t tsr_mpi_heap_trim(tsr_mpi_heap *heap)
     return bytes;
 }
 
+static bool has_room(tsr_mpi_heap *heap, size_t bytes)
+{
+    return bytes <= heap->most_kept - heap->kept && tsr_keeper_keep(heap->context, bytes);
+}
+
 /* Older ones make room for it. */
 static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
 {
-    if (bytes < LARGE || bytes > tsr_context_kept_statistics(heap->context).most_bytes)
+    if (bytes < LARGE || bytes > heap->most_kept)
         return false;
-    while (!tsr_keeper_keep(heap->context, bytes)) {
+    while (!has_room(heap, bytes)) {
         tsr_mpi_block **const oldest = find_oldest(heap);
         if (!oldest)
             return false;
         drop(heap, oldest);
     }
+    heap->kept += bytes;
     return true;
 }
 
@@ -106,8 +114,10 @@ static tsr_mpi_block *take_kept(tsr_mpi_heap *heap, size_t wanted)
     tsr_mpi_block *const block = wanted >= LARGE ? find_kept(heap, wanted) : NULL;
     if (wanted >= LARGE)
         tsr_keeper_take(heap->context, block ? bytes_of(block) : 0);
-    if (block)
+    if (block) {
         block->kept = 0;
+        heap->kept -= bytes_of(block);
+    }
     return block;
 }
 

@@ -12,12 +12,13 @@ typedef struct tsr_mpi_heap {
     tsr_context *context; /**< for what is known of blocks, which lies outside the range */
     char *base;
     size_t bytes;
-    tsr_mpi_block *blocks; /**< those in use, and those that are kept, ascending */
-    uint64_t turns;        /**< so many were kept */
+    size_t most_kept, kept; /**< bytes of blocks that are nobody's, with their pages */
+    tsr_mpi_block *blocks;  /**< those in use, and those that are kept, ascending */
+    uint64_t turns;         /**< so many were kept */
 } tsr_mpi_heap;
 
-/** `context` is borrowed. */
-void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes);
+/** `context` is borrowed. Of what is freed, the pages of up to `most_kept` bytes may stay, which is no more than the context allows. */
+void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes, size_t most_kept);
 
 /** Forgets all blocks, while the memory is there; of a zeroed heap too. */
 void tsr_mpi_heap_finish(tsr_mpi_heap *heap);

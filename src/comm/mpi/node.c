@@ -103,12 +103,18 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     return false;
 }
 
+/* Of the machine; 0: it does not say. */
+static size_t count_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+}
+
 /* Twice what the machine has, as a power of two: nobody's file becomes larger. */
 static size_t count_useful(void)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     size_t useful = LEAST;
-    while (useful < MOST && pages > 0 && useful / 2 < (size_t)pages * (size_t)page)
+    while (useful < MOST && useful / 2 < count_memory())
         useful *= 2;
     return useful;
 }
@@ -276,9 +282,12 @@ static size_t trim(void *self)
     return bytes;
 }
 
+/* What is kept of shared memory the system cannot take back: all ranks together leave most of it. */
 static void open_heap(tsr_mpi_node *node)
 {
-    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
+    const size_t share = count_memory() / 8 / (size_t)node->ranks, allowed = tsr_context_kept_statistics(node->context).most_bytes;
+    const size_t most_kept = share < allowed ? share : allowed;
+    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER, most_kept);
     node->keeper = (tsr_keeper){.trim = trim, .self = node};
     tsr_keeper_add(node->context, &node->keeper);
 }
