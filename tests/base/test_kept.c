@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -64,24 +65,69 @@ static long use_once(tsr_context *context, size_t bytes)
     return count_faults() - before;
 }
 
-/* Without what is kept, these take from 17 to 4,096 each. */
+static void expect_no_faults(size_t bytes)
+{
+    tsr_context *context = keeping(0);
+    use_once(context, bytes);
+    for (int again = 0; again < 3; again++)
+        if (use_once(context, bytes) > 2)
+            fail_msg("block %d of %zu bytes cost page faults", again + 2, bytes);
+    assert_int_equal(tsr_context_kept_statistics(context).misses, 1);
+    assert_int_equal(tsr_context_kept_statistics(context).hits, 3);
+    tsr_context_destroy(context);
+}
+
+/* Without what is kept, these take from 17 to some hundreds each; the largest is offered to the system while it is kept. */
 static void a_second_block_of_a_size_costs_no_page_fault(void **state)
 {
     (void)state;
-    static const size_t sizes[] = {64 * KIB, 200 * KIB, MIB, 3 * MIB, 4 * MIB, 16 * MIB, 64 * MIB};
+    static const size_t sizes[] = {64 * KIB, 200 * KIB, MIB, 3 * MIB, 4 * MIB, 16 * MIB, 36 * MIB};
     if (SANITIZED) {
         print_message("skipped: page faults of sanitizers are counted too\n");
         skip();
     }
-    tsr_context *context = keeping(0);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        use_once(context, sizes[i]);
-        for (int again = 0; again < 3; again++)
-            if (use_once(context, sizes[i]) > 2)
-                fail_msg("block %d of %zu bytes cost page faults", again + 2, sizes[i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        expect_no_faults(sizes[i]);
+}
+
+static void small_pages_serve_where_there_are_no_huge_ones(void **state)
+{
+    (void)state;
+    if (SANITIZED || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) {
+        print_message("skipped: the system does not switch huge pages off, or page faults of sanitizers are counted too\n");
+        skip();
     }
-    assert_int_equal(tsr_context_kept_statistics(context).misses, sizeof sizes / sizeof *sizes);
-    assert_int_equal(tsr_context_kept_statistics(context).hits, 3 * sizeof sizes / sizeof *sizes);
+    expect_no_faults(5 * MIB);
+    expect_no_faults(36 * MIB);
+    assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
+}
+
+/* KiB of this process that the system may take without asking; -1: it does not say. */
+static long count_offered(void)
+{
+    FILE *const file = fopen("/proc/self/smaps", "r");
+    char line[512];
+    long sum = -1, one;
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "LazyFree: %ld", &one) == 1)
+            sum = (sum < 0 ? 0 : sum) + one;
+    if (file)
+        fclose(file);
+    return sum;
+}
+
+static void what_is_kept_beyond_32_mib_is_offered_to_the_system(void **state)
+{
+    (void)state;
+    if (SANITIZED || count_offered() < 0) {
+        print_message("skipped: the system does not say what it may take, or sanitizers have other memory\n");
+        skip();
+    }
+    tsr_context *context = keeping(0);
+    use_once(context, 24 * MIB);
+    assert_int_equal(count_offered(), 0);
+    use_once(context, 40 * MIB);
+    assert_true(count_offered() > 0);
     tsr_context_destroy(context);
 }
 
@@ -168,6 +214,34 @@ static void of_several_blocks_the_smallest_that_fits_serves(void **state)
     tsr_context_destroy(context);
 }
 
+static void *give(void *arg)
+{
+    void **const given = arg;
+    tsr_release(given[0], given[1]);
+    return NULL;
+}
+
+/* On machines of several nodes its pages are near. */
+static void of_equal_blocks_a_thread_gets_its_own(void **state)
+{
+    (void)state;
+    tsr_context *context = keeping(0);
+    void *const own = allocate(context, MIB), *const older = allocate(context, MIB), *const others = allocate(context, MIB);
+    void *given[] = {context, others};
+    pthread_t thread;
+    tsr_release(context, older);
+    tsr_release(context, own);
+    assert_int_equal(pthread_create(&thread, NULL, give, given), 0);
+    pthread_join(thread, NULL);
+    assert_ptr_equal(allocate(context, MIB), own);
+    assert_ptr_equal(allocate(context, MIB), older);
+    assert_ptr_equal(allocate(context, MIB), others);
+    tsr_release(context, own);
+    tsr_release(context, older);
+    tsr_release(context, others);
+    tsr_context_destroy(context);
+}
+
 /* A list that grew without bound would be looked through for longer and longer. */
 static void of_many_blocks_the_newest_are_kept(void **state)
 {
@@ -199,7 +273,7 @@ static void trimming_gives_back_all_that_is_kept(void **state)
     (void)state;
     tsr_context *context = keeping(0);
     void *const small = allocate(context, 5 * MIB), *const large = allocate(context, 70 * MIB);
-    memset(large, 1, 70 * MIB);
+    memset(large, 1, MIB);
     assert_int_equal(tsr_context_trim(context), 0);
     tsr_release(context, small);
     tsr_release(context, large);
@@ -440,10 +514,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_block_of_a_size_costs_no_page_fault),
+        cmocka_unit_test(small_pages_serve_where_there_are_no_huge_ones),
+        cmocka_unit_test(what_is_kept_beyond_32_mib_is_offered_to_the_system),
         cmocka_unit_test(no_more_is_kept_than_the_option_allows),
         cmocka_unit_test(small_blocks_and_lists_are_not_kept),
         cmocka_unit_test(a_block_serves_sizes_up_to_an_eighth_smaller),
         cmocka_unit_test(of_several_blocks_the_smallest_that_fits_serves),
+        cmocka_unit_test(of_equal_blocks_a_thread_gets_its_own),
         cmocka_unit_test(of_many_blocks_the_newest_are_kept),
         cmocka_unit_test(trimming_gives_back_all_that_is_kept),
         cmocka_unit_test(what_is_kept_goes_with_the_context),
