@@ -366,6 +366,26 @@ static void what_is_kept_goes_before_there_is_no_memory(void **state)
     tsr_context_destroy(context);
 }
 
+static void less_is_kept_where_address_space_is_limited(void **state)
+{
+    (void)state;
+    struct rlimit old, tight;
+    if (SANITIZED) {
+        print_message("skipped: sanitizers need more address space than this test leaves\n");
+        skip();
+    }
+    assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+    tight = old;
+    tight.rlim_cur = (rlim_t)1 << 30;
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    tsr_context *const context = keeping(0), *const wanted = keeping(200 * MIB);
+    assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+    assert_int_equal(tsr_context_kept_statistics(context).most_bytes, 128 * MIB);
+    assert_int_equal(tsr_context_kept_statistics(wanted).most_bytes, 200 * MIB);
+    tsr_context_destroy(context);
+    tsr_context_destroy(wanted);
+}
+
 #ifdef __SANITIZE_ADDRESS__
 static void memory_that_was_released_is_poisoned_while_it_is_kept(void **state)
 {
@@ -527,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_context_with_its_own_allocator_keeps_nothing),
         cmocka_unit_test(keeping_can_be_switched_off),
         cmocka_unit_test(what_is_kept_goes_before_there_is_no_memory),
+        cmocka_unit_test(less_is_kept_where_address_space_is_limited),
 #ifdef __SANITIZE_ADDRESS__
         cmocka_unit_test(memory_that_was_released_is_poisoned_while_it_is_kept),
 #endif
