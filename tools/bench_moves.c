@@ -31,6 +31,8 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
     if (b->way->dtensors) {
         row = json_with_field(row, "loops", json_integer(b->settings.iterations));
         row = json_with_field(row, "new_result", json_boolean(b->way->new_results));
+        row = json_with_field(row, "kept_hits", json_integer((json_int_t)b->kept.hits));
+        row = json_with_field(row, "kept_misses", json_integer((json_int_t)b->kept.misses));
     }
     return row;
 }

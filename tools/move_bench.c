@@ -131,13 +131,15 @@ static tsr_status share_figures(const side *s)
 
 static tsr_status run_side(side *s)
 {
-    const move_bench *const b = s->bench;
+    move_bench *const b = s->bench;
     struct row *const own = &b->rows[s->rank];
     own->bytes_received = tsr_plan_bytes_received(s->move.plan);
     TSR_TRY(make_data(s));
     TSR_TRY(settle_loops(s));
     for (int64_t i = -b->settings.warm_ups; i < b->moves.iterations; i++)
         TSR_TRY(run_iteration(s, i));
+    if (s->rank == 0)
+        b->kept = tsr_context_kept_statistics(tsr_comm_context(s->comm));
     if (b->settings.checks) {
         TSR_TRY(count_wrong(s, &own->wrong));
         bench_step(&b->settings, b->setup.place, s->rank);

@@ -19,7 +19,8 @@ typedef struct move_bench {
     bench_settings settings;
     move_setup setup;
     samples moves, enqueues, copies[MAX_PLAIN_COPIES];
-    int64_t calls; /**< that each of the times is the mean of */
+    int64_t calls;            /**< that each of the times is the mean of */
+    tsr_kept_statistics kept; /**< of rank 0's context, which rank threads share */
     peak peak;
     struct row {
         int64_t bytes_received;

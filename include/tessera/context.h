@@ -9,13 +9,14 @@
 #define TESSERA_CONTEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <tessera/cost.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Immutable once made, reference-counted, shared freely between threads. */
+/** What it decided never changes; reference-counted, shared freely between threads. */
 typedef struct tsr_context tsr_context;
 
 typedef enum tsr_log_level { TSR_LOG_SILENT = 0, TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
@@ -48,11 +49,21 @@ typedef struct tsr_context_options {
      * which plans for many ranks, may take 16 times as many in all. 0: 2^23, enough for a gather over a million ranks.
      */
     size_t plan_entries;
+    /**
+     * Memory of more than 64 KiB that holds elements, of results above all, is kept when it is given back, for the next of about its
+     * size, which then costs no page fault: at most so many bytes. What exceeds 32 MiB of them, but of memory that processes share,
+     * the system may take when it runs short; tsr_context_trim() gives all back. 0: 2^30, but no more than an eighth of what
+     * RLIMIT_AS leaves the process; TSR_KEEP_NONE: nothing is kept. A context with an allocator of its own keeps nothing.
+     */
+    size_t kept_bytes;
 } tsr_context_options;
+
+/** For tsr_context_options.kept_bytes: all memory goes back at once. */
+#define TSR_KEEP_NONE ((size_t)-1)
 
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0                                                     \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0                                                  \
     }
 
 /**
@@ -69,6 +80,20 @@ TSR_API void tsr_context_destroy(tsr_context *context);
 
 /** The host kernels that this context uses: "portable", "avx2" or "avx512". `context` may be NULL. Static text. */
 TSR_API const char *tsr_context_kernels(const tsr_context *context);
+
+/** What a context keeps of large blocks that were released (tsr_context_options.kept_bytes). All 0 where it keeps nothing. */
+typedef struct tsr_kept_statistics {
+    size_t most_bytes;    /**< that may be kept */
+    size_t bytes, blocks; /**< that are kept now */
+    uint64_t hits;        /**< large blocks that were kept when they were asked for: without a page fault */
+    uint64_t misses;      /**< those that the system was asked for */
+} tsr_kept_statistics;
+
+/** Now; `context` may be NULL, which keeps nothing. Any thread. */
+TSR_API tsr_kept_statistics tsr_context_kept_statistics(const tsr_context *context);
+
+/** Gives all memory that is kept back to the system, and returns how many bytes that was; NULL is fine. Any thread, at any time. */
+TSR_API size_t tsr_context_trim(tsr_context *context);
 
 /** A row of the table of environment variables: every one that the library reads, and what it overrides. */
 typedef struct tsr_environment_variable {

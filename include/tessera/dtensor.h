@@ -76,8 +76,9 @@ typedef struct tsr_from_local_options {
 TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *options,
                                           tsr_dtensor **out);
 
-/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's; on a device when
- * that has done all that it was given. Neither communicates. */
+/** One reference more, and one back (NULL is fine); the memory goes with the last, unless it is the caller's: on the host to the context,
+ * which keeps it for a new dtensor where it is large (tsr_context_options.kept_bytes), on a device when that has done all that it was
+ * given. Neither communicates. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
 TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor);
 

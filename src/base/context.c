@@ -3,19 +3,23 @@
 #include "base/environment.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/pool.h"
 #include "base/processor.h"
 #include "base/profile.h"
 #include "base/references.h"
 #include "base/settings.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <tessera/sys/status.h>
 
 #define DEFAULT_PLAN_CACHE   64
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
+#define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
 
 struct tsr_context {
     tsr_references references;
@@ -80,6 +84,21 @@ static tsr_status check_options(const tsr_context_options *options)
     return TSR_OK;
 }
 
+/* What is kept must not be why a program that may have little finds no memory elsewhere. */
+static size_t default_kept_bytes(void)
+{
+    struct rlimit limit;
+    const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return limited && limit.rlim_cur / 8 < DEFAULT_KEPT_BYTES ? (size_t)limit.rlim_cur / 8 : DEFAULT_KEPT_BYTES;
+}
+
+static size_t kept_bytes(const tsr_context_options *options)
+{
+    if (options->kept_bytes == TSR_KEEP_NONE)
+        return 0;
+    return options->kept_bytes ? options->kept_bytes : default_kept_bytes();
+}
+
 /* The options, overridden by the environment. */
 static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
 {
@@ -89,6 +108,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     *settings = (tsr_settings){
         .allocator = options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
         .huge_pages = !options.allocator.allocate,
+        .kept_bytes = kept_bytes(&options),
         .log = options.log ? options.log : log_to_stderr,
         .log_user = options.log_user,
         .log_level = options.log_level,
@@ -103,10 +123,21 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     if (options.kernels)
         TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
     TSR_TRY(tsr_environment_apply(options.environment, options.environment_user, settings));
+    /* An allocator that a program brings decides for itself what it keeps. */
+    if (options.allocator.allocate)
+        settings->kept_bytes = 0;
     /* Asked once: every call on the host device wants to know. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
     return TSR_OK;
+}
+
+static tsr_status create_pool(tsr_settings *settings)
+{
+    if (settings->kept_bytes == 0)
+        return TSR_OK;
+    settings->pool = tsr_pool_create(settings->kept_bytes);
+    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for a list of what is kept");
 }
 
 tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)
@@ -121,6 +152,11 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     context->references = 1;
     atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
+    const tsr_status status = create_pool(&context->settings);
+    if (status != TSR_OK) {
+        tsr_release(&seed, context);
+        return status;
+    }
     *out = context;
     return TSR_OK;
 }
@@ -136,6 +172,7 @@ void tsr_context_destroy(tsr_context *context)
 {
     if (!context || !tsr_references_drop(&context->references))
         return;
+    tsr_pool_destroy(context->settings.pool);
     /* The allocator has to outlive the block that it is written in. */
     tsr_context last = {.settings = context->settings};
     tsr_release(&last, context);
@@ -147,6 +184,17 @@ const char *tsr_context_kernels(const tsr_context *context)
     if (!context && decide(NULL, &defaults) != TSR_OK)
         return tsr_processor_kernels();
     return context ? context->settings.kernels : defaults.kernels;
+}
+
+tsr_kept_statistics tsr_context_kept_statistics(const tsr_context *context)
+{
+    return context && context->settings.pool ? tsr_pool_statistics(context->settings.pool) : (tsr_kept_statistics){0};
+}
+
+size_t tsr_context_trim(tsr_context *context)
+{
+    tsr_pool *const pool = context ? context->settings.pool : NULL;
+    return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
 }
 
 const tsr_settings *tsr_context_settings(const tsr_context *context)

@@ -68,6 +68,14 @@ static tsr_status apply_plan_entries(const char *value, tsr_settings *settings)
     return parse_number("TSR_PLAN_ENTRIES", value, 1, (int64_t)TSR_MOST_PLAN_ENTRIES, &settings->plan_entries);
 }
 
+static tsr_status apply_kept(const char *value, tsr_settings *settings)
+{
+    int64_t bytes = 0;
+    TSR_TRY(parse_number("TSR_KEPT_BYTES", value, 0, INT64_MAX, &bytes));
+    settings->kept_bytes = (size_t)bytes;
+    return TSR_OK;
+}
+
 static tsr_status apply_cost(const char *value, tsr_settings *settings)
 {
     const tsr_status status = tsr_cost_parse(value, &settings->profile);
@@ -90,6 +98,9 @@ static const struct {
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
     {{"TSR_PLAN_ENTRIES", "How many entries of lists and steps one plan, or another question about layouts, may take; 8388608 by default."},
      apply_plan_entries},
+    {{"TSR_KEPT_BYTES",
+      "How many bytes of large results that were destroyed a context keeps for new ones; 1073741824 by default, 0: none."},
+     apply_kept},
     {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH."}, apply_cost},
 };
 

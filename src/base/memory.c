@@ -1,6 +1,9 @@
 #include "base/memory.h"
 
+#include "base/pages.h"
+#include "base/pool.h"
 #include "base/settings.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <tessera/sys/status.h>
@@ -10,12 +13,12 @@
 #endif
 
 #define ALIGNMENT      64
-#define HUGE_PAGE      ((size_t)2 << 20)
-#define HUGE_THRESHOLD (2 * HUGE_PAGE)
+#define HUGE_THRESHOLD (2 * TSR_HUGE_PAGE)
 
 /* Stands in front of what the caller gets, and keeps that aligned. */
 typedef struct header {
     _Alignas(ALIGNMENT) size_t bytes; /* of the whole block */
+    bool pooled;                      /* the pool's, not the allocator's */
 } header;
 
 _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the alignment of what follows it");
@@ -23,39 +26,74 @@ _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the align
 /* Large blocks walk far more pages than a TLB holds, so they ask for huge ones. A host's own allocator knows better what it wants. */
 static size_t alignment_of(const tsr_settings *settings, size_t block)
 {
-    return settings->huge_pages && block >= HUGE_THRESHOLD ? HUGE_PAGE : ALIGNMENT;
+    return settings->huge_pages && block >= HUGE_THRESHOLD ? TSR_HUGE_PAGE : ALIGNMENT;
 }
 
 static void advise(void *block, size_t bytes, size_t alignment)
 {
 #if defined(MADV_HUGEPAGE)
     /* Whole pages only: what lies behind the block is not ours. The advice may be refused, and then costs nothing. */
-    if (alignment == HUGE_PAGE)
-        (void)madvise(block, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+    if (alignment == TSR_HUGE_PAGE)
+        (void)madvise(block, bytes / TSR_HUGE_PAGE * TSR_HUGE_PAGE, MADV_HUGEPAGE);
 #else
     (void)block, (void)bytes, (void)alignment;
 #endif
 }
+
+static header *allocate_block(const tsr_settings *settings, size_t block)
+{
+    const size_t alignment = alignment_of(settings, block);
+    header *const front = settings->allocator.allocate(settings->allocator.user, block, alignment);
+    if (!front)
+        return NULL;
+    advise(front, block, alignment);
+    front->bytes = block;
+    front->pooled = false;
+    return front;
+}
+
+static header *allocate_pooled(const tsr_settings *settings, size_t block)
+{
+    size_t given;
+    header *const front = tsr_pool_take(settings->pool, block, &given);
+    if (!front)
+        return NULL;
+    front->bytes = given;
+    front->pooled = true;
+    return front;
+}
+
+typedef header *allocate_function(const tsr_settings *settings, size_t block);
 
 static tsr_status out_of_memory(size_t bytes)
 {
     return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes", bytes);
 }
 
-tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
+/* What is kept for later must not be why there is no memory now. */
+static tsr_status allocate(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
 {
-    const tsr_settings *settings = tsr_context_settings(context);
     if (bytes > PTRDIFF_MAX - sizeof(header))
         return out_of_memory(bytes);
-    const size_t block = bytes + sizeof(header);
-    const size_t alignment = alignment_of(settings, block);
-    header *front = settings->allocator.allocate(settings->allocator.user, block, alignment);
+    header *front = how(settings, bytes + sizeof(header));
+    if (!front && settings->pool && tsr_pool_trim(settings->pool) > 0)
+        front = how(settings, bytes + sizeof(header));
     if (!front)
         return out_of_memory(bytes);
-    advise(front, block, alignment);
-    front->bytes = block;
     *out = front + 1;
     return TSR_OK;
+}
+
+tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
+{
+    return allocate(tsr_context_settings(context), allocate_block, bytes, out);
+}
+
+tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **out)
+{
+    const tsr_settings *settings = tsr_context_settings(context);
+    const bool pooled = settings->pool && bytes > TSR_POOL_ABOVE - sizeof(header);
+    return allocate(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_zeroed(tsr_context *context, size_t bytes, void **out)
@@ -98,5 +136,8 @@ void tsr_release(tsr_context *context, void *memory)
         return;
     const tsr_settings *settings = tsr_context_settings(context);
     header *front = (header *)memory - 1;
-    settings->allocator.release(settings->allocator.user, front, front->bytes);
+    if (front->pooled)
+        tsr_pool_give(settings->pool, front, front->bytes);
+    else
+        settings->allocator.release(settings->allocator.user, front, front->bytes);
 }

@@ -14,6 +14,8 @@ typedef struct tsr_settings {
     tsr_log_sink *log;       /**< never NULL */
     void *log_user;
     tsr_log_level log_level;
+    struct tsr_pool *pool; /**< of large blocks; NULL: nothing is kept */
+    size_t kept_bytes;     /**< that the pool keeps at most; 0: there is none */
     size_t plan_cache_entries;
     int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
     const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */

@@ -326,7 +326,7 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 
 static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
 {
-    return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate(comm->context, bytes, out);
+    return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
 }
 
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)

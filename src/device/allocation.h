@@ -13,7 +13,7 @@ static inline tsr_status tsr_device_allocate(tsr_context *context, tsr_device de
         return TSR_OK;
     }
     if (!device.driver)
-        return tsr_allocate(context, bytes, out);
+        return tsr_allocate_data(context, bytes, out);
     const tsr_device_ops ops = tsr_device_resolve(context, device);
     return ops.table->alloc(ops.self, ops.index, bytes, NULL, out);
 }

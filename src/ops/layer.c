@@ -88,7 +88,7 @@ void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void 
 tsr_status tsr_layer_workspace_create(tsr_context *context, tsr_device device, size_t bytes, void **out)
 {
     if (!device.driver && bytes > 0)
-        return tsr_allocate(context, bytes, out);
+        return tsr_allocate_data(context, bytes, out);
     *out = NULL;
     if (bytes == 0)
         return TSR_OK;

@@ -47,6 +47,7 @@ static void options_that_are_left_out_have_defaults(void **state)
     const tsr_settings *settings = tsr_context_settings(context);
     assert_int_equal(settings->plan_cache_entries, 64);
     assert_int_equal(settings->plan_entries, 1 << 23);
+    assert_int_equal(settings->kept_bytes, 1 << 30);
     assert_int_equal(settings->timeout_ms, -1);
     assert_int_equal(settings->spin, -2);
     assert_int_equal(settings->log_level, TSR_LOG_SILENT);
@@ -83,6 +84,13 @@ static void each_variable_overrides_its_setting(void **state)
     tsr_context_destroy(context);
     context = with("TSR_PLAN_ENTRIES=77");
     assert_int_equal(tsr_context_settings(context)->plan_entries, 77);
+    tsr_context_destroy(context);
+    context = with("TSR_KEPT_BYTES=123456");
+    assert_int_equal(tsr_context_settings(context)->kept_bytes, 123456);
+    assert_int_equal(tsr_context_kept_statistics(context).most_bytes, 123456);
+    tsr_context_destroy(context);
+    context = with("TSR_KEPT_BYTES=0");
+    assert_int_equal(tsr_context_settings(context)->kept_bytes, 0);
     tsr_context_destroy(context);
     context = with("TSR_COST=inside=1e-6,2e10");
     assert_true(tsr_context_settings(context)->profile.inside.latency == 1e-6);
@@ -139,6 +147,8 @@ static void a_bad_variable_is_refused_by_name_and_value(void **state)
                                "TSR_PLAN_ENTRIES=0",
                                "TSR_PLAN_ENTRIES=1e6",
                                "TSR_PLAN_ENTRIES=1099511627777",
+                               "TSR_KEPT_BYTES=-1",
+                               "TSR_KEPT_BYTES=1G",
                                "TSR_COST=fast",
                                "TSR_COST=inside=1,0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -163,7 +173,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 8);
+    assert_int_equal(rows, 9);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 

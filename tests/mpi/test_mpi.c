@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <tessera/dtensor.h>
 
 enum { MOST_RANKS = 4 };
@@ -254,6 +255,70 @@ static void memory_that_is_freed_serves_again(void **state)
     launched_run_all(2, use_again, NULL, NULL);
 }
 
+static long count_faults(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : -1;
+}
+
+/* Writes all of `bytes` that are allocated and frees them; `*faults` is what that cost. */
+static tsr_status use_once(tsr_comm *comm, size_t bytes, void **where, long *faults)
+{
+    const long before = count_faults();
+    TSR_TRY(tsr_comm_alloc(comm, bytes, where));
+    memset(*where, 1, bytes);
+    *faults = count_faults() - before;
+    tsr_comm_free(comm, *where, bytes);
+    return TSR_OK;
+}
+
+/* On small pages, of which MPI's own calls may bring some in, 2,048 make 8 MiB. */
+static tsr_status keep_large_memory(tsr_comm *comm, void *arg)
+{
+    enum { BYTES = 8 << 20, FEW = 200 };
+    tsr_context *const context = tsr_comm_context(comm);
+    const int keeps = *(const int *)arg;
+    void *first, *where;
+    long faults;
+    TSR_TRY(use_once(comm, BYTES, &first, &faults));
+    const tsr_kept_statistics kept = tsr_context_kept_statistics(context);
+    CHECK(kept.bytes >= (keeps ? BYTES : 0) && kept.bytes <= kept.most_bytes);
+    for (int again = 0; again < 3 && keeps; again++) {
+        TSR_TRY(use_once(comm, BYTES - 4096 * again, &where, &faults));
+        CHECK(where == first && faults < FEW);
+    }
+    CHECK(!keeps || tsr_context_kept_statistics(context).hits == kept.hits + 3);
+    CHECK(tsr_context_trim(context) >= (keeps ? BYTES : 0));
+    CHECK(tsr_context_kept_statistics(context).bytes == 0);
+    TSR_TRY(tsr_comm_alloc(comm, BYTES, &where));
+    CHECK(((const char *)where)[0] == 0 && ((const char *)where)[BYTES - 1] == 0);
+    tsr_comm_free(comm, where, BYTES);
+    /* Blocks that came back while a smaller bound was full. */
+    for (size_t bytes = BYTES; bytes < 5 * (size_t)BYTES; bytes += BYTES) {
+        TSR_TRY(use_once(comm, bytes, &where, &faults));
+        CHECK(tsr_context_kept_statistics(context).bytes <= kept.most_bytes);
+    }
+    return TSR_OK;
+}
+
+static void large_memory_that_is_freed_keeps_its_pages(void **state)
+{
+    (void)state;
+    static const size_t bounds[] = {0, 20 << 20, TSR_KEEP_NONE};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+        tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+        tsr_mpi_options mpi = defaults;
+        tsr_context *context = NULL;
+        int keeps = bounds[i] != TSR_KEEP_NONE;
+        options.kept_bytes = bounds[i];
+        assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+        mpi.context = context;
+        launched_run_all(2, keep_large_memory, &keeps, &mpi);
+        assert_int_equal(tsr_context_kept_statistics(context).bytes, 0);
+        tsr_context_destroy(context);
+    }
+}
+
 /* Ranks go on to their next group while others are still in the last. */
 static tsr_status come_and_go(tsr_comm *comm, void *arg)
 {
@@ -438,6 +503,7 @@ int main(void)
         cmocka_unit_test(dtensors_lie_where_peers_reach_them),
         cmocka_unit_test(shared_memory_outlives_its_communicator),
         cmocka_unit_test(memory_that_is_freed_serves_again),
+        cmocka_unit_test(large_memory_that_is_freed_keeps_its_pages),
         cmocka_unit_test(groups_come_and_go),
         cmocka_unit_test(ranks_may_differ_in_the_length_of_pieces),
         cmocka_unit_test(many_messages_between_two_ranks_arrive_in_order),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <tessera/tessera.h>
 
 #include <cmocka.h>
@@ -156,6 +157,94 @@ static void a_result_outlives_what_it_was_made_from(void **state)
     run_ranks(2, outlive, NULL);
 }
 
+/** 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small ones. */
+enum { ROWS = 1536, COLUMNS = 1024, AGAIN = 4 };
+
+typedef struct large_move {
+    const char *from, *to;
+    int64_t factor; /**< of each element's own number, which a sum over two ranks doubles where both hold it */
+} large_move;
+
+static const large_move large_moves[] = {{"S(0)", "S(1)", 1}, {"S(0)", "R", 1}, {"P", "S(0)", 2}, {"P", "R", 2}, {"S(1)", "P", 1}};
+
+static tsr_status make_large(const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
+{
+    const int64_t shape[] = {ROWS, COLUMNS};
+    tsr_layout *layout = NULL;
+    TSR_TRY(tsr_layout_parse(mesh, placements, 2, shape, TSR_I32, &layout));
+    const tsr_status status = tsr_dtensor_create(layout, tsr_device_host(), out);
+    tsr_layout_destroy(layout);
+    TSR_TRY(status);
+    const tsr_tensor local = tsr_dtensor_to_local(*out);
+    const int rank = tsr_comm_rank(tsr_mesh_comm(mesh));
+    const int64_t first_row = strcmp(placements, "S(0)") == 0 ? rank * (ROWS / 2) : 0;
+    const int64_t first_column = strcmp(placements, "S(1)") == 0 ? rank * (COLUMNS / 2) : 0;
+    for (int64_t i = 0; i < local.shape[0]; i++)
+        for (int64_t j = 0; j < local.shape[1]; j++)
+            ((int32_t *)local.data)[i * local.shape[1] + j] = (int32_t)((first_row + i) * COLUMNS + first_column + j);
+    return TSR_OK;
+}
+
+/** By way of all of it on every rank, which is a large result too. */
+static tsr_status check_large(const tsr_dtensor *y, int64_t factor)
+{
+    tsr_dtensor *whole = NULL;
+    TSR_TRY(tsr_full_tensor(y, &whole));
+    const int32_t *const values = tsr_dtensor_to_local(whole).data;
+    for (int64_t i = 0; i < (int64_t)ROWS * COLUMNS; i++)
+        CHECK(values[i] == factor * i);
+    tsr_dtensor_destroy(whole);
+    return TSR_OK;
+}
+
+static long count_faults(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : -1;
+}
+
+/** Sanitizers have memory of their own, whose pages come and go. */
+static bool faults_are_ours(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return true;
+#endif
+}
+
+/** The first result has new pages, those after it have the one before's. */
+static tsr_status make_again(tsr_comm *comm, void *arg)
+{
+    const large_move *const move = arg;
+    tsr_mesh *mesh = NULL;
+    tsr_dtensor *x = NULL, *y = NULL;
+    TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
+    TSR_TRY(make_large(mesh, move->from, &x));
+    for (int i = 0; i < AGAIN; i++) {
+        tsr_dtensor_destroy(y);
+        const long before = count_faults();
+        TSR_TRY(tsr_redistribute_to(x, move->to, &y));
+        const long faults = count_faults() - before;
+        if (i >= 2 && faults > 4 && faults_are_ours())
+            return tsr_status_set(TSR_ERROR_INTERNAL, "result %d cost %ld page faults", i + 1, faults);
+        TSR_TRY(check_large(y, move->factor));
+    }
+    tsr_dtensor_destroy(y);
+    tsr_dtensor_destroy(x);
+    tsr_mesh_destroy(mesh);
+    return TSR_OK;
+}
+
+static void a_large_result_after_another_costs_no_page_fault(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof large_moves / sizeof *large_moves; i++) {
+        test_case("%s -> %s", large_moves[i].from, large_moves[i].to);
+        run_ranks(2, make_again, (void *)&large_moves[i]);
+    }
+}
+
 int main(void)
 {
     test_watchdog(60);
@@ -163,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_result_keeps_the_numbers_of_its_cuts),
         cmocka_unit_test(numbers_that_do_not_sum_up_are_refused_however_many_there_are),
         cmocka_unit_test(a_result_outlives_what_it_was_made_from),
+        cmocka_unit_test(a_large_result_after_another_costs_no_page_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import math
+import os
 import re
 import resource
 import statistics
@@ -140,6 +141,14 @@ def new_results(mesh, shape, source, target):
     wrong += harness.different("without it", tool.json(*words)["new_result"], False)
     head = tool.run(*words, "--new-result").stdout.splitlines()[0]
     return wrong + harness.different("head", head.endswith(", direct, new results"), True) + check_spread("seconds", found["seconds"])
+
+
+def kept_results():
+    """20 calls on 2 ranks; but for the first of each rank their results have memory that is kept."""
+    words = ["bench", "dispatch", "--mesh", 2, "--shape", "512x512", "--from", "S(0)", "--to", "R", "-n", 3, "-w", 1, "--calls", 5, "--new-result"]
+    found, off = tool.json(*words, env={**os.environ, "TSR_KEPT_BYTES": ""}), tool.json(*words, env={**os.environ, "TSR_KEPT_BYTES": "0"})
+    return (harness.different("hits", found["kept_hits"] >= 38 and found["kept_misses"] > 0, True)
+            + harness.different("nothing kept", [off["kept_hits"], off["kept_misses"]], [0, 0]))
 
 
 def dispatch_of_itself():
@@ -282,6 +291,7 @@ for source, target in (("S(0)", "R"), ("P", "R"), ("S(0)", "S(1)")):
         tool.case(f"dispatch of {source} -> {target}, {mode}", dispatch, "2", "16x4", source, target, mode)
 for mesh, shape, source, target in (("2", "16x4", "S(0)", "S(1)"), ("2", "16x4", "P", "R"), ("3", "7x5", "S(0)", "R"), ("2@1", "4", "S(0)", "R"), ("2", "0x4", "S(0)", "R")):
     tool.case(f"new results of {source} -> {target} on {mesh}", new_results, mesh, shape, source, target)
+tool.case("results of some size have memory that was kept", kept_results)
 tool.refuses(1, ["bench", "dispatch", "--mesh", 2, "--shape", 4, "--from", "P", "--to", "R", "--new-result", "--mode", "message"], ["--new-result", "--mode message"])
 tool.refuses(2, ["bench", "redistribute", "--mesh", 2, "--shape", 4, "--from", "P", "--to", "R", "--new-result"], ["--new-result"])
 for ranks, mode in ((2, "direct"), (3, "message")):

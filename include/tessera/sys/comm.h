@@ -85,7 +85,7 @@ struct tsr_comm_table {
     tsr_status (*broadcast)(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream);
 
     /** Optional, both or neither; the context's allocator stands in. `free` may come from any thread, also during another call, and after
-     * `leave`. */
+     * `leave`; what it keeps of large blocks is a tsr_keeper's (sys/memory.h). */
     tsr_status (*alloc)(void *self, size_t bytes, void **out);
     void (*free)(void *self, void *memory, size_t bytes);
 

@@ -61,6 +61,7 @@ struct tsr_mpi_node {
     size_t room; /* bytes of each rank */
     pthread_mutex_t lock;
     tsr_mpi_heap heap;
+    tsr_keeper keeper; /* of the heap */
 };
 
 static header *header_of(const tsr_mpi_node *node, int rank)
@@ -102,12 +103,18 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     return false;
 }
 
+/* Of the machine; 0: it does not say. */
+static size_t count_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+}
+
 /* Twice what the machine has, as a power of two: nobody's file becomes larger. */
 static size_t count_useful(void)
 {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     size_t useful = LEAST;
-    while (useful < MOST && pages > 0 && useful / 2 < (size_t)pages * (size_t)page)
+    while (useful < MOST && useful / 2 < count_memory())
         useful *= 2;
     return useful;
 }
@@ -242,9 +249,10 @@ static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node
 static void free_node(tsr_mpi_node *node)
 {
     tsr_context *context = node->context;
+    tsr_keeper_remove(context, &node->keeper);
+    tsr_mpi_heap_finish(&node->heap);
     if (node->base)
         munmap(node->base, span_of(node));
-    tsr_mpi_heap_finish(&node->heap);
     pthread_mutex_destroy(&node->lock);
     tsr_release(context, node);
     tsr_context_destroy(context);
@@ -265,6 +273,25 @@ static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
     return node;
 }
 
+static size_t trim(void *self)
+{
+    tsr_mpi_node *const node = self;
+    pthread_mutex_lock(&node->lock);
+    const size_t bytes = tsr_mpi_heap_trim(&node->heap);
+    pthread_mutex_unlock(&node->lock);
+    return bytes;
+}
+
+/* What is kept of shared memory the system cannot take back: all ranks together leave most of it. */
+static void open_heap(tsr_mpi_node *node)
+{
+    const size_t share = count_memory() / 8 / (size_t)node->ranks, allowed = tsr_context_kept_statistics(node->context).most_bytes;
+    const size_t most_kept = share < allowed ? share : allowed;
+    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER, most_kept);
+    node->keeper = (tsr_keeper){.trim = trim, .self = node};
+    tsr_keeper_add(node->context, &node->keeper);
+}
+
 static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
                         bool *done)
 {
@@ -281,7 +308,7 @@ static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, ts
     }
     TSR_TRY(map_files(together, node, mates, cards, reason, done));
     if (*done)
-        tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER);
+        open_heap(node);
     return TSR_OK;
 }
 
