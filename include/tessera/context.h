@@ -46,7 +46,8 @@ typedef struct tsr_context_options {
      * Bounds what one question about layouts may cost, so that a short text or file cannot take all memory or time: the elements of the
      * lists that it builds, of some 50 bytes each, and the steps of its loops. Plans (made, loaded, or looked at), lists of intervals and
      * relabelling are refused where they would need more, with TSR_ERROR_ARGUMENT and a sentence that names layouts and bound; a survey,
-     * which plans for many ranks, may take 16 times as many in all. 0: 2^23, enough for a gather over a million ranks.
+     * which plans for many ranks, may take 16 times as many in all. 0: 2^23, enough for a gather over a million ranks on nodes of up to
+     * 128.
      */
     size_t plan_entries;
     /**

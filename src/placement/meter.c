@@ -24,7 +24,7 @@ tsr_status tsr_meter_refuse(const tsr_meter *meter, double wanted)
     char allowed[64], instead[64] = "";
     (void)snprintf(allowed, sizeof allowed, meter->plans > 0 ? "%lld for a plan, %d times as many here" : "%lld", set, meter->plans);
     if (meter->plans > 0)
-        (void)snprintf(instead, sizeof instead, "ask for one rank's plan, ");
+        (void)snprintf(instead, sizeof instead, "ask for one rank's plan (tessera plan --rank), ");
     return tsr_status_set(
         TSR_ERROR_ARGUMENT,
         "%s: %s%s%s: about %.0f entries of lists and steps are needed, but tsr_context_options.plan_entries (TSR_PLAN_ENTRIES) "

@@ -15,8 +15,10 @@
 /* A small plan takes as long as so many entries. */
 #define ENTRIES_OF_RANK 32
 
-/* So many ranks, spread over all, are planned for first: where each of them takes more than its part, all together do. */
-#define SAMPLES 5
+/* So many ranks are planned for first: where each of them takes more than its part, all together do. They are spread by the golden ratio,
+ * so that they are in no regular order in which a layout may have put its busy ranks. */
+#define SAMPLES 8
+#define GOLDEN  0.6180339887498949
 
 /* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
 typedef struct survey {
@@ -161,7 +163,8 @@ static tsr_status try_some(const survey *s)
     int64_t least = INT64_MAX;
     for (int i = 0; i < SAMPLES && least > (s->meter.limit - s->meter.used) / s->rank_count; i++) {
         tsr_plan *own = NULL;
-        const int place = (int)((int64_t)i * (s->rank_count - 1) / (SAMPLES - 1));
+        const double turns = (i + 1) * GOLDEN;
+        const int place = (int)((turns - (int64_t)turns) * s->rank_count);
         TSR_TRY(tsr_plan_create_like(s->function, s->plan, s->src, s->dst, s->ranks[place], &own));
         least = tsr_min_i64(least, own->meter.used);
         tsr_plan_destroy(own);

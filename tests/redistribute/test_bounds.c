@@ -173,22 +173,28 @@ static void vast_surveys_are_refused(void **state)
 static void a_survey_of_a_few_large_plans_is_made(void **state)
 {
     (void)state;
-    static const vast gather = {"20000", "20000", "S(0)", "3@10000", "R", 0, 0, TSR_MODE_DIRECT};
-    counted_memory memory = {0};
-    tsr_context *context = bounded(&memory, ENTRIES);
-    const move m = move_of(context, &gather);
-    tsr_plan_options options = options_of(&gather);
-    tsr_plan *plan = NULL;
-    tsr_plan_survey survey;
-    options.rank = TSR_RANK_NONE;
-    expect_ok(tsr_plan_create(m.src, m.dst, &options, &plan));
-    expect_ok(tsr_plan_survey_of(plan, &survey));
-    assert_int_equal(survey.ranks, 20000);
-    assert_int_equal(survey.bytes_received.total, INT64_C(3) * 19999 * 4);
-    tsr_plan_destroy(plan);
-    move_end(&m);
-    tsr_context_destroy(context);
-    assert_nothing_leaked(&memory);
+    static const vast gathers[] = {
+        {"20000", "20000", "S(0)", "3@10000", "R", 0, 0, TSR_MODE_DIRECT},
+        {"20001", "20001", "S(0)", "5@[0,5000,10000,15000,20000]", "R", 0, 0, TSR_MODE_DIRECT},
+        {"20001", "20001", "S(0)", "8@[0,2857,5714,8571,11428,14286,17143,20000]", "R", 0, 0, TSR_MODE_DIRECT},
+    };
+    for (size_t i = 0; i < sizeof gathers / sizeof *gathers; i++) {
+        counted_memory memory = {0};
+        tsr_context *context = bounded(&memory, ENTRIES);
+        const move m = move_of(context, &gathers[i]);
+        tsr_plan_options options = options_of(&gathers[i]);
+        tsr_plan *plan = NULL;
+        tsr_plan_survey survey;
+        options.rank = TSR_RANK_NONE;
+        test_case("survey of %s on %s to %s", gathers[i].from, gathers[i].mesh, gathers[i].to_mesh);
+        expect_ok(tsr_plan_create(m.src, m.dst, &options, &plan));
+        expect_ok(tsr_plan_survey_of(plan, &survey));
+        assert_int_equal(survey.bytes_received.total, atoll(gathers[i].to_mesh) * (atoll(gathers[i].mesh) - 1) * 4);
+        tsr_plan_destroy(plan);
+        move_end(&m);
+        tsr_context_destroy(context);
+        assert_nothing_leaked(&memory);
+    }
 }
 
 static void vast_meshes_are_not_relabelled(void **state)

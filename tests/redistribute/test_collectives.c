@@ -258,7 +258,8 @@ static bool make_pair(const void *arg, int64_t number, trial *out)
     const oracle_mesh *mesh = arg;
     const int64_t variant = number / SHAPES;
     const int64_t *shape = shapes[number % SHAPES];
-    out->src = (oracle_layout){.mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number + variant) % DTYPES]};
+    out->src =
+        (oracle_layout){.mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number % SHAPES + variant) % DTYPES]};
     out->dst = out->src;
     int64_t pair = variant;
     for (int m = 0; m < mesh->ndim; m++, pair /= 16) {
