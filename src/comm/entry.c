@@ -2,7 +2,6 @@
 
 #include "comm/clock.h"
 #include "comm/object.h"
-#include <pthread.h>
 
 /* In which a call ends that was aborted. */
 #define PATIENCE_MS 10000
@@ -19,9 +18,9 @@ tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
                           call, comm->rank, comm->size, comm->table.name);
 }
 
-static uintptr_t this_thread(void)
+static bool is_here(const uintptr_t *thread)
 {
-    return (uintptr_t)pthread_self();
+    return __atomic_load_n(thread, __ATOMIC_RELAXED) == tsr_this_thread();
 }
 
 const char *tsr_comm_call_in_flight(const tsr_comm *comm)
@@ -30,11 +29,12 @@ const char *tsr_comm_call_in_flight(const tsr_comm *comm)
     return held ? held : __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
 }
 
-/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. */
+/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. A thread that held it before has taken its
+ * name away since, and cannot find it there again, on no processor. */
 static bool is_held_here(const tsr_comm *comm, const char *inside)
 {
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
-    return held && inside == held && __atomic_load_n(&comm->mark.holder, __ATOMIC_RELAXED) == this_thread();
+    return inside == held && is_here(&comm->mark.holder);
 }
 
 static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
@@ -52,6 +52,7 @@ tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *in
     if (!is_held_here(comm, inside))
         return refuse(comm, call, inside);
     __atomic_store_n(&comm->mark.inside, call, __ATOMIC_RELAXED);
+    __atomic_store_n(&comm->mark.caller, tsr_this_thread(), __ATOMIC_RELAXED);
     return TSR_OK;
 }
 
@@ -66,7 +67,7 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
         return TSR_OK;
     }
     mark->holds = 1;
-    __atomic_store_n(&mark->holder, this_thread(), __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->holder, tsr_this_thread(), __ATOMIC_RELAXED);
     __atomic_store_n(&mark->held, call, __ATOMIC_RELAXED);
     return TSR_OK;
 }
@@ -74,6 +75,8 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
 static void let_go(tsr_comm_mark *mark)
 {
     mark->holds = 0;
+    __atomic_store_n(&mark->caller, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->holder, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&mark->held, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&mark->inside, NULL, __ATOMIC_RELEASE);
 }
@@ -92,6 +95,8 @@ static bool close_if_idle(tsr_comm *comm)
     const char *idle = NULL;
     if (!__atomic_compare_exchange_n(&comm->mark.inside, &idle, destroyed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
+    /* With which a call would leave: nothing opens the mark again. */
+    __atomic_store_n(&comm->mark.held, destroyed, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.closed, true, __ATOMIC_RELAXED);
     return true;
 }
@@ -115,7 +120,8 @@ void tsr_comm_forget_call(tsr_comm *comm)
     tsr_comm *outermost = comm;
     while (outermost->outer)
         outermost = outermost->outer;
-    let_go(&outermost->mark);
+    if (is_here(&outermost->mark.caller) || is_here(&outermost->mark.holder))
+        let_go(&outermost->mark);
 }
 
 bool tsr_comm_is_open(const tsr_comm *comm)
