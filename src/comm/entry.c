@@ -2,6 +2,7 @@
 
 #include "comm/clock.h"
 #include "comm/object.h"
+#include <tessera/sys/log.h>
 
 /* In which a call ends that was aborted. */
 #define PATIENCE_MS 10000
@@ -21,6 +22,11 @@ tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
 static bool is_here(const uintptr_t *thread)
 {
     return __atomic_load_n(thread, __ATOMIC_RELAXED) == tsr_this_thread();
+}
+
+static bool is_called_here(const tsr_comm_mark *mark)
+{
+    return is_here(&mark->caller) || is_here(&mark->holder);
 }
 
 const char *tsr_comm_call_in_flight(const tsr_comm *comm)
@@ -101,10 +107,21 @@ static bool close_if_idle(tsr_comm *comm)
     return true;
 }
 
+/* Of a handle that stays open, for what this thread or another one does with it. */
+static bool keep_open(const tsr_comm *comm, const char *why)
+{
+    const char *const inside = tsr_comm_call_in_flight(comm);
+    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is", comm->rank,
+            comm->size, inside ? inside : "a call", why);
+    return false;
+}
+
 bool tsr_comm_close(tsr_comm *comm)
 {
     if (close_if_idle(comm))
         return true;
+    if (is_called_here(&comm->mark))
+        return keep_open(comm, "which this very thread called, and has to end first");
     const tsr_deadline deadline = tsr_deadline_in(PATIENCE_MS);
     comm->table.abort(comm->self);
     for (int look = 0; !tsr_deadline_passed(deadline); look++) {
@@ -112,7 +129,7 @@ bool tsr_comm_close(tsr_comm *comm)
             return true;
         tsr_pause(look);
     }
-    return false;
+    return keep_open(comm, "which another thread called, and which has not ended in 10 s since it was aborted");
 }
 
 void tsr_comm_forget_call(tsr_comm *comm)
@@ -120,7 +137,7 @@ void tsr_comm_forget_call(tsr_comm *comm)
     tsr_comm *outermost = comm;
     while (outermost->outer)
         outermost = outermost->outer;
-    if (is_here(&outermost->mark.caller) || is_here(&outermost->mark.holder))
+    if (is_called_here(&outermost->mark))
         let_go(&outermost->mark);
 }
 

@@ -59,11 +59,12 @@ static inline tsr_status tsr_comm_leave(tsr_comm *comm, tsr_status status)
 }
 
 /** Nothing enters any more. A call that another thread has in flight is a mistake of the caller's: the communicator is aborted, so that the
- * call ends, and waited for. False if it does not end: then its memory must stay. */
+ * call ends, and waited for. False if it does not end: then its memory must stay. False at once if the call is this thread's. The log is
+ * told. */
 bool tsr_comm_close(tsr_comm *comm);
 
-/** This thread is ended: its call that is in flight over this communicator, or over the one of which it is a group, does not count any more.
- * A call of another thread stays in flight. */
+/** This thread is ended: its call that is in flight over this communicator, or over the one of which it is a group, does not count any
+ * more. A call of another thread stays in flight. */
 void tsr_comm_forget_call(tsr_comm *comm);
 
 /** False after tsr_comm_destroy(). */

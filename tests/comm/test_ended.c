@@ -399,7 +399,8 @@ static void another_threads_call_is_not_forgotten_with_mains_thread(void **state
             assert_int_equal(status, TSR_ERROR_PEER);
         pthread_join(all.thread, NULL);
         if (all.first != TSR_ERROR_PEER || all.last != TSR_ERROR_STATE || !strstr(all.last_words.text, "was destroyed"))
-            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text, tsr_status_name(all.last), all.last_words.text);
+            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text, tsr_status_name(all.last),
+                     all.last_words.text);
     }
 }
 
