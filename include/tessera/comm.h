@@ -6,10 +6,11 @@
  * waits for a rank that never calls, and the second is refused. Collective calls must be made by every rank of the communicator, in the
  * same order, with arguments that agree; where they do not, every rank gets TSR_ERROR_ARGUMENT naming the lowest rank that differs from
  * rank 0 and both values. A rank that fails locally, or is given a bad argument, still takes part: it gets its own status, the others get
- * TSR_ERROR_PEER with its rank and sentence, and the communicator stays usable. Refused at once, while peers wait, are only a handle that
- * is NULL, destroyed or in another call, and what tsr_comm_exchange() says of engines that have messages alone. A rank that is lost, has
- * returned or times out breaks the communicator: every later call says so. When such an error comes nothing touches this rank's memory any
- * more, on a device with streams neither: that is the one case in which a call waits for its stream.
+ * TSR_ERROR_PEER with its rank and sentence, and the communicator stays usable. Refused at once, while peers wait, are only: a handle that
+ * is NULL, destroyed or in another call; any other call while an exchange or a plan is started on the handle, and its finish where none is
+ * started; a split of a communicator that may not be split; and what tsr_comm_exchange() says of engines that have messages alone. A rank
+ * that is lost, has returned or times out breaks the communicator: every later call says so. When such an error comes nothing touches this
+ * rank's memory any more, on a device with streams neither: that is the one case in which a call waits for its stream.
  */
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H
@@ -72,8 +73,9 @@ TSR_API tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options
 /** Ends this rank's handle; communicators that were split off it go on. NULL is fine, and one that was ended and is still there. Not
  * collective. Meshes over it, and dtensors with their memory, stay until they are destroyed, in any order and by any thread; calls that
  * communicate over them, or make dtensors on them, return TSR_ERROR_STATE from then on. A call that another thread has in flight on the
- * handle is a mistake: the communicator is aborted, and the call waited for, for ten seconds; if it has not ended by then the handle stays
- * as it is. */
+ * handle is a mistake: the communicator is aborted, and the call waited for, for ten seconds. If it has not ended by then the handle stays
+ * as it is, and the log is told (TSR_LOG_ERROR). So it is at once where this very thread is in a call on the handle, or holds it
+ * (tsr_comm_hold()): nothing is aborted then, and the handle can be destroyed after the call. */
 TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */

@@ -87,9 +87,11 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
  * Collective: runs `main` on every rank of the job, with a communicator that lives for the call of main. Returns TSR_OK if all did, else on
  * every rank the status of the lowest that failed for a reason of its own (not TSR_ERROR_PEER), with its rank and its sentence ("returned
  * io without a sentence" where main set none). A rank that does not come to the end within the timeout is TSR_ERROR_PEER. Where this rank
- * has lost a peer already it waits a second at most, and then returns what main returned. A rank that is struck while main's communicator
- * is made is named; one that never came to this call, or is struck at its very beginning, is not, for MPI's collectives do not tell who is
- * missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * has lost a peer already it waits a second at most for the others, and then returns the failure that main returned; where main coped with
+ * the loss, and returned TSR_OK, it returns TSR_ERROR_PEER, which names the ranks that did not come. A rank that comes later gets what its
+ * own main returned if that is a failure, else TSR_ERROR_PEER, which names the rank that went on after a loss. A rank that is struck while
+ * main's communicator is made is named; one that never came to this call, or is struck at its very beginning, is not, for MPI's collectives
+ * do not tell who is missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

@@ -2,7 +2,7 @@
 
 #include "comm/clock.h"
 #include "comm/object.h"
-#include <pthread.h>
+#include <tessera/sys/log.h>
 
 /* In which a call ends that was aborted. */
 #define PATIENCE_MS 10000
@@ -19,9 +19,14 @@ tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
                           call, comm->rank, comm->size, comm->table.name);
 }
 
-static uintptr_t this_thread(void)
+static bool is_here(const uintptr_t *thread)
 {
-    return (uintptr_t)pthread_self();
+    return __atomic_load_n(thread, __ATOMIC_RELAXED) == tsr_this_thread();
+}
+
+static bool is_called_here(const tsr_comm_mark *mark)
+{
+    return is_here(&mark->caller) || is_here(&mark->holder);
 }
 
 const char *tsr_comm_call_in_flight(const tsr_comm *comm)
@@ -30,11 +35,12 @@ const char *tsr_comm_call_in_flight(const tsr_comm *comm)
     return held ? held : __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
 }
 
-/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. */
+/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. A thread that held it before has taken its
+ * name away since, and cannot find it there again, on no processor. */
 static bool is_held_here(const tsr_comm *comm, const char *inside)
 {
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
-    return held && inside == held && __atomic_load_n(&comm->mark.holder, __ATOMIC_RELAXED) == this_thread();
+    return inside == held && is_here(&comm->mark.holder);
 }
 
 static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
@@ -52,6 +58,7 @@ tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *in
     if (!is_held_here(comm, inside))
         return refuse(comm, call, inside);
     __atomic_store_n(&comm->mark.inside, call, __ATOMIC_RELAXED);
+    __atomic_store_n(&comm->mark.caller, tsr_this_thread(), __ATOMIC_RELAXED);
     return TSR_OK;
 }
 
@@ -66,7 +73,7 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
         return TSR_OK;
     }
     mark->holds = 1;
-    __atomic_store_n(&mark->holder, this_thread(), __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->holder, tsr_this_thread(), __ATOMIC_RELAXED);
     __atomic_store_n(&mark->held, call, __ATOMIC_RELAXED);
     return TSR_OK;
 }
@@ -74,6 +81,8 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
 static void let_go(tsr_comm_mark *mark)
 {
     mark->holds = 0;
+    __atomic_store_n(&mark->caller, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->holder, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&mark->held, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&mark->inside, NULL, __ATOMIC_RELEASE);
 }
@@ -92,14 +101,27 @@ static bool close_if_idle(tsr_comm *comm)
     const char *idle = NULL;
     if (!__atomic_compare_exchange_n(&comm->mark.inside, &idle, destroyed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
+    /* With which a call would leave: nothing opens the mark again. */
+    __atomic_store_n(&comm->mark.held, destroyed, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.closed, true, __ATOMIC_RELAXED);
     return true;
+}
+
+/* Of a handle that stays open, for what this thread or another one does with it. */
+static bool keep_open(const tsr_comm *comm, const char *why)
+{
+    const char *const inside = tsr_comm_call_in_flight(comm);
+    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is", comm->rank,
+            comm->size, inside ? inside : "a call", why);
+    return false;
 }
 
 bool tsr_comm_close(tsr_comm *comm)
 {
     if (close_if_idle(comm))
         return true;
+    if (is_called_here(&comm->mark))
+        return keep_open(comm, "which this very thread called, and has to end first");
     const tsr_deadline deadline = tsr_deadline_in(PATIENCE_MS);
     comm->table.abort(comm->self);
     for (int look = 0; !tsr_deadline_passed(deadline); look++) {
@@ -107,7 +129,7 @@ bool tsr_comm_close(tsr_comm *comm)
             return true;
         tsr_pause(look);
     }
-    return false;
+    return keep_open(comm, "which another thread called, and which has not ended in 10 s since it was aborted");
 }
 
 void tsr_comm_forget_call(tsr_comm *comm)
@@ -115,7 +137,8 @@ void tsr_comm_forget_call(tsr_comm *comm)
     tsr_comm *outermost = comm;
     while (outermost->outer)
         outermost = outermost->outer;
-    let_go(&outermost->mark);
+    if (is_called_here(&outermost->mark))
+        let_go(&outermost->mark);
 }
 
 bool tsr_comm_is_open(const tsr_comm *comm)

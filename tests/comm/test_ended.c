@@ -323,6 +323,113 @@ static void a_caller_that_is_cancelled_sees_its_ranks_to_their_end(void **state)
     assert_int_equal(all.ended, RANKS);
 }
 
+/* Two threads of the odd rank: main's ends while the other is in a call, or holds the handle as a layer does. */
+typedef struct pair {
+    tsr_comm *comm;
+    bool holds, ends;
+    tsr_status first, last;
+    tsr_kept_sentence words, last_words;
+    atomic_int inside;
+    pthread_t thread;
+} pair;
+
+static tsr_status meet_until_broken(tsr_comm *comm)
+{
+    tsr_status status;
+    do
+        status = tsr_comm_barrier(comm);
+    while (status == TSR_OK || (status == TSR_ERROR_STATE && strstr(tsr_status_message(), "is in tsr_comm_wait() already")));
+    return status;
+}
+
+/* A layer takes a while between its calls. */
+static tsr_status meet_as_layer(tsr_comm *comm, atomic_int *inside)
+{
+    TSR_TRY(tsr_comm_hold(comm, "layer"));
+    atomic_store(inside, 1);
+    tsr_status status = meet_until_broken(comm);
+    suite_sleep(100);
+    status = tsr_comm_barrier(comm);
+    return tsr_comm_let_go(comm, status);
+}
+
+static void *meet_beside_main(void *arg)
+{
+    pair *mine = arg;
+    mine->first = mine->holds ? meet_as_layer(mine->comm, &mine->inside) : meet_until_broken(mine->comm);
+    tsr_status_keep(&mine->words);
+    do
+        mine->last = tsr_comm_barrier(mine->comm);
+    while (mine->last == TSR_ERROR_PEER);
+    tsr_status_keep(&mine->last_words);
+    tsr_comm_release(mine->comm);
+    return NULL;
+}
+
+static tsr_status end_beside_a_call(tsr_comm *comm, void *arg)
+{
+    pair *mine = arg;
+    if (tsr_comm_rank(comm) != ODD) {
+        /* So the call lasts. */
+        while (!atomic_load(&mine->inside))
+            suite_sleep(1);
+        suite_sleep(100);
+        return meet_until_broken(comm);
+    }
+    mine->comm = tsr_comm_retain(comm);
+    CHECK(pthread_create(&mine->thread, NULL, meet_beside_main, mine) == 0);
+    while (mine->holds ? !atomic_load(&mine->inside) : tsr_comm_wait(comm, NULL, 1) != TSR_ERROR_STATE)
+        suite_sleep(1);
+    atomic_store(&mine->inside, 1);
+    if (mine->ends)
+        pthread_exit(NULL);
+    return TSR_OK;
+}
+
+static void another_threads_call_is_not_forgotten_with_mains_thread(void **state)
+{
+    (void)state;
+    skip_where_frames_must_return();
+    for (int i = 0; i < 4; i++) {
+        pair all = {.holds = i % 2 == 0, .ends = i < 2};
+        const tsr_status status = tsr_threads_run(RANKS, end_beside_a_call, &all, NULL);
+        if (all.ends)
+            assert_odd_is_named(status);
+        else
+            assert_int_equal(status, TSR_ERROR_PEER);
+        pthread_join(all.thread, NULL);
+        if (all.first != TSR_ERROR_PEER || all.last != TSR_ERROR_STATE || !strstr(all.last_words.text, "was destroyed"))
+            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text, tsr_status_name(all.last),
+                     all.last_words.text);
+    }
+}
+
+static tsr_status end_with_a_hold(tsr_comm *comm, void *arg)
+{
+    const bool odd = tsr_comm_rank(comm) == ODD;
+    if (odd)
+        TSR_TRY(tsr_comm_hold(comm, "layer"));
+    if (odd && arg)
+        pthread_exit(NULL);
+    return TSR_OK;
+}
+
+/* Nobody else could end it, nor destroy the handle meanwhile. */
+static void a_hold_ends_with_its_thread(void **state)
+{
+    (void)state;
+    skip_where_frames_must_return();
+    for (int i = 0; i < 2; i++) {
+        counted_memory memory = {0};
+        tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
+        options.context = counted_context(&memory);
+        const tsr_status status = tsr_threads_run(RANKS, end_with_a_hold, i ? &options : NULL, &options);
+        assert_int_equal(status, i ? TSR_ERROR_STATE : TSR_OK);
+        tsr_context_destroy(options.context);
+        assert_nothing_leaked(&memory);
+    }
+}
+
 #ifdef HAS_CXX
 /* The odd rank's group goes with the object that holds it, so nothing leaks. */
 static void objects_of_frames_go_with_the_thread(void **state)
@@ -374,6 +481,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_thread_that_ends_in_the_middle_of_a_call_leaves_nobody_waiting),
         cmocka_unit_test(a_thread_is_not_cancelled_with_the_lock_of_all),
         cmocka_unit_test(a_caller_that_is_cancelled_sees_its_ranks_to_their_end),
+        cmocka_unit_test(another_threads_call_is_not_forgotten_with_mains_thread),
+        cmocka_unit_test(a_hold_ends_with_its_thread),
         cmocka_unit_test(objects_of_frames_go_with_the_thread),
         cmocka_unit_test(a_bare_status_is_told_as_one),
     };

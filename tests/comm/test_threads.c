@@ -222,6 +222,28 @@ static tsr_status step_late(tsr_comm *comm, void *arg)
     return tsr_comm_let_go(comm, tsr_comm_barrier(comm));
 }
 
+/* The handle is as good as before. */
+static tsr_status destroy_in_hold(tsr_comm *comm, void *arg)
+{
+    (void)arg;
+    TSR_TRY(tsr_comm_hold(comm, "layer"));
+    if (tsr_comm_rank(comm) == 1)
+        tsr_comm_destroy(comm);
+    TSR_TRY(tsr_comm_let_go(comm, tsr_comm_barrier(comm)));
+    return tsr_comm_barrier(comm);
+}
+
+static void the_holder_does_not_destroy_its_handle_and_is_told_at_once(void **state)
+{
+    (void)state;
+    logged_run run = {.body = destroy_in_hold};
+    assert_int_equal(pthread_mutex_init(&run.lock, NULL), 0);
+    run_logged(&run);
+    pthread_mutex_destroy(&run.lock);
+    assert_int_equal(run.status, TSR_OK);
+    assert_non_null(strstr(run.log, "tsr_comm_destroy: rank 1 of 3 is in layer(), which this very thread called, and has to end first"));
+}
+
 static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
 {
     (void)state;
@@ -537,6 +559,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
         cmocka_unit_test(a_handle_that_is_held_is_in_that_call_for_all_but_its_thread),
         cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
+        cmocka_unit_test(the_holder_does_not_destroy_its_handle_and_is_told_at_once),
         cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),
         cmocka_unit_test(main_may_destroy_its_handle),
         cmocka_unit_test(a_thread_without_a_rank_may_abort),

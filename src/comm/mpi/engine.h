@@ -9,7 +9,7 @@
  * lives; NULL is fine. */
 tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses, tsr_comm **out);
 
-/** The same, for who goes on with the handle, which is the communicator's. */
+/** tsr_mpi_borrow(), which also gives the engine's handle that the communicator owns. */
 tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses,
                                  tsr_mpi_handle **handle, tsr_comm **out);
 

@@ -37,12 +37,14 @@ struct tsr_mpi_seat {
     _Atomic(int32_t) left;                 /* members that look at this seat no more */
     int32_t name;                          /* whose it is */
     _Atomic(int32_t) gone;                 /* its member could not open the gate */
+    _Atomic(int32_t) missed;               /* its member had not come when one that hurried went on */
     /* Of member 0's seat, for all: */
     _Atomic(int32_t) sleepers;
     _Atomic(uint32_t) bell;
     _Atomic(int32_t) state; /* gate_state */
     uint64_t completed;     /* once BROKEN: arrivals up to this one count as complete */
-    int32_t cause;          /* likewise: a cause */
+    int32_t cause;          /* once BROKEN: why, as `cause` */
+    int32_t hurrier;        /* once BROKEN: one more than the member that waited for less than the timeout; 0: none did */
     char reason[REASON];
     _Alignas(64) char slot[TSR_COMM_SLOT_BYTES];
 };
@@ -94,6 +96,7 @@ static void break_gate(const tsr_mpi_gate *gate, const char *reason, cause why)
     }
     root->completed = completed;
     root->cause = (int32_t)why;
+    root->hurrier = why == MISSED && gate->hurried ? gate->member + 1 : 0;
     snprintf(root->reason, sizeof root->reason, "%s", reason);
     atomic_store(&root->state, BROKEN);
     ring(gate);
@@ -159,6 +162,14 @@ static bool heed_stall(const tsr_mpi_gate *gate)
     return words;
 }
 
+/* A member that was given less time than the caller chose did not fail by coming later. */
+static tsr_status say_hurried(const tsr_mpi_gate *gate)
+{
+    char name[64];
+    print_name(gate, root_of(gate)->hurrier - 1, name, sizeof name);
+    return tsr_status_set(TSR_ERROR_PEER, "%s went on after a loss, before this rank came" BROKEN_WORDS, name);
+}
+
 static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
@@ -171,6 +182,8 @@ static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
         return tsr_status_set(TSR_ERROR_PEER, "a rank died while it left, so this communicator is broken");
     if (arrival <= root->completed)
         return TSR_OK;
+    if (root->hurrier > 0 && atomic_load(&gate->seats[gate->member]->missed))
+        return say_hurried(gate);
     const bool said = strstr(root->reason, BROKEN_WORDS);
     return tsr_status_set(TSR_ERROR_PEER, "%s%s", root->reason, said ? "" : BROKEN_WORDS);
 }
@@ -217,6 +230,13 @@ static size_t name_late(const tsr_mpi_gate *gate, uint64_t arrival, char *words)
     return used;
 }
 
+static void mark_missed(const tsr_mpi_gate *gate, uint64_t arrival)
+{
+    for (int m = 0; m < gate->count; m++)
+        if (atomic_load(&gate->seats[m]->arrivals) < arrival)
+            atomic_store(&gate->seats[m]->missed, 1);
+}
+
 /* True if the time is over; then the gate is broken. */
 static bool heed_time(const tsr_mpi_gate *gate, uint64_t arrival, tsr_deadline deadline)
 {
@@ -224,7 +244,10 @@ static bool heed_time(const tsr_mpi_gate *gate, uint64_t arrival, tsr_deadline d
     if (!tsr_deadline_passed(deadline))
         return false;
     const size_t used = name_late(gate, arrival, reason);
-    snprintf(reason + used, REASON - used, " did not come within %lld ms", (long long)gate->timeout_ms);
+    snprintf(reason + used, REASON - used, " did not come within %lld ms%s", (long long)gate->timeout_ms,
+             gate->hurried ? " after a loss" : "");
+    if (gate->hurried)
+        mark_missed(gate, arrival);
     break_gate(gate, reason, MISSED);
     return true;
 }
@@ -331,6 +354,14 @@ tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate)
     uint64_t arrival;
     const bool last = arrive(gate, &arrival);
     return last ? settle(gate, arrival) : wait_for_all(gate, arrival);
+}
+
+void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms)
+{
+    if (gate->timeout_ms > 0 && gate->timeout_ms <= timeout_ms)
+        return;
+    gate->timeout_ms = timeout_ms;
+    gate->hurried = true;
 }
 
 void tsr_mpi_gate_arrive(tsr_mpi_gate *gate)

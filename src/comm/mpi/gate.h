@@ -16,7 +16,7 @@ typedef struct tsr_mpi_gate {
     tsr_context *context;
     int member, count; /**< count 0: not open yet */
     int64_t looks, timeout_ms;
-    bool crowded;
+    bool crowded, hurried;      /**< see tsr_mpi_gate_hurry() */
     tsr_mpi_seat *own, **seats; /**< one a member, in its own memory */
     tsr_mpi_resident *sleeper;  /**< where this process shows that it sleeps; NULL: it has threads that may call meanwhile */
     void (*listen)(void *arg);  /**< what a member does now and then while it waits; NULL: nothing */
@@ -50,7 +50,11 @@ void tsr_mpi_gate_abandon(tsr_mpi_gate *gate);
 /** Arrives and waits for the others. TSR_ERROR_PEER says why it is broken. */
 tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate);
 
-/** The two halves of that. */
+/** This member waits no longer than that from now on, less than the caller's timeout. A member that it misses is told of its hurry, and
+ * the others are told of those that it missed. */
+void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms);
+
+/** The two halves of tsr_mpi_gate_meet(). */
 void tsr_mpi_gate_arrive(tsr_mpi_gate *gate);
 tsr_status tsr_mpi_gate_await(tsr_mpi_gate *gate);
 

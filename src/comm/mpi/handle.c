@@ -50,16 +50,17 @@ tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
 
 void tsr_mpi_world_note_loss(tsr_mpi_world *world)
 {
-    if (world->losses)
-        world->losses->missed = true;
+    tsr_mpi_losses *const losses = atomic_load(&world->losses);
+    if (losses)
+        atomic_store(&losses->missed, true);
 }
 
 void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
 {
-    int64_t *const limits[] = {&handle->world->options.timeout_ms, &handle->gate.timeout_ms};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (*limits[i] == 0 || *limits[i] > timeout_ms)
-            *limits[i] = timeout_ms;
+    int64_t *const limit = &handle->world->options.timeout_ms;
+    if (*limit == 0 || *limit > timeout_ms)
+        *limit = timeout_ms;
+    tsr_mpi_gate_hurry(&handle->gate, timeout_ms);
 }
 
 void tsr_mpi_world_abort(tsr_mpi_world *world, int who)

@@ -100,10 +100,10 @@ typedef struct tsr_mpi_world {
     int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
     tsr_mpi_grave *graves;
-    int handles;            /**< that are left, or whoever else holds it; atomic */
-    atomic_int aborter;     /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
-    bool broken;            /**< messages may be under way that nobody waits for */
-    tsr_mpi_losses *losses; /**< of who made it; or NULL */
+    int handles;                      /**< that are left, or whoever else holds it; atomic */
+    atomic_int aborter;               /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
+    bool broken;                      /**< messages may be under way that nobody waits for */
+    _Atomic(tsr_mpi_losses *) losses; /**< of the world's maker; NULL: the maker does not ask, or asks no more */
 } tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */

@@ -171,7 +171,7 @@ static tsr_status run_main(tsr_mpi_job *job, tsr_rank_main *main, void *arg, con
         tsr_status_keep_returned(&sentence, status);
     tsr_comm_destroy(comm);
     tsr_comm_release(comm);
-    world->losses = NULL; /* communicators that main has split off may outlive the job */
+    atomic_store(&world->losses, NULL); /* communicators that main has split off may outlive the job */
     tsr_mpi_world_leave(world);
     return tsr_status_restore(&sentence, status);
 }

@@ -7,6 +7,7 @@
 #define TSR_COMM_MPI_TOGETHER_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +15,8 @@
 
 /** What a communicator tells its maker of ranks that are missing. */
 typedef struct tsr_mpi_losses {
-    bool unmade; /**< not all ranks came while it was made, and MPI_Finalize() would wait for them */
-    bool missed; /**< not all came to a call, or a process ended */
+    bool unmade;        /**< not all ranks came while it was made, and MPI_Finalize() would wait for them */
+    atomic_bool missed; /**< not all came to a call, or a process ended */
 } tsr_mpi_losses;
 
 typedef struct tsr_mpi_together {

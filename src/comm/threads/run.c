@@ -65,8 +65,9 @@ static void end_turn(void *arg)
         tsr_world_unseat(mine->world, mine->rank);
         tell_cause(mine->run, mine->rank,
                    tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
-        tsr_comm_forget_call(mine->comm);
     }
+    /* A hold that main has left behind goes with the thread too. */
+    tsr_comm_forget_call(mine->comm);
     tsr_comm_destroy(mine->comm);
     tsr_comm_release(mine->comm);
     tsr_world_depart(mine->world, mine->rank);
