@@ -32,10 +32,15 @@ typedef struct tsr_comm_mark {
  * TSR_ERROR_STATE. */
 tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *inside);
 
-/** Never 0. */
+/** The same for all calls of one thread, another for each thread that runs. Never 0. */
 static inline uintptr_t tsr_this_thread(void)
 {
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+    /* A register, where pthread_self() is a call into another library. */
+    return (uintptr_t)__builtin_thread_pointer();
+#else
     return (uintptr_t)pthread_self();
+#endif
 }
 
 /** `call` is static text. After anything but TSR_OK the handle is not entered. */

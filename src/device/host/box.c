@@ -1,14 +1,6 @@
 #include "device/host/box.h"
 #include <stdlib.h>
 
-size_t tsr_box_bytes(const tsr_box_copy *copy)
-{
-    size_t bytes = copy->element_bytes;
-    for (int d = 0; d < copy->ndim; d++)
-        bytes *= (size_t)copy->shape[d];
-    return bytes;
-}
-
 bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes)
 {
     int64_t count = 1;

@@ -32,6 +32,12 @@ bool tsr_box_normalise(const tsr_box_copy *copy, tsr_box *out);
 bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes);
 
 /** All bytes that the box writes. */
-size_t tsr_box_bytes(const tsr_box_copy *copy);
+static inline size_t tsr_box_bytes(const tsr_box_copy *copy)
+{
+    size_t bytes = copy->element_bytes;
+    for (int d = 0; d < copy->ndim; d++)
+        bytes *= (size_t)copy->shape[d];
+    return bytes;
+}
 
 #endif
