@@ -16,9 +16,10 @@ enum { RANKS = 3, AT_FAULT = 1 };
 static const tsr_placement by_columns = {.kind = TSR_SHARD, .dim = 1}, whole = {.kind = TSR_REPLICATE},
                            beyond = {.kind = TSR_SHARD, .dim = 7};
 
-/** What ranks call: x is sharded by rows, y by columns, z replicated with another shape. */
+/** What ranks call: x is sharded by rows, y by columns, z replicated with another shape, w Partial until it was
+ * changed in place. */
 typedef struct fixture {
-    tsr_dtensor *x, *y, *z;
+    tsr_dtensor *x, *y, *z, *w;
     const tsr_layout *gradient; /* of x, for which dy is y */
 } fixture;
 
@@ -89,6 +90,11 @@ static tsr_status batch(const fixture *f, bool at_fault)
     return tsr_redistribute_batch(1, x, y, NULL);
 }
 
+static tsr_status in_place_without_placements(const fixture *f, bool at_fault)
+{
+    return tsr_redistribute_in_place(f->w, at_fault ? NULL : &whole, NULL);
+}
+
 static tsr_status back_without_layout(const fixture *f, bool at_fault)
 {
     tsr_dtensor *out = NULL;
@@ -116,6 +122,7 @@ static const struct {
     {into_none, "tsr_redistribute_into: y is NULL"},
     {into_another_shape, "tsr_redistribute_into: "},
     {batch, "tsr_redistribute_batch: "},
+    {in_place_without_placements, "tsr_redistribute_in_place: placements is NULL"},
     {back_without_layout, "tsr_redistribute_backward: x_layout is NULL"},
     {full_without_out, "tsr_full_tensor: out is NULL"},
 };
@@ -155,8 +162,11 @@ static tsr_status check_faults(tsr_comm *comm, void *arg)
         TSR_TRY(make(mesh, "S(0)", 6, &f.x));
         TSR_TRY(make(mesh, "S(1)", 6, &f.y));
         TSR_TRY(make(mesh, "R", 7, &f.z));
+        TSR_TRY(make(mesh, "P", 6, &f.w));
+        memset(tsr_dtensor_to_local(f.w).data, 0, 6 * 6 * sizeof(float));
         f.gradient = tsr_dtensor_layout(f.x);
         const tsr_status status = check_fault(comm, &f, i);
+        tsr_dtensor_destroy(f.w);
         tsr_dtensor_destroy(f.z);
         tsr_dtensor_destroy(f.y);
         tsr_dtensor_destroy(f.x);
@@ -166,11 +176,48 @@ static tsr_status check_faults(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
+static tsr_status check_faults_by_messages(tsr_comm *comm, void *arg)
+{
+    tsr_comm *lent = NULL;
+    TSR_TRY(lend(comm, &lent));
+    const tsr_status status = check_faults(lent, arg);
+    tsr_comm_destroy(lent);
+    return status;
+}
+
+/** The rank at fault has no plan to prepare. */
+static tsr_status prepare_none(tsr_comm *comm, void *arg)
+{
+    const bool at_fault = tsr_comm_rank(comm) == AT_FAULT;
+    tsr_layout *src = NULL, *dst = NULL;
+    tsr_plan *plan = NULL;
+    (void)arg;
+    TSR_TRY(layout_over(comm, "3", "6x6", "S(0)", TSR_F32, &src));
+    TSR_TRY(layout_over(comm, "3", "6x6", "S(1)", TSR_F32, &dst));
+    TSR_TRY(tsr_plan_create(src, dst, NULL, &plan));
+    CHECK_ERROR(tsr_plan_prepare(at_fault ? NULL : plan, comm), at_fault ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
+                at_fault ? "tsr_plan_prepare: plan is NULL" : "rank 1 failed: tsr_plan_prepare: plan is NULL");
+    TSR_TRY(tsr_plan_prepare(plan, comm));
+    tsr_plan_destroy(plan);
+    tsr_layout_destroy(dst);
+    tsr_layout_destroy(src);
+    return TSR_OK;
+}
+
+static void a_plan_that_is_missing_on_one_rank_is_told_to_its_peers(void **state)
+{
+    (void)state;
+    test_case("no plan to prepare");
+    run_ranks(RANKS, prepare_none, NULL);
+}
+
 static void a_bad_argument_of_one_rank_is_told_to_its_peers(void **state)
 {
     (void)state;
     test_case("a fault of rank 1");
     run_ranks(RANKS, check_faults, NULL);
+    test_case("a fault of rank 1, by messages");
+    run_ranks(RANKS, check_faults_by_messages, NULL);
 }
 
 /** Peers that keep a plan by which nothing crosses ranks do not meet: the rank at fault does not wait for them. */
@@ -206,6 +253,7 @@ int main(void)
     test_watchdog(60);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bad_argument_of_one_rank_is_told_to_its_peers),
+        cmocka_unit_test(a_plan_that_is_missing_on_one_rank_is_told_to_its_peers),
         cmocka_unit_test(a_rank_at_fault_beside_a_local_move_does_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
