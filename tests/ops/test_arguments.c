@@ -138,7 +138,7 @@ static const struct {
     operation *run;
     const char *words; /* of the sentence, on every rank */
 } faults[] = {
-    {forward_to_beyond, "7"},
+    {forward_to_beyond, "\"S(7)\" shard dim 7"},
     {forward_without_x, "tsr_linear: x is NULL"},
     {forward_without_w, "tsr_linear: w is NULL"},
     {forward_without_y, "tsr_linear: y is NULL"},
@@ -146,7 +146,7 @@ static const struct {
     {backward_without_x, "tsr_linear_backward: x is NULL"},
     {backward_without_b, "tsr_linear_backward: db is asked for, but b is NULL"},
     {backward_of_another_dy, "tsr_linear_backward: "},
-    {backward_to_beyond, "7"},
+    {backward_to_beyond, "\"S(7)\" shard dim 7"},
     {plan_without_out, "tsr_linear_plan_create: out is NULL"},
     {plan_without_x, "tsr_linear_plan_create: x is NULL"},
     {plan_of_another_y, "tsr_linear_plan_create: "},
@@ -249,7 +249,8 @@ static tsr_status plan_within(tsr_comm *comm, void *arg)
     } else if (!first && planned != TSR_OK && planned != TSR_ERROR_ARGUMENT) {
         TSR_TRY(layer_expect_status("bound", planned, TSR_ERROR_PEER, "rank 0 failed: tsr_linear_plan_create: "));
         TSR_TRY(layer_expect_status("bound", planned, TSR_ERROR_PEER, "plan_entries"));
-        *(int *)arg += tsr_comm_rank(comm) == 1;
+        if (tsr_comm_rank(comm) == 1)
+            ++*(int *)arg;
     }
     int32_t mine = planned == TSR_OK, least, most;
     TSR_TRY(tsr_comm_all_reduce(comm, &mine, &least, 1, TSR_I32, TSR_MIN, tsr_device_host(), NULL));

@@ -113,7 +113,7 @@ static const struct {
     operation *run;
     const char *words; /* of the sentence, on every rank */
 } faults[] = {
-    {to_beyond, "7"},
+    {to_beyond, "\"S(7)\" shard dim 7"},
     {without_placements, "tsr_redistribute: placements is NULL"},
     {without_out, "tsr_redistribute: out is NULL"},
     {to_bad_text, "tsr_redistribute_to: "},
