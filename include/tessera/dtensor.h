@@ -88,6 +88,14 @@ TSR_API const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor);
 /** This rank's local tensor as a view: borrowed, valid as long as the dtensor. A rank outside the mesh gets shape {0} and no data. */
 TSR_API tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor);
 
+/*
+ * Errors of redistributions. A fault of one rank's arguments is told to its peers, which get TSR_ERROR_PEER with that rank and its
+ * sentence, and the communicator stays usable. Not told is a rank whose `x` (`dy`, x[0]) is NULL, which has no communicator to tell it
+ * over. Nor is one that cannot say where to move to (all other arguments but `out`), if the mesh keeps a plan from x's layout for which
+ * ranks do not meet over the whole communicator: a plan by which nothing crosses ranks, on a mesh of some of the ranks, or where executions
+ * tell nobody (TSR_COMM_UNCHECKED in sys/comm.h; messages of tensors on a device). That rank returns alone.
+ */
+
 /** Collective: the same tensor under other placements, in new contiguous memory. `placements` has as many entries as the mesh has dims,
  * which are read unseen. On top of tsr_redistribute_into(). */
 TSR_API tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out);

@@ -26,6 +26,10 @@ extern "C" {
  * (NULL), in whose order y is ready, and what the call needs for itself comes and goes in that order. The host waits for the device only
  * where memory belongs to no stream: y's, and what the first redistribution between two layouts keeps. TSR_ERROR_ARGUMENT: meshes, dtypes,
  * devices or features that do not match, or layouts that the rule does not take.
+ *
+ * `y_placements` are given on all ranks or on none. With them a rank that fails before y moves, whatever the fault, tells its peers:
+ * TSR_ERROR_PEER with that rank and its sentence. Where x, w and b are all NULL it has no communicator to tell it over. Without them
+ * nothing is communicated.
  */
 TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements,
                               tsr_dtensor **y);
@@ -37,7 +41,7 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
  * device's gemm, which is the same whenever shapes, strides and alignment are. Any of dx, dw, db may be NULL: it is not computed.
  * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, one per mesh dim, so `P` leaves
  * it unreduced.
- * Devices and streams as for tsr_linear().
+ * Devices and streams as for tsr_linear(). A rank that fails tells its peers, unless x, w, b and dy are all NULL there.
  */
 TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
                                        const tsr_placement *dx_placements, const tsr_placement *dw_placements,
@@ -50,7 +54,8 @@ TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *
 typedef struct tsr_linear_plan tsr_linear_plan;
 
 /** Collective (it prepares the redistribution): plans tsr_linear() for these layouts and tensors on the host; `b` may be NULL, `y` is the
- * layout wanted or NULL for the rule's own. Layouts are retained. */
+ * layout wanted or NULL for the rule's own. Layouts are retained. A rank that fails tells its peers: TSR_ERROR_PEER with that rank and its
+ * sentence; it cannot where no layout is over a communicator. */
 TSR_API tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                                           tsr_linear_plan **out);
 
@@ -69,7 +74,7 @@ TSR_API size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan);
 /** Collective: one forward pass on local tensors on the plan's device, whose strides are free; no two elements of `y` overlap. Allocates
  * nothing, and on a device with streams only enqueues on `stream`, as tsr_plan_execute() does; `workspace` has at least the plan's bytes
  * and is on the tensors' device. `b` is NULL exactly where the plan has none; y does not overlap the others. A rank outside the mesh may
- * pass NULL for all tensors. */
+ * pass NULL for all tensors. A rank that fails tells its peers as tsr_plan_execute() does, where y moves on; with `plan` NULL it cannot. */
 TSR_API tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                            const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream);
 
@@ -80,7 +85,8 @@ typedef struct tsr_linear_backward_plan tsr_linear_backward_plan;
  * Collective: plans tsr_linear_backward() for these layouts and tensors on `device` ({NULL, 0} is the host). `b` may be NULL where `db` is.
  * `dy` NULL: the gradient layout of the y that the rule leaves, with which nothing has to move before the products; in other layouts it is
  * redistributed to it. `dx`, `dw` and `db` are the layouts wanted, of which tsr_layout_gradient() of the operand's is one; NULL: not
- * computed. Layouts are retained, the driver must outlive the plan. Errors as tsr_linear_backward().
+ * computed. Layouts are retained, the driver must outlive the plan. Errors as tsr_linear_backward(); a
+ * rank that fails tells its peers, unless no layout there is over a communicator.
  */
 TSR_API tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
                                                    const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,

@@ -109,7 +109,8 @@ TSR_API int tsr_plan_in_place(const tsr_plan *plan);
  * Collective over `comm`: makes the groups of ranks that the plan needs, keeps them in `comm` (keyed by their ranks, shared by all plans
  * and slices), and compares the plan across ranks. Ranks whose plans belong to other slices of the same communicator take part with theirs.
  * To be called once per plan and communicator; a second call does no harm. TSR_ERROR_STATE: the plan is another rank's, or over a
- * communicator that calls ranks of its meshes otherwise than `comm`, with which it descends from one.
+ * communicator that calls ranks of its meshes otherwise than `comm`, with which it descends from one. A rank that fails, with `plan`
+ * NULL too, tells its peers: TSR_ERROR_PEER.
  */
 TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
 

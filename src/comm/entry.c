@@ -10,8 +10,15 @@
 /* What the mark holds once the handle is destroyed: compared by address. */
 static const char destroyed[] = "tsr_comm_destroy";
 
+static tsr_status refuse_null(const char *call)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+}
+
 tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
 {
+    if (!comm)
+        return refuse_null(call);
     if (tsr_comm_is_open(comm))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_STATE,
@@ -64,6 +71,8 @@ tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *in
 
 tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
 {
+    if (!comm)
+        return refuse_null(call);
     tsr_comm_mark *const mark = &comm->mark;
     const char *inside = NULL;
     if (!__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
@@ -89,6 +98,11 @@ static void let_go(tsr_comm_mark *mark)
 
 tsr_status tsr_comm_let_go(tsr_comm *comm, tsr_status status)
 {
+    if (!comm)
+        return refuse_null("tsr_comm_let_go");
+    if (!is_held_here(comm, __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED)))
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_let_go: this thread does not hold the communicator (rank %d of %d)", comm->rank,
+                              comm->size);
     if (comm->mark.holds > 1)
         comm->mark.holds--;
     else

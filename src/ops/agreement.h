@@ -2,18 +2,20 @@
 #ifndef TSR_OPS_AGREEMENT_H
 #define TSR_OPS_AGREEMENT_H
 
-#include <tessera/comm.h>
+#include <tessera/dtensor.h>
 
 /**
- * Collective: `local` is how this rank's own part of `caller` went. TSR_OK if all went well; a rank that failed gets its own status back,
- * with its sentence; the others TSR_ERROR_PEER naming the lowest rank that failed. The communicator stays usable.
+ * Collective: `local` is how this rank's own part of a call went, whatever the fault. TSR_OK if all went well; a rank that failed gets its
+ * own status back, with its sentence; the others TSR_ERROR_PEER with the sentence of the lowest rank that failed. The communicator stays
+ * usable.
  */
-tsr_status tsr_agree(tsr_comm *comm, const char *caller, tsr_status local);
+tsr_status tsr_agree(tsr_comm *comm, tsr_status local);
 
-/** True for faults that all ranks find alike in shared arguments, before any communication: no agreement is needed then. */
-static inline int tsr_is_shared_fault(tsr_status status)
-{
-    return status == TSR_ERROR_ARGUMENT || status == TSR_ERROR_UNSUPPORTED;
-}
+/** Over which a call agrees: that of the first of `count` layouts that is there and has one, so that a rank which lacks an operand can
+ * still tell its peers. NULL: none has. */
+tsr_comm *tsr_agreement_comm(const tsr_layout *const *layouts, int count);
+
+/** The layout of a dtensor that may be NULL. */
+const tsr_layout *tsr_agreement_layout(const tsr_dtensor *tensor);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct request {
 
 static tsr_status plan_move(const tsr_local_form *from, const tsr_local_form *to, tsr_plan **out)
 {
-    return tsr_layout_equal(from->layout, to->layout) ? TSR_OK : tsr_plan_create(from->layout, to->layout, NULL, out);
+    return tsr_layer_plan_move(CALLER "_create", from->layout, to->layout, out);
 }
 
 static tsr_status fill_dy(tsr_linear_backward_plan *plan, const request *r)
@@ -72,7 +72,6 @@ static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r
     return plan_move(&g->own, &g->wanted, &g->move);
 }
 
-/* What all ranks find alike. */
 static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
 {
     TSR_TRY(fill_dy(plan, r));
@@ -148,18 +147,27 @@ static tsr_status check_request(const request *r, const void *out)
     return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
-static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+/* This rank's own part; after an error too there may be a plan to destroy. */
+static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
+    void *memory;
+    TSR_TRY(tsr_allocate(context, sizeof(tsr_linear_backward_plan), &memory));
+    tsr_linear_backward_plan *plan = memory;
+    *plan = (tsr_linear_backward_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
+    *out = plan;
+    tsr_layer_hold(device);
+    TSR_TRY(fill_plan(plan, r));
+    return measure(plan);
+}
+
+static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+{
     tsr_linear_backward_plan *plan = NULL;
-    tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
-    if (status == TSR_OK) {
-        *plan = (tsr_linear_backward_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
-        tsr_layer_hold(device);
-        status = fill_plan(plan, r);
-    }
-    if (!tsr_is_shared_fault(status))
-        status = tsr_agree(comm, CALLER "_create", status == TSR_OK ? measure(plan) : status);
+    tsr_status status = check_request(r, out);
+    if (status == TSR_OK)
+        status = make(comm, r, device, &plan);
+    status = tsr_agree(comm, status);
     if (status == TSR_OK)
         status = prepare(plan);
     if (status == TSR_OK)
@@ -174,8 +182,10 @@ tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout
                                            tsr_linear_backward_plan **out)
 {
     const request r = {x, w, b, dy, {dx, dw, db}};
-    TSR_TRY(check_request(&r, out));
-    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(x));
+    const tsr_layout *const layouts[] = {x, w, b, dy, dx, dw, db};
+    tsr_comm *const comm = tsr_agreement_comm(layouts, 7);
+    if (!comm)
+        return check_request(&r, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
     return tsr_comm_let_go(comm, create(comm, &r, device, out));
 }

@@ -57,6 +57,15 @@ tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: x is on an abstract mesh; a layer that runs needs a mesh over a communicator", caller);
 }
 
+tsr_status tsr_layer_plan_move(const char *caller, const tsr_layout *from, const tsr_layout *to, tsr_plan **out)
+{
+    *out = NULL;
+    if (tsr_layout_equal(from, to))
+        return TSR_OK;
+    const tsr_status status = tsr_plan_create(from, to, NULL, out);
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", caller, tsr_status_message());
+}
+
 tsr_status tsr_layer_check_stream(const char *caller, tsr_device device, tsr_stream stream)
 {
     if (device.driver || !stream)

@@ -19,6 +19,9 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
 /** The mesh of x has ranks that can run a layer. */
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);
 
+/** A plan from one layout to the other; NULL where they are the same. The sentence of a failure names `caller`. */
+tsr_status tsr_layer_plan_move(const char *caller, const tsr_layout *from, const tsr_layout *to, tsr_plan **out);
+
 /** TSR_ERROR_ARGUMENT: a stream other than NULL on the host. */
 tsr_status tsr_layer_check_stream(const char *caller, tsr_device device, tsr_stream stream);
 

@@ -21,6 +21,7 @@ typedef struct call {
     const tsr_dtensor *x, *w, *b;
     tsr_layout *own, *wanted; /* y's layout as the rule leaves it, and as the caller gets it */
     bool moves;               /* these differ in more than what is written on mesh dims of size 1 */
+    tsr_comm *comm;
     tsr_context *context;
     tsr_device device;
     void *memory;
@@ -102,7 +103,7 @@ static tsr_status compute(call *c)
 /* Redistributes to the placements wanted, unless some rank failed before. */
 static tsr_status finish(const call *c, tsr_status local)
 {
-    TSR_TRY(tsr_agree(tsr_mesh_comm(tsr_layout_mesh(tsr_dtensor_layout(c->x))), "tsr_linear", local));
+    TSR_TRY(tsr_agree(c->comm, local));
     return c->moves ? tsr_redistribute_into(c->computed, c->y, NULL) : TSR_OK;
 }
 
@@ -116,32 +117,39 @@ static void clean_up(call *c)
     tsr_layout_destroy(c->own);
 }
 
-static tsr_status run(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
+static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr_dtensor **y)
 {
-    call c = {.x = x, .w = w, .b = b};
-    tsr_status status = plan_call(&c, y_placements);
-    if (!tsr_is_shared_fault(status)) {
-        if (status == TSR_OK)
-            status = compute(&c);
-        if (y_placements)
-            status = finish(&c, status);
-    }
-    if (status == TSR_OK)
-        *y = tsr_dtensor_retain(c.y);
-    clean_up(&c);
-    return status;
+    if (x && w && y)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
 }
 
 /* Ranks agree only where y moves on. */
+static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
+{
+    tsr_status status = check_pointers(c->x, c->w, y);
+    if (status == TSR_OK)
+        status = plan_call(c, y_placements);
+    if (status == TSR_OK)
+        status = compute(c);
+    if (y_placements)
+        status = finish(c, status);
+    if (status == TSR_OK)
+        *y = tsr_dtensor_retain(c->y);
+    clean_up(c);
+    return status;
+}
+
 tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
 {
-    if (!x || !w || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
-    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(tsr_dtensor_layout(x)));
+    const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b)};
+    call c = {.x = x, .w = w, .b = b, .comm = tsr_agreement_comm(layouts, 3)};
+    if (!c.comm)
+        return check_pointers(x, w, y);
     if (!y_placements) {
-        TSR_TRY(tsr_comm_check_open(comm, "tsr_linear"));
-        return run(x, w, b, NULL, y);
+        TSR_TRY(tsr_comm_check_open(c.comm, "tsr_linear"));
+        return run(&c, NULL, y);
     }
-    TSR_TRY(tsr_comm_hold(comm, "tsr_linear"));
-    return tsr_comm_let_go(comm, run(x, w, b, y_placements, y));
+    TSR_TRY(tsr_comm_hold(c.comm, "tsr_linear"));
+    return tsr_comm_let_go(c.comm, run(&c, y_placements, y));
 }

@@ -45,8 +45,19 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
     return TSR_OK;
 }
 
+static tsr_status check_pointers(const backward *call, const tsr_dtensor *b)
+{
+    if (!call->x || !call->w || !call->dy)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": %s is NULL", !call->x ? "x" : !call->w ? "w" : "dy");
+    if (call->gradients[TSR_DB].out && !b)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": db is asked for, but b is NULL");
+    return TSR_OK;
+}
+
 static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
 {
+    TSR_TRY(check_pointers(call, b));
+    call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w), *dy = tsr_dtensor_layout(call->dy);
     TSR_TRY(tsr_linear_propagate(x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
     TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
@@ -170,12 +181,12 @@ static tsr_status run(backward *call, tsr_status planned)
     tsr_matmul_site site = {.device = call->device};
     if (planned == TSR_OK)
         planned = acquire(call, &site);
-    TSR_TRY(tsr_agree(call->comm, CALLER, planned));
+    TSR_TRY(tsr_agree(call->comm, planned));
     site.dtype = tsr_layout_dtype(call->y);
     /* The mirror of the redistribution with which tsr_linear() ended, if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));
-    TSR_TRY(tsr_agree(call->comm, CALLER, compute_gradients(call, &site)));
+    TSR_TRY(tsr_agree(call->comm, compute_gradients(call, &site)));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         const gradient *g = &call->gradients[i];
         if (g->out && g->moves)
@@ -203,19 +214,16 @@ tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const
                                const tsr_placement *dx_placements, const tsr_placement *dw_placements, const tsr_placement *db_placements,
                                tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db)
 {
-    if (!x || !w || !dy)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": %s is NULL", !x ? "x" : !w ? "w" : "dy");
-    if (db && !b)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER ": db is asked for, but b is NULL");
-    const tsr_mesh *mesh = tsr_layout_mesh(tsr_dtensor_layout(x));
-    backward call = {.comm = tsr_mesh_comm(mesh), .context = tsr_mesh_context(mesh), .x = x, .w = w, .dy = dy};
-    call.gradients[TSR_DX] = (gradient){.out = dx, .of = tsr_dtensor_layout(x), .placements = dx_placements};
-    call.gradients[TSR_DW] = (gradient){.out = dw, .of = tsr_dtensor_layout(w), .placements = dw_placements};
-    call.gradients[TSR_DB] = (gradient){.out = db, .of = b ? tsr_dtensor_layout(b) : NULL, .placements = db_placements};
+    const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b),
+                                         tsr_agreement_layout(dy)};
+    backward call = {.comm = tsr_agreement_comm(layouts, 4), .x = x, .w = w, .dy = dy};
+    call.gradients[TSR_DX] = (gradient){.out = dx, .of = layouts[0], .placements = dx_placements};
+    call.gradients[TSR_DW] = (gradient){.out = dw, .of = layouts[1], .placements = dw_placements};
+    call.gradients[TSR_DB] = (gradient){.out = db, .of = layouts[2], .placements = db_placements};
+    if (!call.comm)
+        return check_pointers(&call, b);
     TSR_TRY(tsr_comm_hold(call.comm, CALLER));
-    tsr_status status = plan_backward(&call, b);
-    if (!tsr_is_shared_fault(status))
-        status = run(&call, status);
+    tsr_status status = run(&call, plan_backward(&call, b));
     for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK; i++) {
         if (call.gradients[i].out)
             *call.gradients[i].out = tsr_dtensor_retain(call.gradients[i].finished);

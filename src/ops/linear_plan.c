@@ -43,7 +43,6 @@ static tsr_status measure(tsr_linear_plan *plan)
     return tsr_layer_forward(&site, &x, &w, plan->b.layout && plan->adds_bias ? &b : NULL, &y);
 }
 
-/* What all ranks find alike. */
 static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y)
 {
     tsr_layout *own;
@@ -55,22 +54,39 @@ static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const ts
     TSR_TRY(tsr_local_form_retain(w, &plan->w));
     TSR_TRY(tsr_local_form_retain(b, &plan->b));
     TSR_TRY(tsr_local_form_retain(y ? y : own, &plan->y));
-    return tsr_layout_equal(own, plan->y.layout) ? TSR_OK : tsr_plan_create(own, plan->y.layout, NULL, &plan->move);
+    return tsr_layer_plan_move(CALLER "_create", own, plan->y.layout, &plan->move);
+}
+
+static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const void *out)
+{
+    if (!x || !w || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
+    return tsr_layer_check_runs(CALLER "_create", x);
+}
+
+/* This rank's own part; after an error too there may be a plan to destroy. */
+static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                       tsr_device device, tsr_linear_plan **out)
+{
+    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
+    void *memory;
+    TSR_TRY(tsr_allocate(context, sizeof(tsr_linear_plan), &memory));
+    tsr_linear_plan *plan = memory;
+    *plan = (tsr_linear_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
+    *out = plan;
+    tsr_layer_hold(device);
+    TSR_TRY(fill_plan(plan, x, w, b, y));
+    return measure(plan);
 }
 
 static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                          tsr_device device, tsr_linear_plan **out)
 {
-    tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     tsr_linear_plan *plan = NULL;
-    tsr_status status = tsr_allocate(context, sizeof(*plan), (void **)&plan);
-    if (status == TSR_OK) {
-        *plan = (tsr_linear_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
-        tsr_layer_hold(device);
-        status = fill_plan(plan, x, w, b, y);
-    }
-    if (!tsr_is_shared_fault(status))
-        status = tsr_agree(comm, CALLER "_create", status == TSR_OK ? measure(plan) : status);
+    tsr_status status = check_request(x, w, out);
+    if (status == TSR_OK)
+        status = make(comm, x, w, b, y, device, &plan);
+    status = tsr_agree(comm, status);
     if (status == TSR_OK && plan->move)
         status = tsr_plan_prepare(plan->move, comm);
     if (status == TSR_OK)
@@ -83,10 +99,10 @@ static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *
 tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_device device,
                                      tsr_linear_plan **out)
 {
-    if (!x || !w || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
-    TSR_TRY(tsr_layer_check_runs(CALLER "_create", x));
-    tsr_comm *const comm = tsr_mesh_comm(tsr_layout_mesh(x));
+    const tsr_layout *const layouts[] = {x, w, b, y};
+    tsr_comm *const comm = tsr_agreement_comm(layouts, 4);
+    if (!comm)
+        return check_request(x, w, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
     return tsr_comm_let_go(comm, create(comm, x, w, b, y, device, out));
 }

@@ -3,8 +3,10 @@
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/text.h"
 #include "device/allocation.h"
 #include "device/driver.h"
 #include "mesh/geometry.h"
@@ -122,7 +124,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
         if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i], copies[count + i]))
             options.mode = TSR_MODE_MESSAGE;
     if (status == TSR_OK)
-        status = tsr_plan_create_batch(count, (const tsr_layout *const *)copies, (const tsr_layout *const *)copies + count, &options, out);
+        status = tsr_plan_create_for(tsr_comm_call_in_flight(comm), count, (const tsr_layout *const *)copies,
+                                     (const tsr_layout *const *)copies + count, &options, out);
     for (size_t i = 0; i < 2 * count; i++)
         tsr_layout_destroy(copies[i]);
     tsr_release(c->context, copies);
@@ -282,6 +285,37 @@ tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, 
             return hit(c, entry);
     }
     return NULL;
+}
+
+/* Over a plan that was executed before, ranks meet in its group, and where nobody tells that one failed, not at all. */
+static bool meets_all(const tsr_cached_plan *entry, const tsr_comm *comm)
+{
+    if (entry->plan->local || !entry->group || entry->group->comm != comm)
+        return false;
+    return tsr_comm_is_direct(comm) || (!entry->device.driver && tsr_comm_is_checked(comm));
+}
+
+static void describe_fault(const void *arg, char *text, size_t capacity)
+{
+    (void)arg;
+    tsr_text words = {text, capacity, 0};
+    tsr_text_append(&words, "a redistribution");
+}
+
+tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local)
+{
+    tsr_comm *const comm = tsr_mesh_comm(src->mesh);
+    const cache *c = tsr_mesh_slot(src->mesh);
+    for (size_t i = 0; c && i < c->count; i++) {
+        const tsr_cached_plan *entry = &c->entries[i];
+        const bool may_be_meant = tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
+        if (may_be_meant && !meets_all(entry, comm))
+            return local;
+    }
+    tsr_kept_sentence kept;
+    tsr_status_keep(&kept);
+    tsr_comm_agree(comm, TSR_HASH_SEED, local, describe_fault, NULL);
+    return tsr_status_restore(&kept, local);
 }
 
 tsr_cache_statistics tsr_mesh_cache_statistics(const tsr_mesh *mesh)

@@ -50,6 +50,14 @@ tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status 
 /** The same for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
 
+/**
+ * For a rank that cannot say to which layout it moves tensors from `src`, the first of them, as its arguments are wrong: tells the peers,
+ * which move theirs, that it failed with `local`, and returns that with its sentence. What they do depends on the layout that they move to.
+ * If the mesh keeps a plan from `src` that does not begin with a meeting of all ranks of the communicator, they may not be there:
+ * then nobody is told, and nothing is communicated.
+ */
+tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local);
+
 /** Lets tsr_cache_recall() find again what tsr_cache_find() found for these layouts, which are no probes. */
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst);
 

@@ -225,11 +225,14 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     return TSR_OK;
 }
 
+/* A rank without a plan takes part as failed. */
 tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm)
 {
-    if (!plan || !comm)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_prepare: %s is NULL", !plan ? "plan" : "comm");
+    static const char call[] = "tsr_plan_prepare";
     const tsr_group *group;
-    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_prepare"));
-    return tsr_comm_leave(comm, tsr_plan_prepare_with(plan, comm, TSR_OK, &group));
+    if (!comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+    TSR_TRY(tsr_comm_enter(comm, call));
+    const tsr_status local = plan ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: plan is NULL", call);
+    return tsr_comm_leave(comm, tsr_plan_prepare_with(plan, comm, local, &group));
 }

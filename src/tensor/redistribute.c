@@ -27,6 +27,17 @@ tsr_status tsr_name_call(const char *call, tsr_status status)
     return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }
 
+/* A fault of this rank's arguments, by which peers that move x may be met. */
+static tsr_status tell(const tsr_dtensor *x, tsr_status fault)
+{
+    return tsr_cache_tell(x->layout, x->local.device, fault);
+}
+
+static tsr_status refuse_null(const char *call, const char *name)
+{
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, name);
+}
+
 static bool on_one_mesh(const tsr_layout *a, const tsr_layout *b)
 {
     return tsr_mesh_equal(a->mesh, b->mesh) && tsr_mesh_comm(a->mesh) == tsr_mesh_comm(b->mesh);
@@ -64,7 +75,9 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
     *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
     if (*entry)
         return TSR_OK;
-    TSR_TRY(tsr_name_call("tsr_redistribute_into", check_pair(x, y)));
+    const tsr_status fault = tsr_name_call("tsr_redistribute_into", check_pair(x, y));
+    if (fault != TSR_OK)
+        return tell(x, fault);
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
     tsr_cache_remember(*entry, x->layout, y->layout);
     return TSR_OK;
@@ -73,6 +86,8 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
 static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
     tsr_cached_plan *entry;
+    if (!y)
+        return tell(x, refuse_null("tsr_redistribute_into", "y"));
     TSR_TRY(find_plan(x, y, &entry));
     return run(entry, &x->local, &y->local, stream, TSR_OK);
 }
@@ -80,8 +95,8 @@ static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y,
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
 {
     static const char call[] = "tsr_redistribute_into";
-    if (!x || !y)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !x ? "x" : "y");
+    if (!x)
+        return refuse_null(call, "x");
     TSR_TRY(tsr_comm_enter(x->comm, call));
     return tsr_comm_leave(x->comm, redistribute_into(x, y, stream));
 }
@@ -134,6 +149,9 @@ static tsr_status check_batch(const batch *b)
 static tsr_status redistribute_batch(const batch *b, tsr_stream stream)
 {
     const size_t count = b->count;
+    const tsr_status fault = check_batch(b);
+    if (fault != TSR_OK)
+        return tell(b->x[0], fault);
     const tsr_layout_pairs pairs = {count, get_layouts, b};
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find_batch(&pairs, b->x[0]->local.device, &entry));
@@ -149,7 +167,8 @@ static tsr_status redistribute_batch(const batch *b, tsr_stream stream)
 tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream)
 {
     const batch b = {count, x, y};
-    TSR_TRY(check_batch(&b));
+    if (count == 0 || !x || !x[0])
+        return check_batch(&b);
     TSR_TRY(tsr_comm_enter(x[0]->comm, "tsr_redistribute_batch"));
     return tsr_comm_leave(x[0]->comm, redistribute_batch(&b, stream));
 }
@@ -164,14 +183,16 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
 }
 
 /* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
-static tsr_status redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
+static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
     tsr_layout_probe to;
-    TSR_TRY(tsr_layout_probe_init(&to, x->layout, placements));
+    tsr_status status = placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
+    if (status != TSR_OK)
+        return tell(x, status);
     TSR_TRY(tsr_cache_find(x->layout, &to.layout, x->local.device, &entry));
     tsr_dtensor *y = NULL;
-    tsr_status status = create_like(x, &to, &y);
+    status = out ? create_like(x, &to, &y) : refuse_null(call, "out");
     status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);
@@ -183,43 +204,57 @@ static tsr_status redistribute(const tsr_dtensor *x, const tsr_placement *placem
 
 tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
 {
-    if (!x || !placements || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
-    TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute"));
-    return tsr_comm_leave(x->comm, redistribute(x, placements, out));
+    static const char call[] = "tsr_redistribute";
+    if (!x)
+        return refuse_null(call, "x");
+    TSR_TRY(tsr_comm_enter(x->comm, call));
+    return tsr_comm_leave(x->comm, redistribute(call, x, placements, out));
 }
 
 /* Numbers of `sizes=` and `blocks=` are read to the stack: a rank without memory could not tell its peers, which look for the plan. */
-static tsr_status redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
+static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
     tsr_placement parsed[TSR_MAX_DIMS];
     int64_t numbers[1024];
     const size_t capacity = sizeof numbers / sizeof *numbers;
-    TSR_TRY(tsr_name_call("tsr_redistribute_to", tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity)));
-    return redistribute(x, parsed, out);
+    if (!placements)
+        return redistribute(call, x, NULL, out);
+    const tsr_status status = tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
+    return status == TSR_OK ? redistribute(call, x, parsed, out) : tell(x, status);
 }
 
 tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
-    if (!x || !placements || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_to: %s is NULL", !x ? "x" : !placements ? "placements" : "out");
-    TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_to"));
-    return tsr_comm_leave(x->comm, redistribute_to(x, placements, out));
+    static const char call[] = "tsr_redistribute_to";
+    if (!x)
+        return refuse_null(call, "x");
+    TSR_TRY(tsr_comm_enter(x->comm, call));
+    return tsr_comm_leave(x->comm, redistribute_to(call, x, placements, out));
+}
+
+/* Where x goes, if it can in its own memory. */
+static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *placements, tsr_layout_probe *probe)
+{
+    if (!placements)
+        return refuse_null("tsr_redistribute_in_place", "placements");
+    TSR_TRY(tsr_layout_probe_init(probe, x->layout, placements));
+    tsr_problem problem;
+    tsr_problem_init(&problem, x->layout, &probe->layout);
+    if (problem.in_place)
+        return TSR_OK;
+    char from[512], into[512];
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
+                          tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(&probe->layout, into, sizeof into));
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
 {
     tsr_layout_probe probe;
-    TSR_TRY(tsr_layout_probe_init(&probe, x->layout, placements));
+    const tsr_status fault = probe_in_place(x, placements, &probe);
+    if (fault != TSR_OK)
+        return tell(x, fault);
     const tsr_layout *const to = &probe.layout;
-    tsr_problem problem;
-    tsr_problem_init(&problem, x->layout, to);
-    if (!problem.in_place) {
-        char from[512], into[512];
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
-                              tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(to, into, sizeof into));
-    }
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
@@ -236,34 +271,49 @@ static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_
 
 tsr_status tsr_redistribute_in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
 {
-    if (!x || !placements)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_in_place: %s is NULL", !x ? "x" : "placements");
+    if (!x)
+        return refuse_null("tsr_redistribute_in_place", "x");
     TSR_TRY(tsr_comm_enter(x->comm, "tsr_redistribute_in_place"));
     return tsr_comm_leave(x->comm, in_place(x, placements, stream));
 }
 
+static tsr_status find_gradient(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_placement *placements)
+{
+    const tsr_layout *from = dy->layout;
+    if (!x_layout)
+        return refuse_null("tsr_redistribute_backward", "x_layout");
+    if (tsr_layout_same_tensor(from, x_layout) && tsr_mesh_congruent(from->mesh, x_layout->mesh))
+        return tsr_gradient_placements(x_layout, from->mesh, placements);
+    char have[512], want[512];
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
+                          tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
+}
+
+static tsr_status backward(const char *call, const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    const tsr_status fault = find_gradient(dy, x_layout, placements);
+    return fault == TSR_OK ? redistribute(call, dy, placements, dx) : tell(dy, fault);
+}
+
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)
 {
-    if (!dy || !x_layout || !dx)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_redistribute_backward: %s is NULL", !dy ? "dy" : !x_layout ? "x_layout" : "dx");
-    const tsr_layout *from = dy->layout;
-    if (!tsr_layout_same_tensor(from, x_layout) || !tsr_mesh_congruent(from->mesh, x_layout->mesh)) {
-        char have[512], want[512];
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
-                              tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
-    }
-    tsr_placement placements[TSR_MAX_DIMS];
-    TSR_TRY(tsr_gradient_placements(x_layout, from->mesh, placements));
-    return tsr_redistribute(dy, placements, dx);
+    static const char call[] = "tsr_redistribute_backward";
+    if (!dy)
+        return refuse_null(call, "dy");
+    TSR_TRY(tsr_comm_enter(dy->comm, call));
+    return tsr_comm_leave(dy->comm, backward(call, dy, x_layout, dx));
 }
 
 tsr_status tsr_full_tensor(const tsr_dtensor *x, tsr_dtensor **out)
 {
-    if (!x || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_full_tensor: %s is NULL", !x ? "x" : "out");
+    static const char call[] = "tsr_full_tensor";
     tsr_placement placements[TSR_MAX_DIMS];
+    if (!x)
+        return refuse_null(call, "x");
     for (int i = 0; i < TSR_MAX_DIMS; i++)
         placements[i] = tsr_replicate();
-    return tsr_redistribute(x, placements, out);
+    TSR_TRY(tsr_comm_enter(x->comm, call));
+    return tsr_comm_leave(x->comm, redistribute(call, x, placements, out));
 }

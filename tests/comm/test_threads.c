@@ -153,6 +153,45 @@ static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **
     tsr_comm_release(comm);
 }
 
+static void *let_go_from_outside(void *arg)
+{
+    shared_handle *mine = arg;
+    mine->status = tsr_comm_let_go(mine->comm, TSR_OK);
+    snprintf(mine->sentence, sizeof mine->sentence, "%s", mine->status == TSR_OK ? "" : tsr_status_message());
+    return NULL;
+}
+
+static void a_hold_is_ended_only_by_the_thread_that_holds(void **state)
+{
+    (void)state;
+    tsr_comm *comm;
+    assert_int_equal(tsr_comm_create_threads(1, NULL, &comm), TSR_OK);
+    shared_handle other = {.comm = comm};
+    assert_int_equal(tsr_comm_let_go(comm, TSR_OK), TSR_ERROR_STATE);
+    assert_int_equal(tsr_comm_hold(comm, "layer"), TSR_OK);
+    assert_int_equal(pthread_create(&other.thread, NULL, let_go_from_outside, &other), 0);
+    pthread_join(other.thread, NULL);
+    assert_int_equal(other.status, TSR_ERROR_STATE);
+    assert_non_null(strstr(other.sentence, "tsr_comm_let_go: this thread does not hold the communicator (rank 0 of 1"));
+    call_by_another_thread(&other);
+    assert_int_equal(other.status, TSR_ERROR_STATE);
+    assert_int_equal(tsr_comm_let_go(comm, TSR_ERROR_IO), TSR_ERROR_IO);
+    call_by_another_thread(&other);
+    assert_int_equal(other.status, TSR_OK);
+    tsr_comm_destroy(comm);
+}
+
+static void a_hold_of_no_handle_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(tsr_comm_hold(NULL, "layer"), TSR_ERROR_ARGUMENT);
+    assert_string_equal(tsr_status_message(), "layer: comm is NULL");
+    assert_int_equal(tsr_comm_let_go(NULL, TSR_OK), TSR_ERROR_ARGUMENT);
+    assert_string_equal(tsr_status_message(), "tsr_comm_let_go: comm is NULL");
+    assert_int_equal(tsr_comm_check_open(NULL, "look"), TSR_ERROR_ARGUMENT);
+    assert_string_equal(tsr_status_message(), "look: comm is NULL");
+}
+
 /* A run whose log is kept. */
 typedef struct logged_run {
     tsr_rank_main *body;
@@ -558,6 +597,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(any_thread_may_call_for_a_rank),
         cmocka_unit_test(a_handle_that_is_in_a_call_refuses_a_second_caller),
         cmocka_unit_test(a_handle_that_is_held_is_in_that_call_for_all_but_its_thread),
+        cmocka_unit_test(a_hold_is_ended_only_by_the_thread_that_holds),
+        cmocka_unit_test(a_hold_of_no_handle_is_refused),
         cmocka_unit_test(who_waits_for_seconds_tells_the_log_for_whom_and_in_what),
         cmocka_unit_test(the_holder_does_not_destroy_its_handle_and_is_told_at_once),
         cmocka_unit_test(a_handle_in_a_call_outlives_its_owner),

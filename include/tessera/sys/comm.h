@@ -160,16 +160,18 @@ TSR_API void tsr_comm_release(tsr_comm *comm);
 
 /**
  * For a call that is made of several calls over `comm`, as a layer's is: from here to tsr_comm_let_go() the handle is in `call`, static
- * text
- * ("tsr_linear"), which sentences and the log name. Calls of this thread go on, further holds too; those of other threads are refused as by
- * any call in flight. Does not communicate. TSR_ERROR_STATE: the handle is in a call, or destroyed; then it is not held.
+ * text ("tsr_linear"), which sentences and the log name. Calls of this thread go on, further holds too; those of other threads are refused
+ * as by any call in flight. Does not communicate. TSR_ERROR_STATE: the handle is in a call, or destroyed; then it is not held.
+ * TSR_ERROR_ARGUMENT: `comm` is NULL.
  */
 TSR_API tsr_status tsr_comm_hold(tsr_comm *comm, const char *call);
 
-/** Ends that, by the thread that holds. Returns `status`, with which the call ends. */
+/** Ends a hold of tsr_comm_hold(), by the thread that holds. Returns `status`, with which the call ends. Does not communicate.
+ * TSR_ERROR_STATE: this thread does not hold the handle, and nothing changes. TSR_ERROR_ARGUMENT: `comm` is NULL. */
 TSR_API tsr_status tsr_comm_let_go(tsr_comm *comm, tsr_status status);
 
-/** For calls that do not communicate: TSR_ERROR_STATE after tsr_comm_destroy(), in a sentence that begins with `call`. Any thread. */
+/** For calls that do not communicate: TSR_ERROR_STATE after tsr_comm_destroy(), in a sentence that begins with `call`. Any thread.
+ * TSR_ERROR_ARGUMENT: `comm` is NULL. */
 TSR_API tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call);
 
 #ifdef __cplusplus
