@@ -1,5 +1,7 @@
 #include "message_engine.h"
 
+#include "body.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,9 +277,7 @@ static tsr_status run_wrapped(tsr_comm *comm, void *arg)
         tsr_comm_destroy(copy);
         return status;
     }
-    status = run->body(wrapped, run->arg);
-    tsr_comm_destroy(wrapped);
-    return status;
+    return run_body(run->body, wrapped, run->arg);
 }
 
 tsr_status message_engine_run(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options)

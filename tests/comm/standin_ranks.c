@@ -1,5 +1,6 @@
 #include "standin_ranks.h"
 
+#include "body.h"
 #include "comm/nccl/engine.h"
 #include "standin.h"
 #include <stdint.h>
@@ -31,9 +32,7 @@ static tsr_status run_made(tsr_comm *seat, void *arg)
     tsr_comm *comm;
     standin_api.cuda_set_device(tsr_comm_rank(seat));
     TSR_TRY(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &run->id, &run->options, &comm));
-    const tsr_status status = run->body(comm, run->arg);
-    tsr_comm_destroy(comm);
-    return status;
+    return run_body(run->body, comm, run->arg);
 }
 
 /* The owner aborts what an error has left behind. */
@@ -41,11 +40,13 @@ static tsr_status run_borrowed(ncclComm_t lent, tsr_comm *seat, const program *r
 {
     tsr_comm *comm = NULL;
     tsr_status status = tsr_nccl_borrow(&standin_api, lent, &run->options, &comm);
+    tsr_comm_retain(comm);
     if (status == TSR_OK)
         status = run->body(comm, run->arg);
     if (status != TSR_OK)
         standin_api.comm_abort(lent);
     tsr_comm_destroy(comm);
+    tsr_comm_release(comm);
     if (status == TSR_OK)
         tsr_comm_barrier(seat) == TSR_OK ? standin_api.comm_destroy(lent) : standin_api.comm_abort(lent);
     return status;

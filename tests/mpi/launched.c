@@ -1,5 +1,6 @@
 #include "launched.h"
 
+#include "body.h"
 #include "comm_suite.h"
 
 #include <stdio.h>
@@ -69,9 +70,7 @@ static tsr_status run_inside(MPI_Comm inside, tsr_rank_main *body, void *arg, co
 {
     tsr_comm *comm;
     TSR_TRY(tsr_comm_from_mpi(inside, options, &comm));
-    const tsr_status status = body(comm, arg);
-    tsr_comm_destroy(comm);
-    return status;
+    return run_body(body, comm, arg);
 }
 
 /* The lowest rank that failed for a reason of its own, else the lowest that failed. */
