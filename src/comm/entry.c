@@ -15,15 +15,18 @@ static tsr_status refuse_null(const char *call)
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
 }
 
+static tsr_status refuse_destroyed(const tsr_comm *comm, const char *call)
+{
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
+                          call, comm->rank, comm->size, comm->table.name);
+}
+
 tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
 {
     if (!comm)
         return refuse_null(call);
-    if (tsr_comm_is_open(comm))
-        return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
-                          call, comm->rank, comm->size, comm->table.name);
+    return tsr_comm_is_open(comm) ? TSR_OK : refuse_destroyed(comm, call);
 }
 
 static bool is_here(const uintptr_t *thread)
@@ -50,9 +53,11 @@ static bool is_held_here(const tsr_comm *comm, const char *inside)
     return inside == held && is_here(&comm->mark.holder);
 }
 
+/* What was inside tells of an end that is only just under way, too. */
 static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
 {
-    TSR_TRY(tsr_comm_check_open(comm, call));
+    if (inside == destroyed)
+        return refuse_destroyed(comm, call);
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return tsr_status_set(TSR_ERROR_STATE,
                           "%s: rank %d of %d is in %s() already, which another thread called with this handle: a handle is one rank's, and "
