@@ -292,6 +292,8 @@ static tsr_status read_items(loader *l)
         TSR_TRY(read_item(l, i));
     if (l->reader.left > 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %zu bytes follow the last item", l->reader.left);
+    if (count == 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: a plan of 0 items; it has at least one");
     return TSR_OK;
 }
 

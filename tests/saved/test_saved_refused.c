@@ -210,6 +210,17 @@ static void another_spelling_of_the_same_plan_is_refused(void **state)
         expect_wrong(&rows[i]);
 }
 
+static void a_plan_without_items_is_refused(void **state)
+{
+    (void)state;
+    saved_bytes bytes = example_bytes();
+    put_number(&bytes, AT_ITEMS, 8, 0);
+    bytes.size = AT_FIRST_ITEM + 8;
+    seal(&bytes);
+    expect_refused(&bytes, TSR_ERROR_ARGUMENT, "0 items; it has at least one");
+    bytes_free(&bytes);
+}
+
 static void bytes_after_the_last_item_are_refused(void **state)
 {
     (void)state;
@@ -378,6 +389,7 @@ int main(void)
         cmocka_unit_test(layouts_that_cannot_be_are_refused_by_a_sentence),
         cmocka_unit_test(placements_that_cannot_be_are_refused_by_a_sentence),
         cmocka_unit_test(another_spelling_of_the_same_plan_is_refused),
+        cmocka_unit_test(a_plan_without_items_is_refused),
         cmocka_unit_test(bytes_after_the_last_item_are_refused),
         cmocka_unit_test(lists_take_no_memory_that_the_bytes_do_not_fill),
         cmocka_unit_test(bad_arguments_are_named),
