@@ -52,9 +52,9 @@ typedef struct tsr_context_options {
     size_t plan_entries;
     /**
      * Memory of more than 64 KiB that holds elements, of results above all, is kept when it is given back, for the next of about its
-     * size, which then costs no page fault: at most so many bytes. What exceeds 32 MiB of them, but of memory that processes share,
-     * the system may take when it runs short; tsr_context_trim() gives all back. 0: 2^30, but no more than an eighth of what
-     * RLIMIT_AS leaves the process; TSR_KEEP_NONE: nothing is kept. A context with an allocator of its own keeps nothing.
+     * size, which then costs no page fault. This many bytes are kept at most. The system may take back what exceeds 32 MiB when it
+     * runs short of memory, except memory that processes share; tsr_context_trim() gives all back. 0: 2^30, but no more than an
+     * eighth of what RLIMIT_AS leaves the process; TSR_KEEP_NONE: nothing is kept. A context with an allocator of its own keeps nothing.
      */
     size_t kept_bytes;
 } tsr_context_options;

@@ -18,7 +18,7 @@
  * Within a node a rank whose process has ended is named within a second by those who wait for it. So are ranks that wait for one another in
  * different communicators of one tsr_comm_from_mpi(), all within a node, because they called in different orders: unless MPI was
  * initialized for more than one thread, where another thread may be about to call. Elsewhere a call waits until the timeout, and tells the
- * log after five seconds whom it waits for: ranks of different nodes do not see for whom the others wait.
+ * log after five seconds which ranks it waits for. Ranks of different nodes do not see what the others wait for.
  *
  * A message of tsr_comm_exchange() that is not as long as its receiver expects is told to all ranks where they share one node, and else to
  * the receiver alone, in the same words: to tell all, every exchange would have to wait for all ranks once more.
@@ -90,8 +90,8 @@ TSR_API size_t tsr_mpi_version_print(char *text, size_t capacity);
  * has lost a peer already it waits a second at most for the others, and then returns the failure that main returned; where main coped with
  * the loss, and returned TSR_OK, it returns TSR_ERROR_PEER, which names the ranks that did not come. A rank that comes later gets what its
  * own main returned if that is a failure, else TSR_ERROR_PEER, which names the rank that went on after a loss. A rank that is struck while
- * main's communicator is made is named; one that never came to this call, or is struck at its very beginning, is not, for MPI's collectives
- * do not tell who is missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
+ * main's communicator is made is named. A rank that never came to this call, or is struck at its very beginning, is not named, for MPI's
+ * collectives do not tell which rank is missing. `options` may be NULL. TSR_ERROR_STATE: a rank was lost in an earlier run.
  */
 TSR_API tsr_status tsr_mpi_job_run(tsr_mpi_job *job, tsr_rank_main *main, void *arg, const tsr_mpi_options *options);
 

@@ -9,7 +9,7 @@
 /* More are not looked through; the oldest goes. */
 #define MOST_BLOCKS 256
 
-/* Of so many bytes the pages are not offered to the system, which would cost a call for each block. */
+/* Kept blocks are offered to the system beyond this many bytes: below, the call that each offer takes is spared. */
 #define WARM_BYTES ((size_t)32 << 20)
 
 typedef struct pool_block {

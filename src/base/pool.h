@@ -2,8 +2,8 @@
  * Large blocks of memory that were released, kept for the next that are wanted: their pages are there already.
  *
  * The kernel zeroes a page before it gives it away, and takes it back when the block is released; a move that makes a new result
- * of some MiB pays as much for that as for itself. A pool keeps at most so many bytes, of which the system may take what exceeds
- * 32 MiB. Thread-safe; its lock is held to look through a list, never for a system call.
+ * of some MiB pays as much for its pages as for its bytes. A pool has a bound on what it keeps, and the system may take what exceeds
+ * 32 MiB of that. Thread-safe; its lock is held to look through a list, never for a system call.
  */
 #ifndef TSR_BASE_POOL_H
 #define TSR_BASE_POOL_H

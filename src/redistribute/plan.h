@@ -174,7 +174,8 @@ static inline bool tsr_plan_takes_part(const tsr_plan *plan)
     return plan->inside || plan->options.no_split;
 }
 
-/** tsr_plan_create_batch(), of arguments that are not NULL, for the public function `call`: its refusals name that. */
+/** tsr_plan_create_batch(), of one tensor at least and arguments that are not NULL, for the public function `call`, which its refusals
+ * name. */
 tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
                                const tsr_plan_options *options, tsr_plan **out);
 
