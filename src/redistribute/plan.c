@@ -141,6 +141,7 @@ static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *cons
     }
     TSR_TRY(check_total(plan));
     sum_up(plan);
+    TSR_TRY(tsr_small_build(plan));
     if (plan->options.mode == TSR_MODE_MESSAGE && !plan->local && plan->options.rank >= 0)
         TSR_TRY(tsr_mail_build(plan));
     widen_workspace(plan);
@@ -287,6 +288,7 @@ void tsr_plan_destroy(tsr_plan *plan)
     for (size_t i = 0; i < plan->count; i++)
         tsr_item_free(&plan->items[i]);
     tsr_mail_free(plan);
+    tsr_small_free(plan);
     tsr_node_map_destroy(plan->nodes);
     tsr_release(context, plan->items);
     tsr_release(context, plan);
