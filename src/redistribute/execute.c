@@ -120,7 +120,7 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     tsr_bound one;
     tsr_execution e;
     TSR_TRY(check_idle(group));
-    if (local == TSR_OK && tsr_small_takes(plan, src, dst, workspace, bytes, stream))
+    if (plan->small.found && local == TSR_OK && tsr_small_takes(plan, src, dst, workspace, bytes, stream))
         return tsr_small_run(plan, group, src, dst);
     e.plan = plan;
     e.group = plan->local ? NULL : group;

@@ -94,12 +94,17 @@ size_t tsr_item_shard_bytes(const tsr_item *item)
     return bytes;
 }
 
-bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
+bool tsr_item_is_small(const tsr_item *item)
 {
     int64_t bytes = (int64_t)item->src->element_bytes;
     for (int dim = 0; dim < item->src->ndim; dim++)
         bytes *= item->src->shape[dim];
-    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && bytes <= TSR_CALL_BUFFER_BYTES;
+    return bytes <= TSR_CALL_BUFFER_BYTES;
+}
+
+bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
+{
+    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && tsr_item_is_small(item);
 }
 
 static tsr_status take_layouts(tsr_item *item, const tsr_layout *src, const tsr_layout *dst)

@@ -12,6 +12,9 @@ void tsr_item_free(tsr_item *item);
 /** What no shard of the layout exceeds along `dim`; a little more than the largest where blocks interleave. */
 int64_t tsr_largest_length(const tsr_layout *layout, int dim);
 
+/** True if the whole tensor fits a tsr_call_buffer(). */
+bool tsr_item_is_small(const tsr_item *item);
+
 /** True if the whole tensor is so small that sources can be copied to where peers read them. The same on every rank. */
 bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode);
 

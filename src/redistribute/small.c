@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "redistribute/execute.h"
+#include "redistribute/item.h"
 
 /* Terms of a reduction whose pointers the stack has room for. */
 #define TERMS 8
@@ -125,9 +126,10 @@ static bool is_shown_as_it_lies(const tsr_item *item)
 static bool is_fit(const tsr_plan *plan)
 {
     const tsr_item *const item = &plan->items[0];
+    const bool meets = plan->eager && is_shown_as_it_lies(item);
     const bool reduces_alone = item->reduction_count == 0 || (item->owner_count == 1 && item->owners[0] == item->rank);
-    return plan->eager && item->rank >= 0 && item->in_src && item->in_dst && !plan->fills && reduces_alone &&
-           item->problem.terms <= TERMS && is_shown_as_it_lies(item);
+    return (meets || (plan->local && plan->count == 1)) && item->rank >= 0 && item->in_src && item->in_dst && !plan->fills &&
+           reduces_alone && item->problem.terms <= TERMS && tsr_item_is_small(item);
 }
 
 tsr_status tsr_small_build(tsr_plan *plan)
@@ -175,7 +177,7 @@ bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tens
                      tsr_stream stream)
 {
     const tsr_small *const small = &plan->small;
-    if (!small->found || !has_room(plan, workspace, bytes) || !fits(&small->src, small->dtype, src, stream) || !fits(&small->dst, small->dtype, dst, stream))
+    if (!has_room(plan, workspace, bytes) || !fits(&small->src, small->dtype, src, stream) || !fits(&small->dst, small->dtype, dst, stream))
         return false;
     const uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
     return from >= to + small->dst.bytes || to >= from + small->src.bytes;
@@ -221,13 +223,20 @@ static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr
     return plan->host.table->reduce(plan->host.self, plan->host.index, &box, NULL);
 }
 
+/* And meets the others, whose copies are there when that is over. */
+static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
+{
+    void *const shown = tsr_call_buffer(group->comm);
+    if (shown)
+        memcpy(shown, src->data, plan->small.src.bytes);
+    return tsr_call_begin(group->comm, &plan->small.call, tsr_plan_describe_call, plan);
+}
+
 tsr_status tsr_small_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst)
 {
     const tsr_small *const small = &plan->small;
-    void *const shown = tsr_call_buffer(group->comm);
-    if (shown)
-        memcpy(shown, src->data, small->src.bytes);
-    TSR_TRY(tsr_call_begin(group->comm, &small->call, tsr_plan_describe_call, plan));
+    if (!plan->local)
+        TSR_TRY(show(plan, group, src));
     for (size_t i = 0; i < small->copy_count; i++)
         copy_rows(&small->copies[i], dst->data, source_of(plan, group, src, small->copies[i].peer));
     for (size_t i = 0; i < small->reduction_count; i++)
