@@ -302,6 +302,13 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return mine->reaches ? reach_first(comm, mine) : TSR_OK;
 }
 
+/* Peers' buffers are in their caches: they come while what all have brought is compared. */
+static void fetch_buffers(const tsr_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        __builtin_prefetch(comm->slots[r]->buffer[comm->turn]);
+}
+
 tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
     TSR_TRY(tsr_comm_check_idle(comm));
@@ -311,6 +318,8 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     comm->described = arg;
     publish(comm, mine);
     TSR_TRY(meet(comm));
+    if (mine->shows)
+        fetch_buffers(comm);
     return compare(comm, mine, describe, arg);
 }
 

@@ -18,6 +18,7 @@ typedef struct tsr_call {
     tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
     bool reaches;         /**< between begin and end this rank reads or writes peers' own memory, not their tsr_call_buffer() alone */
     bool placeless;       /**< this rank has no memory in the call, so that peers' may be on any kind of device */
+    bool shows;           /**< peers read its tsr_call_buffer() */
     const void *src;
     void *dst;
     const void *extra; /**< the operation's own; lives until end */

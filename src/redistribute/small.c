@@ -146,7 +146,7 @@ tsr_status tsr_small_build(tsr_plan *plan)
     small->dst =
         d ? plain_of(item, d->to.ndim, d->to.shape, d->to.strides) : plain_of(item, item->dst_ndim, item->dst_shape, item->dst_strides);
     small->dtype = item->src->dtype;
-    small->call = (tsr_call){.fingerprint = plan->hash};
+    small->call = (tsr_call){.fingerprint = plan->hash, .shows = true};
     small->found = small->src.bytes > 0 && small->dst.bytes > 0 && add_all(small, item);
     return TSR_OK;
 }
