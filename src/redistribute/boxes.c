@@ -68,7 +68,8 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
     copy->dst = dst.base + written * (int64_t)copy->element_bytes;
 }
 
-/* The host has nothing to launch, and chooses by what it is given at once how it stores; for small moves that is one way. */
+/* Devices launch together what they are given together. The host chooses by the bytes of a call how it stores them: it is to see those of an
+ * execution, not those of each peer, of which there are the more the smaller they are. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                           bool from_source)
 {
@@ -77,7 +78,7 @@ tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_tr
         if (copies->count == TSR_COPIES)
             TSR_TRY(tsr_copies_end(copies));
     }
-    return copies->e->device.driver || copies->e->eager ? TSR_OK : tsr_copies_end(copies);
+    return TSR_OK;
 }
 
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)

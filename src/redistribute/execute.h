@@ -44,7 +44,7 @@ struct tsr_execution {
     tsr_status local; /**< the first failure of this rank alone, which is told when all have gone through their rounds */
 };
 
-/** Copies that the device is given together, as it launches them. */
+/** Copies that the device is given together. */
 #define TSR_COPIES 8
 
 typedef struct tsr_copies {
