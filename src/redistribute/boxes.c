@@ -68,8 +68,8 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
     copy->dst = dst.base + written * (int64_t)copy->element_bytes;
 }
 
-/* Devices launch together what they are given together. The host chooses by the bytes of a call how it stores them: it is to see those of an
- * execution, not those of each peer, of which there are the more the smaller they are. */
+/* Devices launch together what they are given together. The host chooses by the bytes of a call how it stores them: it is to see those of
+ * an execution, not those of each peer, of which there are the more the smaller they are. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                           bool from_source)
 {

@@ -2,8 +2,8 @@
  * Small moves, as byte runs that are found when they are planned.
  *
  * Of an eager plan (plan.h), and of one as small in which nothing crosses ranks, the tensors are a few cache lines, and describing boxes to
- * the device, with their strides, would cost more than the bytes. Tensors that lie row by row without gaps have the same runs in every execution. Ranks whose tensors do not take the general
- * way, alone: what peers meet is the same.
+ * the device, with their strides, would cost more than the bytes. Tensors that lie row by row without gaps have the same runs in every
+ * execution. Ranks whose tensors do not take the general way, alone: what peers meet is the same.
  */
 #ifndef TSR_REDISTRIBUTE_SMALL_H
 #define TSR_REDISTRIBUTE_SMALL_H
@@ -51,8 +51,8 @@ typedef struct tsr_small {
 tsr_status tsr_small_build(tsr_plan *plan);
 void tsr_small_free(tsr_plan *plan);
 
-/** Of a plan whose runs are found: true if the tensors lie as they expect, on the host and apart, and nothing is wrong with what was given: what is, the general
- * way finds and says. */
+/** Of a plan whose runs are found: true if the tensors lie as they expect, on the host and apart, and nothing is wrong with what was given:
+ * what is, the general way finds and says. */
 bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
                      tsr_stream stream);
 
