@@ -137,7 +137,7 @@ struct tsr_plan {
     bool fills;          /**< this rank fills the destination of some item */
     bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
                    read them, and one meeting is enough */
-    tsr_small small; /**< where it is: how that goes where tensors have no gaps */
+    tsr_small small; /**< of what is small: how it goes where tensors have no gaps */
     uint64_t hash;
     tsr_meter meter; /**< of what making it takes */
     size_t count;

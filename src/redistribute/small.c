@@ -10,8 +10,9 @@
 /* Terms of a reduction whose pointers the stack has room for. */
 #define TERMS 8
 
-/* A box with more rows than this is copied by the device's kernels, which are faster at it. */
-#define ROWS 64
+/* A box with more rows than this is copied by the device's kernels, which are faster at it: a row costs a call. */
+#define ROWS       64
+#define SHORT_ROWS 32 /* of less than 16 bytes */
 
 /* Where one dim's elements are one behind the other, for operands of one dim. */
 static const int64_t contiguous[TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
@@ -43,7 +44,7 @@ static bool find_rows(const tsr_item *item, size_t box, const int64_t *from, con
             return false;
         }
     }
-    return out->count <= ROWS;
+    return out->count <= (out->run * (int64_t)item->src->element_bytes < 16 ? SHORT_ROWS : ROWS);
 }
 
 static uint32_t bytes_of(const tsr_item *item, int64_t elements)

@@ -1,9 +1,9 @@
 /**
- * Small moves, as byte runs that are found when they are planned.
+ * Small moves, as rows of bytes that are found when they are planned.
  *
- * Of an eager plan (plan.h), and of one as small in which nothing crosses ranks, the tensors are a few cache lines, and describing boxes to
- * the device, with their strides, would cost more than the bytes. Tensors that lie row by row without gaps have the same runs in every
- * execution. Ranks whose tensors do not take the general way, alone: what peers meet is the same.
+ * The tensors of an eager plan (plan.h), and of one as small in which nothing crosses ranks, are a few cache lines. Describing their boxes
+ * to the device, with shapes and strides, would cost more than the bytes. Of tensors that lie row by row without gaps the rows are the same
+ * in every execution. A rank whose tensors do not lie so takes the general way, alone: to its peers it is the same call.
  */
 #ifndef TSR_REDISTRIBUTE_SMALL_H
 #define TSR_REDISTRIBUTE_SMALL_H
@@ -14,7 +14,7 @@
 typedef struct tsr_plan tsr_plan;
 typedef struct tsr_group tsr_group;
 
-/** Rows of bytes out of a rank's source, its tsr_call_buffer() or this rank's own tensor, into the destination. */
+/** Rows of bytes into the destination, out of what `peer` shows in its tsr_call_buffer(), or out of this rank's own source. */
 typedef struct tsr_small_copy {
     int64_t peer;
     uint32_t bytes, rows;
@@ -36,7 +36,7 @@ typedef struct tsr_plain {
 } tsr_plain;
 
 typedef struct tsr_small {
-    bool found; /**< this rank has runs, and all that follows */
+    bool found; /**< this rank's boxes are such rows, and all that follows is set */
     tsr_plain src, dst;
     tsr_dtype dtype;
     tsr_call call; /**< what this rank brings: the same in every execution */
@@ -46,13 +46,13 @@ typedef struct tsr_small {
     size_t reduction_count;
 } tsr_small;
 
-/** Finds the runs of a plan that is built but for them. None where the plan is larger, where this rank lacks a tensor, or where a box has
- * too many rows. To be freed also after an error. */
+/** Finds the rows of a plan that is built but for them. There are none where the tensor is larger, where this rank lacks one of the two
+ * tensors, or where a box has too many rows. To be freed also after an error. */
 tsr_status tsr_small_build(tsr_plan *plan);
 void tsr_small_free(tsr_plan *plan);
 
-/** Of a plan whose runs are found: true if the tensors lie as they expect, on the host and apart, and nothing is wrong with what was given:
- * what is, the general way finds and says. */
+/** Of a plan whose rows are found: true if the tensors lie as it expects, on the host and apart, and nothing else is wrong with what was
+ * given. What is wrong the general way finds and says. */
 bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
                      tsr_stream stream);
 

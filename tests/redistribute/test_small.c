@@ -1,5 +1,5 @@
-/** Small moves: which plans have runs of bytes, and that ranks whose tensors have gaps, which take the general way, meet those whose have
- * none. */
+/** Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps, which take the general way, meet those
+ * whose have none. */
 #include "ranks.h"
 #include "redistribute/plan.h"
 #include "support.h"
@@ -18,7 +18,7 @@ enum { RANKS = 3, MOST = 1032 };
 typedef struct move {
     const char *ranks;
     const char *from, *to, *shape;
-    bool found[RANKS]; /**< whether the rank has runs */
+    bool found[RANKS]; /**< whether the rank has such rows */
 } move;
 
 static const move moves[] = {
@@ -33,12 +33,13 @@ static const move moves[] = {
     {"2", "P(max)", "R", "5x3", {true, true}},
     {"2", "P(avg)", "R", "4x4", {true, true}},
     {"3", "S(0;interleave=2)", "R", "12x2", {true, true, true}},
-    {"3", "S(0)", "R", "7x2", {true, true, true}},       /* the last shard is smaller */
-    {"3", "S(1)", "R", "2x7", {true, true, false}},      /* and is not shown as it lies */
-    {"3", "S(0)", "R", "2x3", {true, true, false}},      /* the last rank has nothing */
-    {"3", "S(0)", "S(1)", "150x6", {true, true, true}},  /* 50 rows in a box */
-    {"3", "S(0)", "S(1)", "240x3", {false, false, false}}, /* 80 are too many */
-    {"3", "S(0)", "R", "1032", {false, false, false}},   /* 4128 bytes are too many */
+    {"3", "S(0)", "R", "7x2", {true, true, true}},         /* the last shard is smaller */
+    {"3", "S(1)", "R", "2x7", {true, true, false}},        /* and is not shown as it lies */
+    {"3", "S(0)", "R", "2x3", {true, true, false}},        /* the last rank has nothing */
+    {"2", "S(0)", "S(1)", "128x8", {true, true}},          /* 64 rows in a box */
+    {"3", "S(0)", "S(1)", "90x6", {true, true, true}},     /* 30 rows of 8 bytes */
+    {"3", "S(0)", "S(1)", "150x6", {false, false, false}}, /* 50 such are too many */
+    {"3", "S(0)", "R", "1032", {false, false, false}},     /* 4128 bytes are too many */
 };
 
 /** The tensors of a rank, with gaps (`step` is 2) or without. */
