@@ -1,14 +1,22 @@
 #include "device/device.h"
+#include "base/settings.h"
 #include "device/driver.h"
+#include "device/host/choose.h"
 #include "device/host/host.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What has no rank does not measure. */
+static void *pinned(const tsr_context *context)
+{
+    return context ? tsr_choices_pinned(tsr_context_settings(context)->way) : NULL;
+}
+
 tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device)
 {
     if (!device.driver)
-        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(context)), NULL, device.index};
+        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(context)), pinned(context), device.index};
     return (tsr_device_ops){&device.driver->table, device.driver->self, device.index};
 }
 
