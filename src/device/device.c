@@ -8,15 +8,19 @@
 #include <string.h>
 
 /* What has no rank does not measure. */
-static void *pinned(const tsr_context *context)
+static tsr_device_ops resolve_host(const tsr_context *context, int index)
 {
-    return context ? tsr_choices_pinned(tsr_context_settings(context)->way) : NULL;
+    if (!context)
+        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(NULL)), NULL, index};
+    const tsr_settings *const settings = tsr_context_settings(context);
+    tsr_kernel_choices *const pinned = settings->way < TSR_WAYS ? tsr_choices_pinned(settings->way) : NULL;
+    return (tsr_device_ops){tsr_host_table_for(settings->kernels), pinned, index};
 }
 
 tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device)
 {
     if (!device.driver)
-        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(context)), pinned(context), device.index};
+        return resolve_host(context, device.index);
     return (tsr_device_ops){&device.driver->table, device.driver->self, device.index};
 }
 

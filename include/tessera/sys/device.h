@@ -182,6 +182,11 @@ typedef struct tsr_kernel_choice {
  * thread; does not communicate. */
 TSR_API tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t index, tsr_kernel_choice *out, int *found);
 
+/** The way in which runs of `run_bytes` go in a call of `kernel` ("copy", "reduce" or "reduce-to-all") that writes `bytes`: one that the
+ * context pinned, the best one so far, or what the rule says where little moves or nothing is measured. NULL: the ways are still being
+ * tried, or no kernel has this name. `choices` may be NULL, for the rule. Static text. Any thread; does not communicate. */
+TSR_API const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,9 +1,12 @@
 /* What users are told of choices. */
 #include "device/host/choose.h"
+#include <string.h>
 
 #define CLASSES ((size_t)TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES)
 
 _Static_assert(TSR_WAYS <= TSR_MOST_KERNEL_WAYS, "every way has its place in tsr_kernel_choice");
+
+static const char *const kernels[TSR_TASKS] = {"copy", "reduce", "reduce-to-all"};
 
 const char *tsr_kernel_way_get(size_t index)
 {
@@ -29,7 +32,6 @@ static void describe(const tsr_choice *choice, tsr_kernel_choice *out)
 
 tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t index, tsr_kernel_choice *out, int *found)
 {
-    static const char *const kernels[TSR_TASKS] = {"copy", "reduce", "reduce-to-all"};
     if (!choices || !out || !found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_kernel_choices_get: %s is NULL", !choices ? "choices" : !out ? "out" : "found");
     *found = choices->at && index < CLASSES;
@@ -43,4 +45,19 @@ tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t inde
                                .bytes_to = tsr_size_class_begin(size + 1)};
     describe(&choices->at[index], out);
     return TSR_OK;
+}
+
+const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes, size_t bytes)
+{
+    int task = 0;
+    while (task < TSR_TASKS && (!kernel || strcmp(kernels[task], kernel) != 0))
+        task++;
+    if (task == TSR_TASKS)
+        return NULL;
+    if (bytes < (choices ? choices->large : TSR_LARGE_CALL))
+        return tsr_way_name(TSR_WAY_PLAIN);
+    if (!choices || !choices->at || run_bytes < TSR_SHORTEST_RUN)
+        return tsr_way_name(tsr_choices_rule(choices, run_bytes));
+    const tsr_choice *const choice = tsr_choice_find(choices, (tsr_task)task, run_bytes, bytes);
+    return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED) ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED)) : NULL;
 }

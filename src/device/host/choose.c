@@ -82,7 +82,7 @@ void tsr_kernel_choices_destroy(tsr_kernel_choices *choices)
 
 tsr_kernel_choices *tsr_choices_pinned(tsr_way way)
 {
-#define ROW(name) [name] = {.references = 1, .way = (name), .large = TSR_LARGE_CALL}
+#define ROW(name) [name] = {.references = 1, .way = (name), .large = TSR_LARGE_CALL }
     static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),  ROW(TSR_WAY_PLAIN_AHEAD),  ROW(TSR_WAY_PLAIN_ROWS),
                                                       ROW(TSR_WAY_STREAM), ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
 #undef ROW
@@ -253,6 +253,15 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
+tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run)
+{
+    if (run < TSR_SHORTEST_RUN)
+        return TSR_WAY_PLAIN;
+    if (choices && choices->way < TSR_WAYS)
+        return choices->way;
+    return run >= TSR_STREAMED_RUN ? TSR_WAY_STREAM : TSR_WAY_PLAIN;
+}
+
 static void enter_choice(tsr_stretch *s, tsr_choice *choice)
 {
     if (s->choice == choice)
@@ -268,17 +277,12 @@ static void enter_choice(tsr_stretch *s, tsr_choice *choice)
 void tsr_stretch_enter_run(tsr_stretch *s, size_t run)
 {
     const tsr_kernel_choices *const choices = s->choices;
-    if (s->large && run >= TSR_SHORTEST_RUN && choices && choices->at) {
+    if (run >= TSR_SHORTEST_RUN && choices && choices->at) {
         enter_choice(s, tsr_choice_find(choices, s->task, run, s->total));
         return;
     }
     enter_choice(s, NULL);
-    if (!s->large || run < TSR_SHORTEST_RUN)
-        s->way = TSR_WAY_PLAIN;
-    else if (choices && choices->way < TSR_WAYS)
-        s->way = choices->way;
-    else
-        s->way = run >= TSR_STREAMED_RUN ? TSR_WAY_STREAM : TSR_WAY_PLAIN;
+    s->way = tsr_choices_rule(choices, run);
 }
 
 tsr_way tsr_stretch_time(tsr_stretch *s, size_t bytes)

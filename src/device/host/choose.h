@@ -75,34 +75,37 @@ typedef struct tsr_stretch {
     tsr_choice *choice;                /**< of the class that the call is in; NULL: nothing is timed */
     tsr_task task;
     tsr_way way;
-    bool large;
     size_t total;   /**< of the call */
     size_t bytes;   /**< of the stretch so far */
     size_t timed;   /**< of them, those whose time is taken */
     uint64_t since; /**< when that began */
 } tsr_stretch;
 
-/** Begins a call that writes `total` bytes. `self` is what the operation table was given. */
-static inline void tsr_stretch_begin(tsr_stretch *s, void *self, tsr_task task, size_t total)
+/** Begins a call that writes `total` bytes, and returns `s`, or NULL where they are few: then all goes by ordinary stores. `self` is what
+ * the operation table was given. */
+static inline tsr_stretch *tsr_stretch_begin(tsr_stretch *s, const tsr_kernel_choices *self, tsr_task task, size_t total)
 {
-    const tsr_kernel_choices *const choices = self;
-    s->choices = choices;
+    if (total < (self ? self->large : TSR_LARGE_CALL))
+        return NULL;
+    s->choices = self;
     s->choice = NULL;
     s->task = task;
     s->way = TSR_WAY_PLAIN;
-    s->large = total >= (choices ? choices->large : TSR_LARGE_CALL);
     s->total = total;
+    return s;
 }
 
-/** What follows has runs of `run` bytes. */
+/** What follows has runs of `run` bytes. `s` is not NULL, here and below. */
 void tsr_stretch_enter_run(tsr_stretch *s, size_t run);
 
 /** tsr_stretch_next() of a class that is timed. */
 tsr_way tsr_stretch_time(tsr_stretch *s, size_t bytes);
 
-/** The way for the next `bytes` bytes: pieces of up to TSR_PIECE, all of them moved when the next call comes. */
+/** The way for the next `bytes` bytes: pieces of up to TSR_PIECE, all of them moved when the next call comes. `s` may be NULL. */
 static inline tsr_way tsr_stretch_next(tsr_stretch *s, size_t bytes)
 {
+    if (!s)
+        return TSR_WAY_PLAIN;
     return s->choice ? tsr_stretch_time(s, bytes) : s->way;
 }
 
@@ -114,6 +117,9 @@ void tsr_stretch_end(tsr_stretch *s);
 /** Lower bounds of classes: bytes of a run, of a call. `index` one past the last: SIZE_MAX. */
 size_t tsr_run_class_begin(int index);
 size_t tsr_size_class_begin(int index);
+
+/** The way of runs of `run` bytes in large calls where nothing is measured. `choices` may be NULL. */
+tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run);
 
 /** The median of a way's samples, in nanoseconds a MiB; 0: there is none. */
 uint32_t tsr_choice_estimate(const tsr_choice *choice, tsr_way way);

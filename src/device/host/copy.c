@@ -157,7 +157,7 @@ static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, t
         char *const to = dst + i * box->dst[outer];
         elements_of(box->run)(pattern, (int64_t)box->run, src + i * box->src[outer], 0, (int64_t)(piece / box->run));
         for (size_t at = 0; at < row; at += piece)
-            KERNEL(copy_run)(to + at, pattern, piece < row - at ? piece : row - at, stretch->large);
+            KERNEL(copy_run)(to + at, pattern, piece < row - at ? piece : row - at, stretch != NULL);
     }
 }
 
@@ -205,7 +205,8 @@ void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretc
     int64_t index[TSR_MAX_DIMS] = {0};
     plane_copy *const plane = choose_plane(box);
     int d;
-    tsr_stretch_enter_run(stretch, box->run);
+    if (stretch)
+        tsr_stretch_enter_run(stretch, box->run);
     do {
         plane(box, dst, src, stretch);
         for (d = box->ndim - 3; d >= 0; d--) {
@@ -220,17 +221,21 @@ void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretc
     } while (d >= 0);
 }
 
-static void copy_contiguous(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
+static void copy_contiguous_in_ways(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
 {
-    if (!stretch->large || bytes < TSR_SHORTEST_RUN) {
-        copy_cached(dst, src, bytes);
-        return;
-    }
     tsr_stretch_enter_run(stretch, bytes);
     copy_long_row(dst, src, bytes, stretch);
 }
 
-static void copy_one(const tsr_box_copy *copy, tsr_stretch *stretch)
+static inline void copy_contiguous(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
+{
+    if (!stretch || bytes < TSR_SHORTEST_RUN)
+        copy_cached(dst, src, bytes);
+    else
+        copy_contiguous_in_ways(dst, src, bytes, stretch);
+}
+
+static inline void copy_one(const tsr_box_copy *copy, tsr_stretch *stretch)
 {
     tsr_box box;
     size_t bytes;
@@ -240,9 +245,9 @@ static void copy_one(const tsr_box_copy *copy, tsr_stretch *stretch)
         KERNEL(copy_box)(&box, copy->dst, copy->src, stretch);
 }
 
-static void end_copy(tsr_stretch *stretch)
+static inline void end_copy(tsr_stretch *stretch)
 {
-    if (!stretch->large)
+    if (!stretch)
         return;
     stream_fence();
     tsr_stretch_end(stretch);
@@ -250,27 +255,26 @@ static void end_copy(tsr_stretch *stretch)
 
 tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream)
 {
-    tsr_stretch stretch;
+    tsr_stretch here;
     size_t total = 0;
     (void)index, (void)stream;
     for (size_t i = 0; i < count; i++) {
         TSR_TRY(tsr_request_check_box("host", "copy", boxes[i].ndim, boxes[i].shape, boxes[i].element_bytes));
         total += tsr_box_bytes(&boxes[i]);
     }
-    tsr_stretch_begin(&stretch, self, TSR_TASK_COPY, total);
+    tsr_stretch *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, total);
     for (size_t i = 0; i < count; i++)
-        copy_one(&boxes[i], &stretch);
-    end_copy(&stretch);
+        copy_one(&boxes[i], stretch);
+    end_copy(stretch);
     return TSR_OK;
 }
 
 tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
 {
-    tsr_stretch stretch;
+    tsr_stretch here, *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, bytes);
     (void)index, (void)kind, (void)stream;
-    tsr_stretch_begin(&stretch, self, TSR_TASK_COPY, bytes);
-    copy_contiguous(dst, src, bytes, &stretch);
-    end_copy(&stretch);
+    copy_contiguous(dst, src, bytes, stretch);
+    end_copy(stretch);
     return TSR_OK;
 }
 

@@ -39,7 +39,7 @@ typedef struct tsr_rows {
 /** Copies rows of at least TSR_SHORTEST_RUN bytes. What streams wants a fence after it, here and below. */
 void KERNEL(copy_rows)(const tsr_rows *rows, tsr_way way);
 
-/** Copies the box, its rows in the ways that `stretch` says. */
+/** Copies the box, its rows in the ways that `stretch` says; NULL: all by ordinary stores. */
 void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch);
 
 /** `bytes` contiguous ones that the cache holds. `stream`: they bypass it where they are enough of them. */

@@ -23,9 +23,9 @@ typedef struct reduction {
     tsr_widen *widen;
     tsr_narrow *narrow;
     tsr_combine *combine;
-    size_t bytes;  /* of an element */
-    int64_t block; /* elements */
-    tsr_stretch *stretch;
+    size_t bytes;                    /* of an element */
+    int64_t block;                   /* elements */
+    tsr_stretch *stretch;            /* NULL: the call is small */
     tsr_way way;                     /* of the tiles at hand */
     int ndim;                        /* at least 2, dims merged where all operands allow */
     int64_t shape[TSR_MAX_DIMS + 1]; /* outermost first */
@@ -73,9 +73,9 @@ static tsr_box_copy tile_copy(const reduction *r, const tile *t)
 static void copy_tile(const tsr_box_copy *copy, bool stream)
 {
     tsr_box box;
-    tsr_stretch by_rule = {.large = stream};
+    tsr_stretch by_rule = {.way = TSR_WAY_PLAIN};
     if (tsr_box_normalise(copy, &box))
-        KERNEL(copy_box)(&box, copy->dst, copy->src, &by_rule);
+        KERNEL(copy_box)(&box, copy->dst, copy->src, stream ? &by_rule : NULL);
 }
 
 /* Source `s` of the tile as contiguous elements of the dtype: where it lies, or packed into `packed`. */
@@ -244,7 +244,8 @@ static void reduce_planes(reduction *r)
     const int64_t rows = r->block / columns < r->shape[outer] ? r->block / columns : r->shape[outer];
     buffers b;
     tile t = {.index = {0}, .columns = columns};
-    tsr_stretch_enter_run(r->stretch, (size_t)r->shape[inner] * r->bytes);
+    if (r->stretch)
+        tsr_stretch_enter_run(r->stretch, (size_t)r->shape[inner] * r->bytes);
     do {
         for (t.index[outer] = 0; t.index[outer] < r->shape[outer]; t.index[outer] += rows) {
             t.rows = r->shape[outer] - t.index[outer] < rows ? r->shape[outer] - t.index[outer] : rows;
@@ -321,7 +322,7 @@ static bool is_empty(const tsr_box_reduce *given, size_t bytes, size_t *total)
 tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)
 {
     size_t total;
-    tsr_stretch stretch;
+    tsr_stretch here;
     (void)index, (void)stream;
     TSR_TRY(tsr_request_check_reduction("host", given));
     reduction r = {.given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
@@ -331,15 +332,14 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
     r.narrow = KERNEL(narrow)(given->dtype);
     r.combine = r.arithmetic->combine[given->op];
     r.block = BLOCK / (int64_t)r.arithmetic->bytes;
-    r.stretch = &stretch;
-    tsr_stretch_begin(&stretch, self, given->dst_count > 1 ? TSR_TASK_REDUCE_TO_ALL : TSR_TASK_REDUCE, total);
+    r.stretch = tsr_stretch_begin(&here, self, given->dst_count > 1 ? TSR_TASK_REDUCE_TO_ALL : TSR_TASK_REDUCE, total);
     order_dims(&r);
     merge_dims(&r);
     pad_to_plane(&r);
     reduce_planes(&r);
-    if (stretch.large) {
+    if (r.stretch) {
         stream_fence();
-        tsr_stretch_end(&stretch);
+        tsr_stretch_end(r.stretch);
     }
     return TSR_OK;
 }
