@@ -173,7 +173,7 @@ typedef struct tsr_kernel_choice {
     size_t bytes_from, bytes_to;            /**< that a call writes */
     const char *way;                        /**< the best one so far; NULL: too little was timed as yet. Static */
     double bandwidth[TSR_MOST_KERNEL_WAYS]; /**< bytes a second that were written in each way; 0: not timed */
-    int samples;                            /**< that these are medians of, in all */
+    int samples;                            /**< that these come from, in all */
     int changes;                            /**< how often another way became the best one, at most 255 */
     int restarts;                           /**< how often all ways were tried again, since the best one had become slow; at most 255 */
 } tsr_kernel_choice;

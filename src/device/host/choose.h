@@ -55,7 +55,7 @@ struct tsr_kernel_choices {
     tsr_context *context;        /**< whose memory this is, retained; NULL: static */
     tsr_way way;                 /**< TSR_WAY_MEASURED, TSR_WAY_FIXED, or the one for all large calls */
     size_t large;                /**< TSR_LARGE_CALL; tests take less */
-    uint64_t (*now)(void *user); /**< nanoseconds */
+    uint64_t (*now)(void *user); /**< nanoseconds of this thread */
     void *user;
     tsr_choice *at; /**< by task, class of runs, class of sizes; NULL: nothing is measured */
 };
@@ -121,7 +121,8 @@ size_t tsr_size_class_begin(int index);
 /** The way of runs of `run` bytes in large calls where nothing is measured. `choices` may be NULL. */
 tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run);
 
-/** The median of a way's samples, in nanoseconds a MiB; 0: there is none. */
+/** What a way takes, in nanoseconds a MiB: the second least of five samples, the least of up to three, since what disturbs them only adds
+ * to them. 0: there is none. */
 uint32_t tsr_choice_estimate(const tsr_choice *choice, tsr_way way);
 
 #endif

@@ -39,7 +39,7 @@ static void copy_cached(char *dst, const char *src, size_t bytes)
 
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream)
 {
-    if (stream && bytes >= TSR_STREAMED_RUN)
+    if (stream && bytes >= TSR_SHORTEST_RUN)
         stream_copy(dst, src, bytes);
     else
         copy_cached(dst, src, bytes);
@@ -151,13 +151,14 @@ static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, t
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
     const size_t row = (size_t)box->shape[inner] * box->run;
+    const bool stream = stretch && row >= TSR_STREAMED_RUN;
     char pattern[1024];
     const size_t piece = row < sizeof pattern ? row : sizeof pattern;
     for (int64_t i = 0; i < box->shape[outer]; i++) {
         char *const to = dst + i * box->dst[outer];
         elements_of(box->run)(pattern, (int64_t)box->run, src + i * box->src[outer], 0, (int64_t)(piece / box->run));
         for (size_t at = 0; at < row; at += piece)
-            KERNEL(copy_run)(to + at, pattern, piece < row - at ? piece : row - at, stretch != NULL);
+            KERNEL(copy_run)(to + at, pattern, piece < row - at ? piece : row - at, stream);
     }
 }
 

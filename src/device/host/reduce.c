@@ -13,9 +13,12 @@
 #define BLOCK 4096
 
 /* Pages that are reduced at once, and in how many turns: processors fetch ahead within a page, of several at a time. */
-#define PAGE    4096
+#define PAGE    ((size_t)4096)
 #define AT_ONCE 4
-#define TURNS   4
+#define TURNS   8
+
+/* Operands whose rows' beginnings are kept, so that a small tile is found by one addition: more are as fast as their numbers allow. */
+#define FLAT_OPERANDS 16
 
 typedef struct reduction {
     const tsr_box_reduce *given;
@@ -27,6 +30,9 @@ typedef struct reduction {
     int64_t block;                   /* elements */
     tsr_stretch *stretch;            /* NULL: the call is small */
     tsr_way way;                     /* of the tiles at hand */
+    bool flat; /* the row at hand is contiguous in all operands, and begins at: */
+    const char *row_src[FLAT_OPERANDS];
+    char *row_dst[FLAT_OPERANDS];
     int ndim;                        /* at least 2, dims merged where all operands allow */
     int64_t shape[TSR_MAX_DIMS + 1]; /* outermost first */
     int dim[TSR_MAX_DIMS + 1];       /* the given dim whose strides count; -1: size 1 */
@@ -82,6 +88,8 @@ static void copy_tile(const tsr_box_copy *copy, bool stream)
 static const void *gather(const reduction *r, const tile *t, int s, char *packed)
 {
     const int64_t *const strides = r->given->src_strides[s];
+    if (r->flat)
+        return r->row_src[s] + t->index[r->ndim - 1] * (int64_t)r->bytes;
     const char *const from = (const char *)r->given->src[s] + offset(r, t, strides);
     if (tile_is_contiguous(r, t, strides))
         return from;
@@ -99,6 +107,11 @@ static const void *gather(const reduction *r, const tile *t, int s, char *packed
 static void scatter(const reduction *r, const tile *t, int to, const void *values)
 {
     const int64_t *const strides = r->given->dst_strides[to];
+    if (r->flat) {
+        KERNEL(copy_run)(r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes,
+                         tsr_way_streams(r->way));
+        return;
+    }
     char *const dst = (char *)r->given->dst[to] + offset(r, t, strides);
     if (tile_is_contiguous(r, t, strides)) {
         KERNEL(copy_run)(dst, values, (size_t)(t->rows * t->columns) * r->bytes, tsr_way_streams(r->way));
@@ -209,11 +222,37 @@ static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int
     t->columns = columns;
 }
 
-/* Four pages of a row at once, a small part of each in turn. `page` is their elements, a multiple of four. */
+/* A part of a flat row whose sources are combined as they are: what little there is to do between one part and the next lets processors
+ * fetch the next one's sources meanwhile. `at` and `bytes` are of every operand. */
+static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
+{
+    const int64_t parts = (int64_t)(bytes / r->bytes) * r->arithmetic->parts;
+    r->combine(b->accumulator, r->row_src[0] + at, r->row_src[1] + at, parts);
+    for (int s = 2; s < r->given->src_count; s++)
+        r->combine(b->accumulator, b->accumulator, r->row_src[s] + at, parts);
+    for (int to = 0; to < r->given->dst_count; to++)
+        if (tsr_way_streams(r->way))
+            stream_copy(r->row_dst[to] + at, b->accumulator, bytes);
+        else
+            memcpy(r->row_dst[to] + at, b->accumulator, bytes);
+}
+
+static void reduce_parts(const reduction *r, buffers *b, size_t begin)
+{
+    for (size_t part = begin; part < begin + PAGE; part += PAGE / TURNS)
+        for (size_t page = 0; page < AT_ONCE * PAGE; page += PAGE)
+            reduce_part(r, b, part + page, PAGE / TURNS);
+}
+
+/* Four pages of a row at once, a small part of each in turn. `page` is their elements, a multiple of TURNS. */
 static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64_t page)
 {
     const int inner = r->ndim - 1;
     const int64_t columns = t->columns;
+    if (!r->widen && r->given->src_count > 1 && r->given->divisor == 1) {
+        reduce_parts(r, b, (size_t)begin * r->bytes);
+        return;
+    }
     t->columns = page / TURNS;
     for (int64_t part = 0; part < page; part += t->columns)
         for (int64_t at = begin; at < begin + AT_ONCE * page; at += page) {
@@ -223,14 +262,33 @@ static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64
     t->columns = columns;
 }
 
+/* Whether the row at hand is contiguous in all operands; then it finds where that begins in each. */
+static void find_row(reduction *r, const tile *t)
+{
+    const tsr_box_reduce *const g = r->given;
+    const int inner = r->ndim - 1;
+    tile begin = *t;
+    begin.index[inner] = 0;
+    r->flat = t->rows == 1 && g->src_count <= FLAT_OPERANDS && g->dst_count <= FLAT_OPERANDS;
+    for (int s = 0; s < g->src_count && r->flat; s++) {
+        r->flat = stride(r, g->src_strides[s], inner) == 1;
+        r->row_src[s] = (const char *)g->src[s] + offset(r, &begin, g->src_strides[s]);
+    }
+    for (int d = 0; d < g->dst_count && r->flat; d++) {
+        r->flat = stride(r, g->dst_strides[d], inner) == 1;
+        r->row_dst[d] = (char *)g->dst[d] + offset(r, &begin, g->dst_strides[d]);
+    }
+}
+
 /* A row, in pieces that may each go another way. */
 static void reduce_row(reduction *r, tile *t, buffers *b)
 {
-    const int64_t size = r->shape[r->ndim - 1], page = PAGE / (int64_t)r->bytes, step = AT_ONCE * page;
+    const int64_t size = r->shape[r->ndim - 1], page = (int64_t)(PAGE / r->bytes), step = AT_ONCE * page;
+    find_row(r, t);
     for (int64_t begin = 0, end; begin < size; begin = end) {
         end = size - begin < step ? size : begin + step;
         r->way = tsr_stretch_next(r->stretch, (size_t)((end - begin) * t->rows) * r->bytes);
-        if (tsr_way_interleaves(r->way) && t->rows == 1 && end - begin == step)
+        if (tsr_way_interleaves(r->way) && r->flat && end - begin == step)
             reduce_pages(r, t, b, begin, page);
         else
             reduce_columns(r, t, b, begin, end);
