@@ -165,7 +165,9 @@ static tsr_way find_rival(const tsr_choice *c)
         } else if (near[1] == TSR_WAYS || estimate < tsr_choice_estimate(c, near[1]))
             near[1] = way;
     }
-    return near[1] != TSR_WAYS && GET(c->places[near[0]]) % 2 == 1 ? near[1] : near[0];
+    if (near[1] == TSR_WAYS)
+        return near[0];
+    return near[(GET(c->places[near[0]]) + GET(c->places[near[1]])) % 2];
 }
 
 static void settle(tsr_choice *c, tsr_way way)

@@ -26,11 +26,11 @@ typedef struct reduction {
     tsr_widen *widen;
     tsr_narrow *narrow;
     tsr_combine *combine;
-    size_t bytes;                    /* of an element */
-    int64_t block;                   /* elements */
-    tsr_stretch *stretch;            /* NULL: the call is small */
-    tsr_way way;                     /* of the tiles at hand */
-    bool flat; /* the row at hand is contiguous in all operands, and begins at: */
+    size_t bytes;         /* of an element */
+    int64_t block;        /* elements */
+    tsr_stretch *stretch; /* NULL: the call is small */
+    tsr_way way;          /* of the tiles at hand */
+    bool flat;            /* the row at hand is contiguous in all operands, and begins at: */
     const char *row_src[FLAT_OPERANDS];
     char *row_dst[FLAT_OPERANDS];
     int ndim;                        /* at least 2, dims merged where all operands allow */
@@ -108,8 +108,8 @@ static void scatter(const reduction *r, const tile *t, int to, const void *value
 {
     const int64_t *const strides = r->given->dst_strides[to];
     if (r->flat) {
-        KERNEL(copy_run)(r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes,
-                         tsr_way_streams(r->way));
+        KERNEL(copy_run)
+        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes, tsr_way_streams(r->way));
         return;
     }
     char *const dst = (char *)r->given->dst[to] + offset(r, t, strides);
