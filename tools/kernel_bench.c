@@ -1,12 +1,10 @@
 #include "kernel_bench.h"
 
+#include "kernel_call.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
-
-#define ELEMENT 4 /* bytes: f32 */
-#define SOURCES 2
-#define APART   2 /* rows of sources: so many rows from one to the next */
 
 /** Calls after which ways that are still being tried are left to that. */
 #define MOST_TRIALS 64
@@ -18,8 +16,7 @@ typedef struct kernel_bench {
     place *place;
     kernel_request request;
     bench_settings settings;
-    int64_t rows, part; /**< of one destination: rows, and bytes */
-    int targets;        /**< destinations */
+    kernel_call call; /**< as ranks make it, on memory of their own */
     samples times[TURNS];
     char chosen[32]; /**< by rank 0 */
 } kernel_bench;
@@ -28,16 +25,11 @@ typedef struct side {
     kernel_bench *bench;
     tsr_comm *comm;
     const tsr_device_table *table;
-    void *sources[SOURCES], *destinations[SOURCES];
+    kernel_call call;
     tsr_kernel_choices *choices[COPIES];
     int turn;
     bench_loop loops[TURNS];
 } side;
-
-static bool is_copy(const kernel_bench *b)
-{
-    return strcmp(b->request.kernel, "copy") == 0;
-}
 
 /** Whether there is such a turn. */
 static bool exists(int turn)
@@ -47,52 +39,14 @@ static bool exists(int turn)
     return turn == CHOOSING || tsr_kernel_way_get((size_t)turn) != NULL;
 }
 
-static int64_t source_stride(const kernel_bench *b)
-{
-    return b->request.run_bytes / ELEMENT * (b->rows > 1 ? APART : 1);
-}
-
-static tsr_status copy_rows(const side *s)
-{
-    const kernel_bench *const b = s->bench;
-    const int64_t columns = b->request.run_bytes / ELEMENT;
-    const tsr_box_copy box = {.dst = s->destinations[0],
-                              .src = s->sources[0],
-                              .element_bytes = ELEMENT,
-                              .ndim = 2,
-                              .shape = {b->rows, columns},
-                              .dst_strides = {columns, 1},
-                              .src_strides = {source_stride(b), 1}};
-    return s->table->copy_boxes(s->choices[s->turn], 0, &box, 1, NULL);
-}
-
-static tsr_status reduce_rows(const side *s)
-{
-    const kernel_bench *const b = s->bench;
-    const int64_t columns = b->request.run_bytes / ELEMENT;
-    const int64_t sources[SOURCES][TSR_MAX_DIMS] = {{source_stride(b), 1}, {source_stride(b), 1}};
-    const int64_t destinations[SOURCES][TSR_MAX_DIMS] = {{columns, 1}, {columns, 1}};
-    const tsr_box_reduce reduction = {.dtype = TSR_F32,
-                                      .op = TSR_SUM,
-                                      .divisor = 1,
-                                      .ndim = 2,
-                                      .shape = {b->rows, columns},
-                                      .src_count = SOURCES,
-                                      .dst_count = b->targets,
-                                      .src = (const void *const *)s->sources,
-                                      .src_strides = sources,
-                                      .dst = s->destinations,
-                                      .dst_strides = destinations};
-    return s->table->reduce(s->choices[s->turn], 0, &reduction, NULL);
-}
-
 static tsr_status take_turn(void *arg)
 {
     const side *const s = arg;
+    const kernel_call *const c = &s->call;
     if (s->turn < COPIES)
-        return is_copy(s->bench) ? copy_rows(s) : reduce_rows(s);
-    for (int t = 0; t < s->bench->targets; t++)
-        plain_copy_get(s->turn - COPIES)->copy(s->destinations[t], s->sources[t], (size_t)s->bench->part);
+        return kernel_call_run(c, s->table, s->choices[s->turn]);
+    for (int t = 0; t < c->targets; t++)
+        plain_copy_get(s->turn - COPIES)->copy(c->destinations[t], c->sources[t], (size_t)c->part_bytes);
     return TSR_OK;
 }
 
@@ -130,21 +84,22 @@ static tsr_status make_choices(side *s)
 static tsr_status make_memory(side *s)
 {
     const kernel_bench *const b = s->bench;
-    for (int i = 0; i < SOURCES; i++) {
-        TSR_TRY(place_allocate(b->place, s->comm, (size_t)(APART * b->part), &s->sources[i]));
-        memset(s->sources[i], 0, (size_t)(APART * b->part));
+    const size_t source = (size_t)kernel_call_source_bytes(&b->call), destination = (size_t)b->call.part_bytes;
+    s->call = b->call;
+    for (int i = 0; i < KERNEL_SOURCES; i++) {
+        TSR_TRY(place_allocate(b->place, s->comm, source, &s->call.sources[i]));
+        memset(s->call.sources[i], 0, source);
     }
-    for (int i = 0; i < b->targets; i++) {
-        TSR_TRY(place_allocate(b->place, s->comm, (size_t)b->part, &s->destinations[i]));
-        memset(s->destinations[i], 0, (size_t)b->part);
+    for (int i = 0; i < b->call.targets; i++) {
+        TSR_TRY(place_allocate(b->place, s->comm, destination, &s->call.destinations[i]));
+        memset(s->call.destinations[i], 0, destination);
     }
     return TSR_OK;
 }
 
 static const char *chosen_way(const side *s)
 {
-    const kernel_request *const r = &s->bench->request;
-    return tsr_kernel_choices_way(s->choices[CHOOSING], r->kernel, (size_t)r->run_bytes, (size_t)r->bytes);
+    return kernel_call_way(&s->call, s->choices[CHOOSING]);
 }
 
 /** Until this rank has chosen. Ranks call as often as each needs, and wait for one another at the next barrier. */
@@ -200,28 +155,23 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     side s = {.bench = arg, .comm = comm};
     const tsr_status status = run_side(&s);
-    for (int i = 0; i < SOURCES; i++) {
-        place_release(s.bench->place, comm, s.sources[i], (size_t)(APART * s.bench->part));
-        place_release(s.bench->place, comm, s.destinations[i], (size_t)s.bench->part);
+    for (int i = 0; i < KERNEL_SOURCES; i++) {
+        place_release(s.bench->place, comm, s.call.sources[i], (size_t)kernel_call_source_bytes(&s.bench->call));
+        place_release(s.bench->place, comm, s.call.destinations[i], (size_t)s.bench->call.part_bytes);
     }
     for (int i = 0; i < COPIES; i++)
         tsr_kernel_choices_destroy(s.choices[i]);
     return status;
 }
 
-/** Whole elements, whole rows. */
 static int settle_sizes(kernel_bench *b)
 {
     kernel_request *const r = &b->request;
-    b->targets = strcmp(r->kernel, "reduce-to-all") == 0 ? SOURCES : 1;
-    const int64_t most = r->bytes / b->targets;
-    r->run_bytes = (r->run_bytes < most ? r->run_bytes : most) / ELEMENT * ELEMENT;
-    if (r->run_bytes == 0)
-        return complain(EXIT_REFUSED, "%s of %lld bytes in runs of %lld: elements have %d bytes, so that both must be larger", r->kernel,
-                        (long long)b->request.bytes, (long long)b->request.run_bytes, ELEMENT);
-    b->rows = most / r->run_bytes;
-    b->part = b->rows * r->run_bytes;
-    r->bytes = b->part * b->targets;
+    if (!kernel_call_make(r->kernel, r->run_bytes, r->bytes, &b->call))
+        return complain(EXIT_REFUSED, "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
+                        r->kernel, (long long)r->bytes, (long long)r->run_bytes);
+    r->run_bytes = b->call.run_bytes;
+    r->bytes = kernel_call_bytes(&b->call);
     return EXIT_DONE;
 }
 

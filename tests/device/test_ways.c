@@ -141,7 +141,8 @@ static void long_rows_are_copied_whole(void **state)
     (void)state;
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++)
         for (int64_t inner = 1; inner < 3; inner++) {
-            const rows_case c = {.outer = 1, .inner = inner, .run = runs[r], .dst_gap = inner - 1, .src_gap = 3 * (inner - 1), .dst_misaligned = 3};
+            const rows_case c = {
+                .outer = 1, .inner = inner, .run = runs[r], .dst_gap = inner - 1, .src_gap = 3 * (inner - 1), .dst_misaligned = 3};
             check_copy(&c, seed_of(2));
         }
 }
@@ -170,8 +171,13 @@ static void choosing_copies_the_same_bytes(void **state)
     for (int v = 0; v < count; v++)
         for (int64_t run = 4096; run <= 1 << 20; run *= 16) {
             const int64_t rows = (int64_t)bytes / run;
-            const tsr_box_copy box = {
-                .dst = dst, .src = src, .element_bytes = 1, .ndim = 2, .shape = {rows, run}, .dst_strides = {run, 1}, .src_strides = {2 * run, 1}};
+            const tsr_box_copy box = {.dst = dst,
+                                      .src = src,
+                                      .element_bytes = 1,
+                                      .ndim = 2,
+                                      .shape = {rows, run},
+                                      .dst_strides = {run, 1},
+                                      .src_strides = {2 * run, 1}};
             memset(dst, 0, bytes);
             assert_int_equal(variants[v].table->copy_boxes(choices, 0, &box, 1, NULL), TSR_OK);
             for (int64_t row = 0; row < rows; row++)
