@@ -80,7 +80,8 @@ static void measure(tsr_context *context, kernel_facts *out)
     const bool ready = make_memory(&memory) && tsr_kernel_choices_create(context, &choices) == TSR_OK &&
                        tsr_device_host_table(tsr_context_kernels(context), &table) == TSR_OK &&
                        choose_all(&memory, table, choices) == TSR_OK;
-    out->reason = ready ? "the fastest in calls of 16 MiB by one thread just now; ranks find out by themselves" : "there is no memory to measure them";
+    out->reason = ready ? "the fastest in calls of 16 MiB by one thread just now; ranks find out by themselves"
+                        : "there is no memory to measure them";
     if (ready)
         keep_measured(choices, out);
     tsr_kernel_choices_destroy(choices);
@@ -131,7 +132,8 @@ void kernel_facts_print(const kernel_facts *f)
         const tsr_kernel_choice *const c = &f->choices[i];
         char run[BYTES_TEXT];
         print_short_bytes((int64_t)c->run_from, run);
-        say("  %-8s %-7s runs from %6s%s: %-12s", "", c->kernel, run, c->run_from > 9999 ? "B" : " B", c->way != NULL ? c->way : "not known");
+        say("  %-8s %-7s runs from %6s%s: %-12s", "", c->kernel, run, c->run_from > 9999 ? "B" : " B",
+            c->way != NULL ? c->way : "not known");
         for (size_t way = 0; tsr_kernel_way_get(way) != NULL; way++)
             if (c->bandwidth[way] > 0)
                 say("%s%s %.1f", way == 0 ? " " : ", ", tsr_kernel_way_get(way), c->bandwidth[way] / 1e9);

@@ -17,8 +17,8 @@ typedef struct kernel_call {
     void *sources[KERNEL_SOURCES], *destinations[KERNEL_SOURCES];
 } kernel_call;
 
-/** A call that writes about `bytes`, at most, in runs of `run_bytes`, as far as there are so many; without memory as yet. False: not even an
- * element is written. */
+/** A call that writes about `bytes`, at most, in runs of `run_bytes`, as far as there are so many; without memory as yet. False: not even
+ * an element is written. */
 bool kernel_call_make(const char *kernel, int64_t run_bytes, int64_t bytes, kernel_call *out);
 
 /** Bytes that a source needs, and that the call writes. */
