@@ -7,6 +7,7 @@
 void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)
 {
     copies->e = e;
+    copies->self = e->ops.self;
     copies->count = 0;
 }
 
@@ -15,7 +16,7 @@ tsr_status tsr_copies_end(tsr_copies *copies)
     const tsr_execution *const e = copies->e;
     const size_t count = copies->count;
     copies->count = 0;
-    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(e->ops.self, e->ops.index, copies->at, count, e->stream);
+    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(copies->self, e->ops.index, copies->at, count, e->stream);
 }
 
 /* The next copy to fill in; what is full is handed over by whoever finds it so. */
@@ -100,6 +101,7 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     tsr_fragment f;
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
+    copies.self = way.pack ? e->ops.self : e->parts;
     for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
         tsr_box_copy *copy = next_copy(&copies, item, f.shape);
         char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);

@@ -41,6 +41,7 @@ struct tsr_execution {
     /** Message mode: */
     tsr_scratch scratch;
     int64_t rounds;
+    void *parts;      /**< what the device's table takes for results of one round: they are parts of a large move where rounds are many */
     tsr_status local; /**< the first failure of this rank alone, which is told when all have gone through their rounds */
 };
 
@@ -49,6 +50,7 @@ struct tsr_execution {
 
 typedef struct tsr_copies {
     const tsr_execution *e;
+    void *self; /**< what the device's table takes */
     tsr_box_copy at[TSR_COPIES];
     size_t count;
 } tsr_copies;

@@ -1,7 +1,6 @@
 /* How the host's kernels choose their ways: by a clock of the test's own, from inside the library. */
 #include "variants.h"
 
-#include "base/references.h"
 #include "device/host/choose.h"
 #include <tessera/context.h>
 

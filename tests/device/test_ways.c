@@ -1,7 +1,6 @@
 /* Every way of every set of kernels writes the bytes that a plain loop writes, and no others. */
 #include "variants.h"
 
-#include "base/references.h"
 #include "device/host/choose.h"
 #include <tessera/context.h>
 

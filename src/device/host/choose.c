@@ -49,18 +49,16 @@ tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_way way = tsr_context_settings(held)->way;
     const size_t classes = way == TSR_WAY_MEASURED ? TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES : 0;
-    const tsr_status status = tsr_allocate_zeroed(held, sizeof(tsr_kernel_choices) + classes * sizeof(tsr_choice), &memory);
+    const tsr_status status = tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_choice), &memory);
     if (status != TSR_OK) {
         tsr_context_destroy(held);
         return status;
     }
     tsr_kernel_choices *const made = memory;
-    made->references = 1;
-    made->context = held;
-    made->way = way;
-    made->large = TSR_LARGE_CALL;
-    made->now = read_clock;
-    made->at = classes > 0 ? (tsr_choice *)(made + 1) : NULL;
+    *made = (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
+    made->parts = made + 1;
+    made->at = classes > 0 ? (tsr_choice *)(made + 2) : NULL;
+    made[1] = (tsr_kernel_choices){.way = way, .large = TSR_LARGE_PART, .whole = made};
     *out = made;
     return TSR_OK;
 }
@@ -89,6 +87,14 @@ tsr_kernel_choices *tsr_choices_pinned(tsr_way way)
 #undef ROW
     /* Choices that measure nothing are only read. */
     return way < TSR_WAYS ? (tsr_kernel_choices *)&rows[way] : NULL;
+}
+
+const tsr_kernel_choices *tsr_choices_of_parts(const tsr_kernel_choices *self)
+{
+    static const tsr_kernel_choices by_rule = {.way = TSR_WAY_FIXED, .large = TSR_LARGE_PART};
+    if (!self)
+        return &by_rule;
+    return self->parts ? self->parts : self;
 }
 
 static int find_class(const size_t *begins, int count, size_t bytes)
@@ -256,6 +262,17 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
+/* Whether runs are streamed in the largest calls that have settled that; TSR_WAYS: none have. */
+static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
+{
+    for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {
+        const tsr_choice *const choice = tsr_choice_find(whole, task, run, size_begins[size]);
+        if (GET(choice->settled))
+            return tsr_way_streams(GET(choice->way)) ? TSR_WAY_STREAM : TSR_WAY_PLAIN;
+    }
+    return TSR_WAYS;
+}
+
 tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run)
 {
     if (run < TSR_SHORTEST_RUN)
@@ -285,7 +302,8 @@ void tsr_stretch_enter_run(tsr_stretch *s, size_t run)
         return;
     }
     enter_choice(s, NULL);
-    s->way = tsr_choices_rule(choices, run);
+    const tsr_way whole = choices && choices->whole && run >= TSR_SHORTEST_RUN ? find_whole(choices->whole, s->task, run) : TSR_WAYS;
+    s->way = whole < TSR_WAYS ? whole : tsr_choices_rule(choices, run);
 }
 
 tsr_way tsr_stretch_time(tsr_stretch *s, size_t bytes)

@@ -57,7 +57,9 @@ struct tsr_kernel_choices {
     size_t large;                /**< TSR_LARGE_CALL; tests take less */
     uint64_t (*now)(void *user); /**< nanoseconds of this thread */
     void *user;
-    tsr_choice *at; /**< by task, class of runs, class of sizes; NULL: nothing is measured */
+    const tsr_kernel_choices *whole; /**< of choices for parts of large moves: those of the moves; else NULL */
+    tsr_kernel_choices *parts;       /**< those for parts of moves that go by these; NULL: of parts themselves */
+    tsr_choice *at;                  /**< by task, class of runs, class of sizes; NULL: nothing is measured */
 };
 
 /** Adds an owner, and takes one away; NULL is fine. The first owner is the caller of tsr_kernel_choices_create(). */
@@ -68,6 +70,14 @@ tsr_kernel_choices *tsr_choices_pinned(tsr_way way);
 
 /** The class of a task, of runs of `run` bytes, of calls that write `total` bytes. */
 tsr_choice *tsr_choice_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total);
+
+/**
+ * What calls take as `self` that each write a part of a large move, from memory that the cache holds: `self` is what a call of the whole
+ * move would take. From TSR_LARGE_PART bytes on they stream what the best way of large calls streams. Nothing is timed.
+ */
+const tsr_kernel_choices *tsr_choices_of_parts(const tsr_kernel_choices *self);
+
+#define TSR_LARGE_PART ((size_t)64 << 10)
 
 /** One call's way through the choices, on the stack. */
 typedef struct tsr_stretch {
