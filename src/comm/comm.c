@@ -65,7 +65,7 @@ static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
     if (!parent)
         TSR_TRY(tsr_kernel_choices_create(comm->context, &comm->choices));
     comm->host = tsr_device_resolve(comm->context, tsr_device_host());
-    comm->host.self = comm->choices;
+    comm->host.self = comm->whole.group.choices = comm->choices;
     return TSR_OK;
 }
 

@@ -50,7 +50,6 @@ struct tsr_execution {
 
 typedef struct tsr_copies {
     const tsr_execution *e;
-    void *self; /**< what the device's table takes */
     tsr_box_copy at[TSR_COPIES];
     size_t count;
 } tsr_copies;

@@ -133,8 +133,6 @@ static void widen_workspace(tsr_plan *plan)
 static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *const *src, const tsr_layout *const *dst)
 {
     plan->host = tsr_device_resolve(plan->context, tsr_device_host());
-    if (plan->comm)
-        plan->host.self = (void *)tsr_comm_kernel_choices(plan->comm);
     plan->meter = tsr_meter_of(call, src[0], dst[0]);
     for (size_t i = 0; i < plan->count; i++) {
         plan->meter.from = src[i];
