@@ -43,7 +43,7 @@ struct bench_run {
     bool single;   /**< there is one combination */
 };
 
-extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind;
+extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind, bench_kernels_kind;
 
 /** Reads the options, and refuses what reads wrong, whenever its turn would be. Returns the tool's exit status; the caller calls
  * bench_run_finish() in any case. `given` is borrowed. */

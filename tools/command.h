@@ -55,6 +55,8 @@ typedef enum tool_option {
     OPT_LINKS,
     OPT_VALIDATE,
     OPT_QUICK,
+    OPT_KERNEL,
+    OPT_RUN_BYTES,
     OPT_JSON,
     OPT_CSV,
     OPT_HELP,
@@ -93,7 +95,7 @@ typedef struct tool_command {
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
     bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command, bench_simulate_command,
-    bench_suite_command;
+    bench_suite_command, bench_kernels_command;
 
 /** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);

@@ -1,5 +1,6 @@
 #include "blas.h"
 #include "engines.h"
+#include "info_kernels.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@ typedef struct facts {
     tsr_context *context;
     int host_count;
     const char *host_reason;
+    kernel_facts kernels;
     char blas[BLAS_TEXT_BYTES];
     cuda_facts cuda;
 } facts;
@@ -41,6 +43,7 @@ static int gather(facts *f)
     }
     blas_describe(f->blas);
     gather_cuda(&f->cuda);
+    kernel_facts_gather(f->context, &f->kernels);
     return EXIT_DONE;
 }
 
@@ -58,8 +61,9 @@ static json_t *engines_to_json(const facts *f)
 
 static json_t *host_to_json(const facts *f)
 {
-    return json_pack("{ss si ss? ss}", "name", "host", "count", f->host_count, "reason", f->host_count == 0 ? f->host_reason : NULL,
-                     "kernels", tsr_context_kernels(f->context));
+    return json_pack("{ss si ss? ss ss ss so}", "name", "host", "count", f->host_count, "reason",
+                     f->host_count == 0 ? f->host_reason : NULL, "kernels", tsr_context_kernels(f->context), "ways",
+                     tsr_context_kernel_way(f->context), "ways_reason", f->kernels.reason, "choices", kernel_facts_to_json(&f->kernels));
 }
 
 static json_t *gpu_to_json(const cuda_facts *cuda, int index)
@@ -141,6 +145,13 @@ static void print_engine(const engine *row, const cuda_facts *cuda)
     say("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
 }
 
+static void print_host(const facts *f)
+{
+    say("  %-8s %d, kernels %s, ways %s: %s\n", "host", f->host_count, tsr_context_kernels(f->context), tsr_context_kernel_way(f->context),
+        f->kernels.reason);
+    kernel_facts_print(&f->kernels);
+}
+
 static void print_facts(const facts *f)
 {
     say("tessera %s\n\nengines\n", tsr_version());
@@ -148,7 +159,7 @@ static void print_facts(const facts *f)
         print_engine(engine_get(i), &f->cuda);
     say("\ndevices\n");
     if (f->host_count > 0)
-        say("  %-8s %d, kernels %s\n", "host", f->host_count, tsr_context_kernels(f->context));
+        print_host(f);
     else
         say("  %-8s %s\n", "host", f->host_reason);
     print_cuda(&f->cuda);

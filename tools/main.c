@@ -17,7 +17,7 @@ static const tool_command *const commands[] = {
     &bench_linear_command,
 #endif
     &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command, &bench_compare_command, &bench_simulate_command,
-    &bench_suite_command,
+    &bench_suite_command,    &bench_kernels_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)

@@ -58,6 +58,8 @@ static const struct {
     [OPT_LINKS] = {"links", "TEXT", "what links cost: 'inside=2e-6,450e9 between=1e-5,50e9', seconds and bytes a second"},
     [OPT_VALIDATE] = {"validate", NULL, "measure links and moves here, and say how far the model is off"},
     [OPT_QUICK] = {"quick", NULL, "small sizes: seconds instead of minutes"},
+    [OPT_KERNEL] = {"kernel", "KERNEL", "what is measured: copy, reduce or reduce-to-all; the first two without it"},
+    [OPT_RUN_BYTES] = {"run-bytes", "BYTES", "how many bytes lie together: 4K; from 1K to 1M without it, and all of them"},
     [OPT_JSON] = {"json", NULL, "print JSON"},
     [OPT_CSV] = {"csv", NULL, "print comma-separated values"},
     [OPT_HELP] = {"help", NULL, "print this help"},

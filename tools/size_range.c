@@ -10,8 +10,7 @@
 #define LEAST_FACTOR 1.001
 #define MOST_BYTES   (INT64_C(1) << 50)
 
-/** "64", "4K", "16M", "1G", "1T": binary multiples. */
-static int parse_bytes(const char *option, const char *text, int64_t *out)
+int size_read(const char *option, const char *text, int64_t *out)
 {
     static const char units[] = "KMGT";
     const size_t length = strlen(text);
@@ -39,10 +38,10 @@ int size_range_read(const tool_arguments *given, size_range *out)
         return complain(EXIT_USAGE, "--end and --factor need --begin");
     if (begin == NULL)
         return EXIT_DONE;
-    int status = parse_bytes("--begin", begin, &out->begin);
+    int status = size_read("--begin", begin, &out->begin);
     out->end = out->begin;
     if (status == EXIT_DONE && end != NULL)
-        status = parse_bytes("--end", end, &out->end);
+        status = size_read("--end", end, &out->end);
     if (status == EXIT_DONE)
         status = parse_real("--factor", given->value[OPT_FACTOR], 2, &out->factor);
     if (status == EXIT_DONE && out->factor < LEAST_FACTOR)

@@ -9,6 +9,9 @@ typedef struct size_range {
     double factor;
 } size_range;
 
+/** "64", "4K", "16M", "1G", "1T": binary multiples. Returns the tool's exit status. */
+int size_read(const char *option, const char *text, int64_t *out);
+
 /** --begin, --end and --factor. Returns the tool's exit status. */
 int size_range_read(const tool_arguments *given, size_range *out);
 

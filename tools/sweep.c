@@ -2,6 +2,7 @@
 
 #include "engines.h"
 #include "parse.h"
+#include "size_range.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 /** Options whose values have no commas of their own. */
 static bool takes_lists(tool_option option)
 {
-    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,  OPT_MODE,         OPT_ENGINE, OPT_DEVICE,
-                                        OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS};
+    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,   OPT_TOKENS,
+                                        OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS, OPT_KERNEL, OPT_RUN_BYTES};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)
             return true;
@@ -88,6 +89,15 @@ static int check_count(tool_option option, const char *text)
     return EXIT_DONE;
 }
 
+static int check_kernel(const char *text)
+{
+    static const char *const names[] = {"copy", "reduce", "reduce-to-all"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], text) == 0)
+            return EXIT_DONE;
+    return complain(EXIT_USAGE, "--kernel '%s' is not copy, reduce or reduce-to-all", text);
+}
+
 /** What does not read as it must, however late its turn would be. */
 static int check_value(tool_option option, const char *text)
 {
@@ -95,6 +105,7 @@ static int check_value(tool_option option, const char *text)
     tsr_dtype dtype;
     tsr_mode mode;
     tsr_mesh *mesh;
+    int64_t bytes;
     if (text == NULL)
         return EXIT_DONE;
     if (option == OPT_SHAPE)
@@ -107,6 +118,8 @@ static int check_value(tool_option option, const char *text)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", text);
     if (option == OPT_DEVICE && device_find(text) == NULL)
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", text);
+    if (option == OPT_KERNEL || option == OPT_RUN_BYTES)
+        return option == OPT_KERNEL ? check_kernel(text) : size_read("--run-bytes", text, &bytes);
     if (option == OPT_FROM || option == OPT_TO)
         return check_placements(option == OPT_FROM ? "--from" : "--to", text);
     if (option != OPT_MESH)

@@ -6,6 +6,7 @@ _tessera_values() {
     --mode) echo direct message ;;
     --engine) echo threads mpi nccl ;;
     --device) echo host cuda ;;
+    --kernel) echo copy reduce reduce-to-all ;;
     --objective) echo bytes time ;;
     --placements | --from | --to) echo R P 'S\(0\)' 'S\(1\)' ;;
     esac
@@ -29,6 +30,9 @@ _tessera_options() {
         ;;
     "bench linear")
         echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
+        ;;
+    "bench kernels")
+        echo --kernel --run-bytes --ranks --begin --end --factor --iterations --warm-up --calls --svg --json --csv
         ;;
     "bench suite") echo --ranks --quick --iterations --warm-up --check --engine --device --json --csv ;;
     "bench plan")
@@ -56,7 +60,7 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch calibrate plan compare simulate suite --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch kernels calibrate plan compare simulate suite --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"
@@ -64,11 +68,11 @@ _tessera() {
     case "$command $previous" in
     *" --input" | *" --profile" | *" --save" | *" --svg" | "bench calibrate --output") mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
     *" --input-shards" | *" --output") mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
-    *" --dtype" | *" --mode" | *" --objective" | *" --engine" | *" --device" | *" --placements" | *" --from" | *" --to")
+    *" --dtype" | *" --mode" | *" --kernel" | *" --objective" | *" --engine" | *" --device" | *" --placements" | *" --from" | *" --to")
         mapfile -t COMPREPLY < <(compgen -W "$(_tessera_values "$previous")" -- "$current")
         ;;
     *" --mesh" | *" --to-mesh" | *" --shape" | *" --tokens" | *" --hidden" | *" --intermediate" | *" --iterations" | *" --ranks") ;;
-    *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --calls" | *" --check") ;;
+    *" --run-bytes" | *" --begin" | *" --end" | *" --factor" | *" --warm-up" | *" --calls" | *" --check") ;;
     *" --max-workspace" | *" --ranks-per-node" | *" --nodes" | *" --rank" | *" --loss" | *" --links") ;;
     "bench compare "*)
         if [[ $current == -* ]]; then

@@ -84,6 +84,11 @@ TSR_API int tsr_comm_size(const tsr_comm *comm);
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */
 TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
 
+/** What this rank has found out about the ways of moving many bytes on the host (tsr_kernel_choices_get()), in all calls over this
+ * communicator, those that it was split off, and those that are split off it. Borrowed, never NULL, good until tsr_comm_destroy(). Any
+ * thread; does not communicate. */
+TSR_API const struct tsr_kernel_choices *tsr_comm_kernel_choices(const tsr_comm *comm);
+
 /** A number for the node of rank `rank` (0 to size - 1): ranks with equal numbers share one. -1 for all: the engine does not know. Meshes
  * over the communicator know the same, until tsr_mesh_with_nodes() says something else. */
 TSR_API int tsr_comm_node_of(const tsr_comm *comm, int rank);

@@ -39,8 +39,15 @@ typedef struct tsr_context_options {
     tsr_log_level log_level;                                  /**< silent by default */
     const char *(*environment)(void *user, const char *name); /**< NULL: getenv(); return NULL from it for "not set" */
     void *environment_user;
-    size_t plan_cache_entries;       /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
-    const char *kernels;             /**< "portable", "avx2", "avx512"; NULL: the best that this processor runs */
+    size_t plan_cache_entries; /**< plans that a mesh keeps for tsr_redistribute(); 0: 64 */
+    /**
+     * Kernels of the host: a set of instructions, how they move bytes, or both with a comma between: "avx2", "fixed", "avx512,stream". A
+     * set is "portable", "avx2" or "avx512"; without one it is the best that this processor runs. Large moves go in ways that are chosen by
+     * timing them ("measured", the default), by a rule that says the same in every run ("fixed"), or in one way: "plain", "plain-ahead",
+     * "plain-rows", "stream", "stream-ahead" or "stream-rows" (docs/environment.md). Results have the same bytes whichever it is. NULL: the
+     * best set, measured.
+     */
+    const char *kernels;
     const tsr_cost_profile *profile; /**< what plans compare and time by; copied; NULL: tsr_cost_default() */
     /**
      * Bounds what one question about layouts may cost, so that a short text or file cannot take all memory or time: the elements of the
@@ -81,6 +88,9 @@ TSR_API void tsr_context_destroy(tsr_context *context);
 
 /** The host kernels that this context uses: "portable", "avx2" or "avx512". `context` may be NULL. Static text. */
 TSR_API const char *tsr_context_kernels(const tsr_context *context);
+
+/** How those kernels move many bytes: "measured", "fixed", or the name of one way. `context` may be NULL. Static text. Any thread. */
+TSR_API const char *tsr_context_kernel_way(const tsr_context *context);
 
 /** What a context keeps of large blocks that were released (tsr_context_options.kept_bytes). All 0 where it keeps nothing. */
 typedef struct tsr_kept_statistics {

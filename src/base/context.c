@@ -114,6 +114,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .log_level = options.log_level,
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
+        .way = TSR_WAY_MEASURED,
         .timeout_ms = -1,
         .spin = -2,
         .stall_ms = -1,
@@ -184,6 +185,14 @@ const char *tsr_context_kernels(const tsr_context *context)
     if (!context && decide(NULL, &defaults) != TSR_OK)
         return tsr_processor_kernels();
     return context ? context->settings.kernels : defaults.kernels;
+}
+
+const char *tsr_context_kernel_way(const tsr_context *context)
+{
+    tsr_settings defaults;
+    if (!context && decide(NULL, &defaults) != TSR_OK)
+        return tsr_way_name(TSR_WAY_MEASURED);
+    return tsr_way_name(context ? context->settings.way : defaults.way);
 }
 
 tsr_kept_statistics tsr_context_kept_statistics(const tsr_context *context)

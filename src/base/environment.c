@@ -87,7 +87,10 @@ static const struct {
     tsr_status (*apply)(const char *value, tsr_settings *settings);
 } table[] = {
     {{"TSR_LOG", "What is logged: silent (the default), error, warn, info or debug."}, apply_log},
-    {{"TSR_KERNELS", "Kernels of the host device: portable, avx2 or avx512, instead of the best that the processor runs."}, apply_kernels},
+    {{"TSR_KERNELS",
+      "Kernels of the host device: portable, avx2 or avx512 instead of the best that the processor runs, and how large moves "
+      "go: measured (the default), fixed, plain, plain-ahead, plain-rows, stream, stream-ahead or stream-rows."},
+     apply_kernels},
     {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
     {{"TSR_SPIN",
       "How often a waiting rank thread looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
@@ -120,14 +123,41 @@ tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name
     return TSR_OK;
 }
 
-tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, const char *kernels)
+static tsr_status set_instructions(tsr_settings *settings, const char *source, const char *name)
 {
-    const char *name = tsr_processor_name(kernels);
-    if (!name)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is \"%.64s\", not portable, avx2 or avx512", source, kernels);
     if (!tsr_processor_runs(name))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is \"%s\", but the best that this processor runs is \"%s\"", source, name,
                               tsr_processor_kernels());
     settings->kernels = name;
     return TSR_OK;
+}
+
+/* A set of instructions or a way, each once. */
+static tsr_status set_word(tsr_settings *settings, const char *source, const char *text, const char *word, size_t length)
+{
+    char copy[16] = "";
+    if (length < sizeof copy)
+        memcpy(copy, word, length);
+    const char *const name = tsr_processor_name(copy);
+    const tsr_way way = tsr_way_find(word, length);
+    if (name)
+        return set_instructions(settings, source, name);
+    if (way == TSR_WAY_END)
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s is \"%.64s\", not portable, avx2 or avx512, nor " TSR_WAY_NAMES ", nor one of each with a comma between",
+                              source, text);
+    settings->way = way;
+    return TSR_OK;
+}
+
+tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, const char *kernels)
+{
+    const char *word = kernels;
+    for (;;) {
+        const size_t length = strcspn(word, ",");
+        TSR_TRY(set_word(settings, source, kernels, word, length));
+        if (!word[length])
+            return TSR_OK;
+        word += length + 1;
+    }
 }

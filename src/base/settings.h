@@ -2,6 +2,7 @@
 #ifndef TSR_BASE_SETTINGS_H
 #define TSR_BASE_SETTINGS_H
 
+#include "base/ways.h"
 #include <stdint.h>
 #include <tessera/context.h>
 
@@ -19,6 +20,7 @@ typedef struct tsr_settings {
     size_t plan_cache_entries;
     int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
     const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    tsr_way way;          /**< of the host's kernels: one, or how it is chosen */
     int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
     int64_t spin;         /**< TSR_SPIN; -2: not set */
     int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */

@@ -107,7 +107,7 @@ static tsr_status check_buffers_apart(const tsr_comm *comm, const tsr_collective
 tsr_status tsr_collective_check(const tsr_comm *comm, tsr_collective *call)
 {
     int64_t whole;
-    call->ops = tsr_device_resolve(comm->context, call->device);
+    call->ops = tsr_comm_device_ops(comm, call->device);
     TSR_TRY(check_fields(comm, call));
     call->bytes = tsr_dtype_bytes(call->dtype);
     TSR_TRY(count_whole(comm, call, &whole));

@@ -5,6 +5,7 @@
 #include "comm/hierarchy.h"
 #include "comm/late.h"
 #include "comm/lineage.h"
+#include "device/host/choose.h"
 #include <string.h>
 
 typedef struct required_entry {
@@ -57,7 +58,18 @@ static tsr_status check_table(const tsr_comm_table *table)
     return TSR_OK;
 }
 
-static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
+/* How kernels choose their ways, as `parent` does where that is not NULL. */
+static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
+{
+    comm->choices = tsr_choices_retain(parent ? parent->choices : NULL);
+    if (!parent)
+        TSR_TRY(tsr_kernel_choices_create(comm->context, &comm->choices));
+    comm->host = tsr_device_resolve(comm->context, tsr_device_host());
+    comm->host.self = comm->whole.group.choices = comm->choices;
+    return TSR_OK;
+}
+
+static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
 {
     tsr_comm *comm;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
@@ -74,6 +86,8 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
                                 comm->rank, comm->size);
     else
+        status = make_choices(comm, parent);
+    if (status == TSR_OK)
         status = tsr_arrays_create(comm);
     if (status == TSR_OK)
         status = tsr_hierarchy_create(comm, &comm->hierarchy);
@@ -82,6 +96,7 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
     if (status != TSR_OK) {
         tsr_hierarchy_destroy(context, comm->hierarchy);
         tsr_arrays_destroy(comm);
+        tsr_kernel_choices_destroy(comm->choices);
         tsr_release(context, comm);
         return status;
     }
@@ -91,17 +106,22 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
     return TSR_OK;
 }
 
+static tsr_status create(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
+{
+    TSR_TRY(check_table(table));
+    tsr_context *held;
+    TSR_TRY(tsr_context_resolve(context, &held));
+    const tsr_status status = make(held, table, self, parent, out);
+    if (status != TSR_OK)
+        tsr_context_destroy(held);
+    return status;
+}
+
 tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
 {
     if (!table || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: %s is NULL", table ? "out" : "table");
-    TSR_TRY(check_table(table));
-    tsr_context *held;
-    TSR_TRY(tsr_context_resolve(context, &held));
-    const tsr_status status = make(held, table, self, out);
-    if (status != TSR_OK)
-        tsr_context_destroy(held);
-    return status;
+    return create(context, table, self, NULL, out);
 }
 
 tsr_comm *tsr_comm_retain(tsr_comm *comm)
@@ -118,6 +138,7 @@ void tsr_comm_release(tsr_comm *comm)
         tsr_comm *const parent = comm->parent;
         if (comm->self)
             comm->table.destroy(comm->self);
+        tsr_kernel_choices_destroy(comm->choices);
         tsr_release(context, comm->ranks_in_parent);
         tsr_release(context, comm);
         tsr_context_destroy(context);
@@ -177,6 +198,11 @@ tsr_context *tsr_comm_context(const tsr_comm *comm)
     return comm->context;
 }
 
+const tsr_kernel_choices *tsr_comm_kernel_choices(const tsr_comm *comm)
+{
+    return comm->choices;
+}
+
 static void describe_name(const void *arg, char *text, size_t capacity)
 {
     if (capacity == 0)
@@ -206,7 +232,7 @@ static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **o
         return TSR_OK;
     if (comm->table.tell_table)
         comm->table.tell_table(self, &table);
-    const tsr_status status = tsr_comm_create_from_table(comm->context, &table, self, out);
+    const tsr_status status = create(comm->context, &table, self, comm, out);
     if (status != TSR_OK)
         comm->table.destroy(self);
     return status;

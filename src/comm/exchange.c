@@ -75,7 +75,7 @@ static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
 /* Bytes on the exchange's device. */
 static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
 {
-    return (tsr_collective){.ops = tsr_device_resolve(comm->context, mine->device), .bytes = 1, .stream = mine->stream};
+    return (tsr_collective){.ops = tsr_comm_device_ops(comm, mine->device), .bytes = 1, .stream = mine->stream};
 }
 
 static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)

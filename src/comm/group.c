@@ -280,7 +280,8 @@ static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t ha
     }
     entry->hash = hash;
     entry->names = names;
-    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count, .shelf_bytes = first_shelf_bytes(comm)};
+    entry->group = (tsr_group){
+        .ranks = ranks, .position = position, .count = set.count, .choices = comm->choices, .shelf_bytes = first_shelf_bytes(comm)};
     *out = entry;
     return TSR_OK;
 }

@@ -21,6 +21,7 @@ typedef struct tsr_group {
     size_t scratch_bytes;
     void *shelf;         /**< likewise, where peers reach it; NULL where they reach all memory */
     size_t shelf_bytes;  /**< SIZE_MAX there */
+    void *choices;       /**< the rank's tsr_kernel_choices, which the host's table takes */
     const void *pending; /**< what was started over this group and is not finished; its owner's to set */
     bool streams;        /**< the tensors of the last execution by messages were on a device with streams; likewise */
 } tsr_group;

@@ -79,7 +79,7 @@ static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
                                  .op = c->op,
                                  .device = c->device,
                                  .stream = c->stream,
-                                 .ops = tsr_device_resolve(comm->context, c->device),
+                                 .ops = tsr_comm_device_ops(comm, c->device),
                                  .bytes = tsr_dtype_bytes(c->dtype),
                                  .ones = (const int64_t(*)[TSR_MAX_DIMS])comm->ones,
                                  .scratch = comm->hierarchy->scratch};

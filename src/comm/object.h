@@ -85,6 +85,8 @@ struct tsr_comm {
     tsr_comm_table table;
     void *self;
     tsr_context *context;
+    tsr_kernel_choices *choices; /**< of the host's kernels; those that are split off share it */
+    tsr_device_ops host;         /**< with the kernels that the context chose, which choose by `choices` */
     int rank, size;
     const int *names; /**< of a group: its ranks as the communicator that users hold numbers them; NULL: as they are */
     int turn;         /**< which `call` and which `buffer` the call in flight uses */
@@ -117,6 +119,12 @@ struct tsr_comm {
     tsr_group_entry whole; /**< the communicator itself; its hash is 0 until it is prepared */
     tsr_group_entry *groups;
 };
+
+/** What work on a tensor's device goes through: on the host with the communicator's choices. */
+static inline tsr_device_ops tsr_comm_device_ops(const tsr_comm *comm, tsr_device device)
+{
+    return device.driver ? tsr_device_resolve(comm->context, device) : comm->host;
+}
 
 /** tsr_comm_all_gather() and tsr_comm_broadcast() of host memory, within a call that has entered already: `bytes` of each rank become
  * `all`, and those of rank `root` everybody's `data`. */

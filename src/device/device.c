@@ -1,14 +1,26 @@
 #include "device/device.h"
+#include "base/settings.h"
 #include "device/driver.h"
+#include "device/host/choose.h"
 #include "device/host/host.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What has no rank does not measure. */
+static tsr_device_ops resolve_host(const tsr_context *context, int index)
+{
+    if (!context)
+        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(NULL)), NULL, index};
+    const tsr_settings *const settings = tsr_context_settings(context);
+    tsr_kernel_choices *const pinned = settings->way < TSR_WAYS ? tsr_choices_pinned(settings->way) : NULL;
+    return (tsr_device_ops){tsr_host_table_for(settings->kernels), pinned, index};
+}
+
 tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device)
 {
     if (!device.driver)
-        return (tsr_device_ops){tsr_host_table_for(tsr_context_kernels(context)), NULL, device.index};
+        return resolve_host(context, device.index);
     return (tsr_device_ops){&device.driver->table, device.driver->self, device.index};
 }
 

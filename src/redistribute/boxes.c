@@ -10,12 +10,17 @@ void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)
     copies->count = 0;
 }
 
-tsr_status tsr_copies_end(tsr_copies *copies)
+static inline tsr_status end_with(tsr_copies *copies, void *self)
 {
     const tsr_execution *const e = copies->e;
     const size_t count = copies->count;
     copies->count = 0;
-    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(e->ops.self, e->ops.index, copies->at, count, e->stream);
+    return count == 0 ? TSR_OK : e->ops.table->copy_boxes(self, e->ops.index, copies->at, count, e->stream);
+}
+
+tsr_status tsr_copies_end(tsr_copies *copies)
+{
+    return end_with(copies, copies->e->ops.self);
 }
 
 /* The next copy to fill in; what is full is handed over by whoever finds it so. */
@@ -101,6 +106,7 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
     tsr_fragment f;
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
+    void *const self = way.pack ? e->ops.self : e->parts;
     for (; tsr_fragments_next(&fragments, &f); packed += f.elements * (int64_t)item->src->element_bytes) {
         tsr_box_copy *copy = next_copy(&copies, item, f.shape);
         char *placed = tsr_execution_find(item, &f, way.place, way.at_source, way.pack ? copy->src_strides : copy->dst_strides);
@@ -108,9 +114,9 @@ static tsr_status pass(const tsr_execution *e, const tsr_parcel *parcel, tsr_ext
         copy->src = way.pack ? placed : packed;
         copy->dst = way.pack ? packed : placed;
         if (copies.count == TSR_COPIES)
-            TSR_TRY(tsr_copies_end(&copies));
+            TSR_TRY(end_with(&copies, self));
     }
-    return tsr_copies_end(&copies);
+    return end_with(&copies, self);
 }
 
 tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, void *packed, tsr_place place,

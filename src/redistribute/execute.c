@@ -74,11 +74,15 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
     return local;
 }
 
-static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
+/* `choices` are the rank's, as the host's table takes them. */
+static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local, void *choices)
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     local = bind(e, src, dst, bytes, local);
-    e->ops = e->device.driver ? tsr_device_resolve(e->plan->context, e->device) : e->plan->host;
+    if (e->device.driver)
+        e->ops = tsr_device_resolve(e->plan->context, e->device);
+    else
+        e->ops = (tsr_device_ops){e->plan->host.table, choices, 0};
     e->eager = e->plan->eager && !e->device.driver;
     if (local == TSR_OK && tsr_has_shelf(e))
         local = tsr_shelf_begin(e);
@@ -132,7 +136,7 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     }
     e.workspace = workspace;
     e.stream = stream;
-    TSR_TRY(start(&e, src, dst, bytes, local));
+    TSR_TRY(start(&e, src, dst, bytes, local, group ? group->choices : plan->host.self));
     return finish(&e);
 }
 
@@ -211,7 +215,7 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     e->stream = stream;
     src = keep(plan, src, scratch.tensors);
     dst = keep(plan, dst, scratch.tensors + plan->count);
-    TSR_TRY(start(e, src, dst, bytes, TSR_OK));
+    TSR_TRY(start(e, src, dst, bytes, TSR_OK, group->choices));
     ((tsr_group *)group)->pending = plan;
     return TSR_OK;
 }

@@ -41,6 +41,7 @@ struct tsr_execution {
     /** Message mode: */
     tsr_scratch scratch;
     int64_t rounds;
+    void *parts;      /**< what the device's table takes for results of one round: they are parts of a large move where rounds are many */
     tsr_status local; /**< the first failure of this rank alone, which is told when all have gone through their rounds */
 };
 

@@ -1,11 +1,15 @@
 #include <tessera/sys/status.h>
 
+#include "device/host/choose.h"
 #include "redistribute/execute.h"
 #include "redistribute/fragments.h"
 #include "redistribute/unchecked.h"
 
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
 #define NOT_STAGED SIZE_MAX
+
+/* Of half a MiB each: as much as calls write that go by the ways of large moves. */
+#define MANY_ROUNDS 16
 
 /* One round of one phase, in its half of the staging and of the lists. */
 typedef struct round {
@@ -203,7 +207,7 @@ static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_redu
         point(r, b, reduction, &f, before);
         for (int dim = 0; dim < reduce.ndim; dim++)
             reduce.shape[dim] = f.shape[dim];
-        TSR_TRY(r->e->ops.table->reduce(r->e->ops.self, r->e->ops.index, &reduce, r->e->stream));
+        TSR_TRY(r->e->ops.table->reduce(r->e->parts, r->e->ops.index, &reduce, r->e->stream));
     }
     return TSR_OK;
 }
@@ -275,10 +279,19 @@ static tsr_status run_phase(tsr_execution *e, int phase)
     return TSR_OK;
 }
 
+/* On the host each round is small, though all together write more than caches hold. */
+static void *find_parts(const tsr_execution *e)
+{
+    if (e->device.driver || e->rounds < MANY_ROUNDS)
+        return e->ops.self;
+    return (void *)tsr_choices_of_parts(e->ops.self);
+}
+
 tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
 {
     e->scratch = tsr_scratch_divide(e->plan, e->group->scratch);
     e->rounds = __atomic_load_n(&e->plan->agreed_rounds, __ATOMIC_RELAXED);
+    e->parts = find_parts(e);
     e->local = TSR_OK;
     return begin_phase(e, 0, local);
 }

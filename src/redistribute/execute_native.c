@@ -129,6 +129,7 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
                             .device = e->device,
                             .stream = e->stream};
     e->native = tsr_native_group(e->plan, e->group);
+    e->parts = e->ops.self;
     bool able = local != TSR_OK || is_able(e);
     if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);

@@ -129,7 +129,7 @@ struct tsr_plan {
     tsr_comm *comm;           /**< over which the layouts' meshes are, which keep it; NULL: all are abstract */
     tsr_node_map *nodes;      /**< a reference of its own; NULL: not known */
     tsr_cost_profile profile;
-    tsr_device_ops host; /**< with the kernels that the context chose */
+    tsr_device_ops host; /**< with the kernels that the context chose; choices are the group's */
     bool inside;         /**< this rank is in one of the meshes */
     bool results;        /**< some item has a second phase; the same on every rank */
     bool shares;         /**< some item has a third */

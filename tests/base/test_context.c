@@ -234,6 +234,34 @@ static void a_shorter_option_struct_leaves_the_rest_at_its_defaults(void **state
     assert_nothing_leaked(&memory);
 }
 
+static void kernels_are_a_set_a_way_or_both(void **state)
+{
+    static const struct {
+        const char *text, *kernels, *way;
+    } cases[] = {{"portable", "portable", "measured"},    {"fixed", NULL, "fixed"},
+                 {"measured", NULL, "measured"},          {"stream-rows", NULL, "stream-rows"},
+                 {"portable,plain", "portable", "plain"}, {"plain-ahead,portable", "portable", "plain-ahead"}};
+    static const char *const refused[] = {"",        ",",        "portable,",          "plain,,portable", "plain stream",
+                                          "stream-", "streamed", "portable,plain,fast"};
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
+    (void)state;
+    options.environment = no_environment;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        options.kernels = cases[i].text;
+        assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
+        assert_string_equal(tsr_context_kernels(context), cases[i].kernels ? cases[i].kernels : tsr_processor_kernels());
+        assert_string_equal(tsr_context_kernel_way(context), cases[i].way);
+        tsr_context_destroy(context);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        options.kernels = refused[i];
+        assert_int_equal(tsr_context_create(&options, &context), TSR_ERROR_ARGUMENT);
+        assert_non_null(strstr(tsr_status_message(), "options.kernels is"));
+        assert_non_null(strstr(tsr_status_message(), "stream-rows"));
+    }
+}
+
 static void kernels_run_up_to_the_best_of_this_processor(void **state)
 {
     (void)state;
@@ -358,6 +386,7 @@ int main(void)
         cmocka_unit_test(the_table_of_variables_has_distinct_names_and_a_sentence_each),
         cmocka_unit_test(bad_options_are_refused),
         cmocka_unit_test(a_shorter_option_struct_leaves_the_rest_at_its_defaults),
+        cmocka_unit_test(kernels_are_a_set_a_way_or_both),
         cmocka_unit_test(kernels_run_up_to_the_best_of_this_processor),
         cmocka_unit_test(a_context_lives_until_its_last_reference),
         cmocka_unit_test(a_failed_allocation_leaves_the_output_alone),

@@ -38,7 +38,7 @@ COMMANDS = [
 
 def run(words, **environment):
     return subprocess.run(words, cwd=tool.folder, capture_output=True, timeout=120,
-                          env={**os.environ, "LD_PRELOAD": preloaded, "OPENBLAS_NUM_THREADS": "1", **environment})
+                          env={**os.environ, "LD_PRELOAD": preloaded, "OPENBLAS_NUM_THREADS": "1", "TSR_KERNELS": "fixed", **environment})
 
 
 def written():

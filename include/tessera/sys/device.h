@@ -8,6 +8,7 @@
 #ifndef TESSERA_SYS_DEVICE_H
 #define TESSERA_SYS_DEVICE_H
 
+#include <tessera/context.h>
 #include <tessera/sys/status.h>
 #include <tessera/tensor.h>
 
@@ -141,9 +142,50 @@ TSR_API void tsr_device_driver_destroy(tsr_device_driver *driver);
 /** The table of a driver, and its `self`; of the host (with the best kernels for this processor) where `driver` is NULL. Borrowed. */
 TSR_API const tsr_device_table *tsr_device_driver_table(const tsr_device_driver *driver, void **self);
 
-/** The host's table with kernels "portable", "avx2" or "avx512". TSR_ERROR_UNAVAILABLE: this processor does not run them;
+/** The host's table with kernels "portable", "avx2" or "avx512". Its functions take a tsr_kernel_choices as `self`, or NULL: then large
+ * moves go by the rule that tsr_context_options.kernels calls "fixed". TSR_ERROR_UNAVAILABLE: this processor does not run them;
  * TSR_ERROR_ARGUMENT: no such name. Static. */
 TSR_API tsr_status tsr_device_host_table(const char *kernels, const tsr_device_table **out);
+
+/**
+ * How one rank's large moves on the host go: what the ways took on pieces of earlier moves, and which way is the best one so far. Every
+ * communicator has its own, which those that are split off it share. Any thread may use one, without a lock.
+ */
+typedef struct tsr_kernel_choices tsr_kernel_choices;
+
+/** Choices that know nothing yet, for a caller of tsr_device_host_table(); they choose as the context's `kernels` say. `context` may be
+ * NULL. The caller owns `*out`. TSR_ERROR_MEMORY: there is none; TSR_ERROR_ARGUMENT: `out` is NULL. Does not communicate. */
+TSR_API tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **out);
+
+/** Gives choices back; NULL is fine. No call uses them any more. */
+TSR_API void tsr_kernel_choices_destroy(tsr_kernel_choices *choices);
+
+/** The name of way `index`, "plain" or "stream-rows", or NULL past the last. Static. */
+TSR_API const char *tsr_kernel_way_get(size_t index);
+
+/** At least as many as there are ways. */
+#define TSR_MOST_KERNEL_WAYS 16
+
+/** What was chosen for one class of large calls. Bounds are half-open: from `.._from` to below `.._to`. */
+typedef struct tsr_kernel_choice {
+    const char *kernel;                     /**< "copy", "reduce" (to one destination) or "reduce-to-all" (to several). Static */
+    size_t run_from, run_to;                /**< bytes that lie together in source and destination */
+    size_t bytes_from, bytes_to;            /**< that a call writes */
+    const char *way;                        /**< the best one so far; NULL: too little was timed as yet. Static */
+    double bandwidth[TSR_MOST_KERNEL_WAYS]; /**< bytes a second that were written in each way; 0: not timed */
+    int samples;                            /**< that these come from, in all */
+    int changes;                            /**< how often another way became the best one, at most 255 */
+    int restarts;                           /**< how often all ways were tried again, since the best one had become slow; at most 255 */
+} tsr_kernel_choice;
+
+/** Class `index` of `choices`: 1 in `*found`, or 0 past the last, and where nothing is measured. TSR_ERROR_ARGUMENT: a pointer is NULL. Any
+ * thread; does not communicate. */
+TSR_API tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t index, tsr_kernel_choice *out, int *found);
+
+/** The way in which runs of `run_bytes` go in a call of `kernel` ("copy", "reduce" or "reduce-to-all") that writes `bytes`: one that the
+ * context pinned, the best one so far, or what the rule says where little moves or nothing is measured. NULL: the ways are still being
+ * tried, or no kernel has this name. `choices` may be NULL, for the rule. Static text. Any thread; does not communicate. */
+TSR_API const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes, size_t bytes);
 
 #ifdef __cplusplus
 }

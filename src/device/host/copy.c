@@ -39,7 +39,7 @@ static void copy_cached(char *dst, const char *src, size_t bytes)
 
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream)
 {
-    if (stream && bytes >= STREAM_RUN)
+    if (stream && bytes >= TSR_SHORTEST_RUN)
         stream_copy(dst, src, bytes);
     else
         copy_cached(dst, src, bytes);
@@ -83,46 +83,75 @@ static elements_copy *elements_of(size_t bytes)
     }
 }
 
-typedef void plane_copy(const tsr_box *box, char *dst, const char *src, bool stream);
+typedef void plane_copy(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch);
 
-static void stream_plane_rows(const tsr_box *box, char *dst, const char *src)
+/* One long row in pieces, which each may go another way. */
+static void copy_long_row(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
 {
-    const int outer = box->ndim - 2, inner = box->ndim - 1;
-    for (int64_t i = 0; i < box->shape[outer]; i++)
-        for (int64_t j = 0; j < box->shape[inner]; j++) {
-            const bool last = j + 1 == box->shape[inner];
-            const int64_t next_i = i + (last && i + 1 < box->shape[outer]), next_j = last ? 0 : j + 1;
-            stream_copy_ahead(dst + i * box->dst[outer] + j * box->dst[inner], src + i * box->src[outer] + j * box->src[inner], box->run,
-                              src + next_i * box->src[outer] + next_j * box->src[inner]);
-        }
-}
-
-static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, bool stream)
-{
-    const int outer = box->ndim - 2, inner = box->ndim - 1;
-    if (stream && box->run >= STREAM_RUN) {
-        stream_plane_rows(box, dst, src);
-        return;
+    tsr_rows piece = {.dst = dst, .src = src, .count = 1};
+    for (size_t left = bytes; left > 0; left -= piece.run) {
+        piece.run = left >= 2 * TSR_PIECE ? TSR_PIECE : left;
+        KERNEL(copy_rows)(&piece, tsr_stretch_next(stretch, piece.run));
+        piece.dst += piece.run;
+        piece.src += piece.run;
     }
-    for (int64_t i = 0; i < box->shape[outer]; i++)
-        for (int64_t j = 0; j < box->shape[inner]; j++)
-            copy_cached(dst + i * box->dst[outer] + j * box->dst[inner], src + i * box->src[outer] + j * box->src[inner], box->run);
 }
 
-static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, bool stream)
+/* `rows` are of at least TSR_SHORTEST_RUN bytes; as many at a time as make a piece. */
+static void copy_long_rows(const tsr_rows *rows, tsr_stretch *stretch)
+{
+    const int64_t most = (int64_t)(TSR_PIECE / rows->run);
+    tsr_rows piece = *rows;
+    for (int64_t i = 0; i < rows->count; i += piece.count) {
+        piece.dst = rows->dst + i * rows->dst_stride;
+        piece.src = rows->src + i * rows->src_stride;
+        piece.count = rows->count - i < most ? rows->count - i : most;
+        if (piece.count > 0)
+            KERNEL(copy_rows)(&piece, tsr_stretch_next(stretch, (size_t)piece.count * rows->run));
+        else {
+            piece.count = 1;
+            copy_long_row(piece.dst, piece.src, rows->run, stretch);
+        }
+    }
+}
+
+static void copy_short_rows(const tsr_rows *rows)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        copy_cached(rows->dst + i * rows->dst_stride, rows->src + i * rows->src_stride, rows->run);
+}
+
+/* The plane's longer dim is that of the rows that are copied at once, if the other one has fewer than can be. */
+static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
+{
+    const bool crossed = box->shape[box->ndim - 1] < 4 && box->shape[box->ndim - 2] >= 4;
+    const int outer = box->ndim - (crossed ? 1 : 2), inner = box->ndim - (crossed ? 2 : 1);
+    tsr_rows rows = {.dst_stride = box->dst[inner], .src_stride = box->src[inner], .run = box->run, .count = box->shape[inner]};
+    for (int64_t i = 0; i < box->shape[outer]; i++) {
+        rows.dst = dst + i * box->dst[outer];
+        rows.src = src + i * box->src[outer];
+        if (box->run >= TSR_SHORTEST_RUN)
+            copy_long_rows(&rows, stretch);
+        else
+            copy_short_rows(&rows);
+    }
+}
+
+static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
     elements_copy *const elements = elements_of(box->run);
-    (void)stream;
+    (void)stretch;
     for (int64_t i = 0; i < box->shape[outer]; i++)
         elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner], box->shape[inner]);
 }
 
 /* One element repeated over contiguous rows: a few copies of it are laid out once, then whole pieces are written. */
-static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, bool stream)
+static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
     const size_t row = (size_t)box->shape[inner] * box->run;
+    const bool stream = stretch && row >= TSR_STREAMED_RUN;
     char pattern[1024];
     const size_t piece = row < sizeof pattern ? row : sizeof pattern;
     for (int64_t i = 0; i < box->shape[outer]; i++) {
@@ -140,13 +169,13 @@ static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, b
  * Source and destination are contiguous along different dims. A tile is read along the source's rows and written along the destination's,
  * so that every cache line on both sides is touched once however the strides fall onto the cache's sets.
  */
-static void copy_plane_tiles(const tsr_box *box, char *dst, const char *src, bool stream)
+static void copy_plane_tiles(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
     const int64_t run = (int64_t)box->run;
     elements_copy *const elements = elements_of(box->run);
     char tile[TILE * TILE * TSR_ELEMENT_BYTES];
-    (void)stream;
+    (void)stretch;
     for (int64_t i = 0; i < box->shape[outer]; i += TILE) {
         const int64_t rows = box->shape[outer] - i < TILE ? box->shape[outer] - i : TILE;
         for (int64_t j = 0; j < box->shape[inner]; j += TILE) {
@@ -172,13 +201,15 @@ static plane_copy *choose_plane(const tsr_box *box)
     return crossed && box->shape[outer] >= 4 && box->shape[inner] >= 4 ? copy_plane_tiles : copy_plane_elements;
 }
 
-void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool stream)
+void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     int64_t index[TSR_MAX_DIMS] = {0};
     plane_copy *const plane = choose_plane(box);
     int d;
+    if (stretch)
+        tsr_stretch_enter_run(stretch, box->run);
     do {
-        plane(box, dst, src, stream);
+        plane(box, dst, src, stretch);
         for (d = box->ndim - 3; d >= 0; d--) {
             dst += box->dst[d];
             src += box->src[d];
@@ -191,46 +222,60 @@ void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool strea
     } while (d >= 0);
 }
 
-static void copy_piece(char *dst, const char *src, size_t bytes, bool stream)
+static void copy_contiguous_in_ways(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
 {
-    if (stream && bytes >= STREAM_RUN)
-        stream_copy_ahead(dst, src, bytes, src);
-    else
-        copy_cached(dst, src, bytes);
+    tsr_stretch_enter_run(stretch, bytes);
+    copy_long_row(dst, src, bytes, stretch);
 }
 
-static void copy_one(const tsr_box_copy *copy, bool stream)
+static inline void copy_contiguous(char *dst, const char *src, size_t bytes, tsr_stretch *stretch)
+{
+    if (!stretch || bytes < TSR_SHORTEST_RUN)
+        copy_cached(dst, src, bytes);
+    else
+        copy_contiguous_in_ways(dst, src, bytes, stretch);
+}
+
+static inline void copy_one(const tsr_box_copy *copy, tsr_stretch *stretch)
 {
     tsr_box box;
     size_t bytes;
     if (tsr_box_is_contiguous(copy, &bytes))
-        copy_piece(copy->dst, copy->src, bytes, stream);
+        copy_contiguous(copy->dst, copy->src, bytes, stretch);
     else if (tsr_box_normalise(copy, &box))
-        KERNEL(copy_box)(&box, copy->dst, copy->src, stream);
+        KERNEL(copy_box)(&box, copy->dst, copy->src, stretch);
+}
+
+static inline void end_copy(tsr_stretch *stretch)
+{
+    if (!stretch)
+        return;
+    stream_fence();
+    tsr_stretch_end(stretch);
 }
 
 tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream)
 {
+    tsr_stretch here;
     size_t total = 0;
-    (void)self, (void)index, (void)stream;
+    (void)index, (void)stream;
     for (size_t i = 0; i < count; i++) {
         TSR_TRY(tsr_request_check_box("host", "copy", boxes[i].ndim, boxes[i].shape, boxes[i].element_bytes));
         total += tsr_box_bytes(&boxes[i]);
     }
-    const bool bypass = total >= STREAM_TOTAL;
+    tsr_stretch *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, total);
     for (size_t i = 0; i < count; i++)
-        copy_one(&boxes[i], bypass);
-    if (bypass)
-        stream_fence();
+        copy_one(&boxes[i], stretch);
+    end_copy(stretch);
     return TSR_OK;
 }
 
 tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
 {
-    (void)self, (void)index, (void)kind, (void)stream;
-    copy_piece(dst, src, bytes, bytes >= STREAM_TOTAL);
-    if (bytes >= STREAM_TOTAL)
-        stream_fence();
+    tsr_stretch here, *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, bytes);
+    (void)index, (void)kind, (void)stream;
+    copy_contiguous(dst, src, bytes, stretch);
+    end_copy(stretch);
     return TSR_OK;
 }
 

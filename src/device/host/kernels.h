@@ -9,6 +9,7 @@
 #define TSR_DEVICE_HOST_KERNELS_H
 
 #include "device/host/box.h"
+#include "device/host/choose.h"
 #include <stdbool.h>
 #include <tessera/sys/device.h>
 
@@ -26,10 +27,22 @@ typedef int16_t tsr_i16 __attribute__((aligned(1), may_alias));
 typedef int32_t tsr_i32 __attribute__((aligned(1), may_alias));
 typedef int64_t tsr_i64 __attribute__((aligned(1), may_alias));
 
-/** Copies the box; `stream` bypasses the cache where runs are long enough, and then wants a fence after it. */
-void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool stream);
+/** `count` rows of `run` bytes each, from stride to stride in bytes. */
+typedef struct tsr_rows {
+    char *dst;
+    const char *src;
+    int64_t dst_stride, src_stride;
+    size_t run;
+    int64_t count;
+} tsr_rows;
 
-/** `bytes` contiguous ones that the cache holds, likewise. */
+/** Copies rows of at least TSR_SHORTEST_RUN bytes. What streams wants a fence after it, here and below. */
+void KERNEL(copy_rows)(const tsr_rows *rows, tsr_way way);
+
+/** Copies the box, its rows in the ways that `stretch` says; NULL: all by ordinary stores. */
+void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch);
+
+/** `bytes` contiguous ones that the cache holds. `stream`: they bypass it where they are enough of them. */
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream);
 
 /** `count` values of a narrow floating type to f32 (exact, NaN payloads unspecified), and back: rounded once to nearest even, NaN

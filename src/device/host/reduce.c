@@ -12,15 +12,27 @@
 /* Bytes of accumulators in a block. All buffers of a tile together fit a first-level cache of 32 KiB where sources are contiguous. */
 #define BLOCK 4096
 
+/* Pages that are reduced at once, and in how many turns: processors fetch ahead within a page, of several at a time. */
+#define PAGE    ((size_t)4096)
+#define AT_ONCE 4
+#define TURNS   8
+
+/* Operands whose rows' beginnings are kept, so that a small tile is found by one addition: more are as fast as their numbers allow. */
+#define FLAT_OPERANDS 16
+
 typedef struct reduction {
     const tsr_box_reduce *given;
     const tsr_arithmetic *arithmetic;
     tsr_widen *widen;
     tsr_narrow *narrow;
     tsr_combine *combine;
-    size_t bytes;  /* of an element */
-    int64_t block; /* elements */
-    bool stream;
+    size_t bytes;         /* of an element */
+    int64_t block;        /* elements */
+    tsr_stretch *stretch; /* NULL: the call is small */
+    tsr_way way;          /* of the tiles at hand */
+    bool flat;            /* the row at hand is contiguous in all operands, and begins at: */
+    const char *row_src[FLAT_OPERANDS];
+    char *row_dst[FLAT_OPERANDS];
     int ndim;                        /* at least 2, dims merged where all operands allow */
     int64_t shape[TSR_MAX_DIMS + 1]; /* outermost first */
     int dim[TSR_MAX_DIMS + 1];       /* the given dim whose strides count; -1: size 1 */
@@ -63,17 +75,21 @@ static tsr_box_copy tile_copy(const reduction *r, const tile *t)
     return (tsr_box_copy){.element_bytes = r->bytes, .ndim = 2, .shape = {t->rows, t->columns}};
 }
 
+/* A tile is in the first-level cache on one side. */
 static void copy_tile(const tsr_box_copy *copy, bool stream)
 {
     tsr_box box;
+    tsr_stretch by_rule = {.way = TSR_WAY_PLAIN};
     if (tsr_box_normalise(copy, &box))
-        KERNEL(copy_box)(&box, copy->dst, copy->src, stream);
+        KERNEL(copy_box)(&box, copy->dst, copy->src, stream ? &by_rule : NULL);
 }
 
 /* Source `s` of the tile as contiguous elements of the dtype: where it lies, or packed into `packed`. */
 static const void *gather(const reduction *r, const tile *t, int s, char *packed)
 {
     const int64_t *const strides = r->given->src_strides[s];
+    if (r->flat)
+        return r->row_src[s] + t->index[r->ndim - 1] * (int64_t)r->bytes;
     const char *const from = (const char *)r->given->src[s] + offset(r, t, strides);
     if (tile_is_contiguous(r, t, strides))
         return from;
@@ -91,9 +107,14 @@ static const void *gather(const reduction *r, const tile *t, int s, char *packed
 static void scatter(const reduction *r, const tile *t, int to, const void *values)
 {
     const int64_t *const strides = r->given->dst_strides[to];
+    if (r->flat) {
+        KERNEL(copy_run)
+        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes, tsr_way_streams(r->way));
+        return;
+    }
     char *const dst = (char *)r->given->dst[to] + offset(r, t, strides);
     if (tile_is_contiguous(r, t, strides)) {
-        KERNEL(copy_run)(dst, values, (size_t)(t->rows * t->columns) * r->bytes, r->stream);
+        KERNEL(copy_run)(dst, values, (size_t)(t->rows * t->columns) * r->bytes, tsr_way_streams(r->way));
         return;
     }
     tsr_box_copy copy = tile_copy(r, t);
@@ -103,7 +124,7 @@ static void scatter(const reduction *r, const tile *t, int to, const void *value
     copy.src = values;
     copy.src_strides[0] = t->columns;
     copy.src_strides[1] = 1;
-    copy_tile(&copy, r->stream);
+    copy_tile(&copy, tsr_way_streams(r->way));
 }
 
 /* The same as accumulators; `which` of the two buffers of each kind is free. */
@@ -152,8 +173,27 @@ static const void *finish(const reduction *r, const tile *t, buffers *b)
     return b->narrow;
 }
 
+/* Begins to fetch the tile that follows this one along the last dim, whose end is at `end`. */
+static void fetch_next(const reduction *r, const tile *t, int64_t end)
+{
+    const int inner = r->ndim - 1;
+    tile next = *t;
+    next.index[inner] += t->columns;
+    if (next.index[inner] >= end)
+        return;
+    const int64_t columns = end - next.index[inner] < t->columns ? end - next.index[inner] : t->columns;
+    for (int s = 0; s < r->given->src_count; s++) {
+        const char *const from = (const char *)r->given->src[s] + offset(r, &next, r->given->src_strides[s]);
+        if (stride(r, r->given->src_strides[s], inner) == 1)
+            for (int64_t at = 0; at < columns * (int64_t)r->bytes; at += STREAM_LINE)
+                __builtin_prefetch(from + at, 0, 3);
+    }
+}
+
 static void reduce_tile(const reduction *r, const tile *t, buffers *b)
 {
+    if (tsr_way_fetches_ahead(r->way))
+        fetch_next(r, t, r->shape[r->ndim - 1]);
     const void *const values = finish(r, t, b);
     for (int to = 0; to < r->given->dst_count; to++)
         scatter(r, t, to, values);
@@ -170,20 +210,104 @@ static bool next_plane(const reduction *r, tile *t)
     return false;
 }
 
-static void reduce_planes(const reduction *r)
+/* From tile to tile along the last dim, from `begin` to `end`. */
+static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int64_t end)
+{
+    const int inner = r->ndim - 1;
+    const int64_t columns = t->columns;
+    for (t->index[inner] = begin; t->index[inner] < end; t->index[inner] += columns) {
+        t->columns = end - t->index[inner] < columns ? end - t->index[inner] : columns;
+        reduce_tile(r, t, b);
+    }
+    t->columns = columns;
+}
+
+/* A part of a flat row whose sources are combined as they are: what little there is to do between one part and the next lets processors
+ * fetch the next one's sources meanwhile. `at` and `bytes` are of every operand. */
+static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
+{
+    const int64_t parts = (int64_t)(bytes / r->bytes) * r->arithmetic->parts;
+    r->combine(b->accumulator, r->row_src[0] + at, r->row_src[1] + at, parts);
+    for (int s = 2; s < r->given->src_count; s++)
+        r->combine(b->accumulator, b->accumulator, r->row_src[s] + at, parts);
+    for (int to = 0; to < r->given->dst_count; to++)
+        if (tsr_way_streams(r->way))
+            stream_copy(r->row_dst[to] + at, b->accumulator, bytes);
+        else
+            memcpy(r->row_dst[to] + at, b->accumulator, bytes);
+}
+
+static void reduce_parts(const reduction *r, buffers *b, size_t begin)
+{
+    for (size_t part = begin; part < begin + PAGE; part += PAGE / TURNS)
+        for (size_t page = 0; page < AT_ONCE * PAGE; page += PAGE)
+            reduce_part(r, b, part + page, PAGE / TURNS);
+}
+
+/* Four pages of a row at once, a small part of each in turn. `page` is their elements, a multiple of TURNS. */
+static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64_t page)
+{
+    const int inner = r->ndim - 1;
+    const int64_t columns = t->columns;
+    if (!r->widen && r->given->src_count > 1 && r->given->divisor == 1) {
+        reduce_parts(r, b, (size_t)begin * r->bytes);
+        return;
+    }
+    t->columns = page / TURNS;
+    for (int64_t part = 0; part < page; part += t->columns)
+        for (int64_t at = begin; at < begin + AT_ONCE * page; at += page) {
+            t->index[inner] = at + part;
+            reduce_tile(r, t, b);
+        }
+    t->columns = columns;
+}
+
+/* Whether the row at hand is contiguous in all operands; then it finds where that begins in each. */
+static void find_row(reduction *r, const tile *t)
+{
+    const tsr_box_reduce *const g = r->given;
+    const int inner = r->ndim - 1;
+    tile begin = *t;
+    begin.index[inner] = 0;
+    r->flat = t->rows == 1 && g->src_count <= FLAT_OPERANDS && g->dst_count <= FLAT_OPERANDS;
+    for (int s = 0; s < g->src_count && r->flat; s++) {
+        r->flat = stride(r, g->src_strides[s], inner) == 1;
+        r->row_src[s] = (const char *)g->src[s] + offset(r, &begin, g->src_strides[s]);
+    }
+    for (int d = 0; d < g->dst_count && r->flat; d++) {
+        r->flat = stride(r, g->dst_strides[d], inner) == 1;
+        r->row_dst[d] = (char *)g->dst[d] + offset(r, &begin, g->dst_strides[d]);
+    }
+}
+
+/* A row, in pieces that may each go another way. */
+static void reduce_row(reduction *r, tile *t, buffers *b)
+{
+    const int64_t size = r->shape[r->ndim - 1], page = (int64_t)(PAGE / r->bytes), step = AT_ONCE * page;
+    find_row(r, t);
+    for (int64_t begin = 0, end; begin < size; begin = end) {
+        end = size - begin < step ? size : begin + step;
+        r->way = tsr_stretch_next(r->stretch, (size_t)((end - begin) * t->rows) * r->bytes);
+        if (tsr_way_interleaves(r->way) && r->flat && end - begin == step)
+            reduce_pages(r, t, b, begin, page);
+        else
+            reduce_columns(r, t, b, begin, end);
+    }
+}
+
+static void reduce_planes(reduction *r)
 {
     const int outer = r->ndim - 2, inner = r->ndim - 1;
     const int64_t columns = r->shape[inner] < r->block ? r->shape[inner] : r->block;
     const int64_t rows = r->block / columns < r->shape[outer] ? r->block / columns : r->shape[outer];
     buffers b;
-    tile t = {.index = {0}};
+    tile t = {.index = {0}, .columns = columns};
+    if (r->stretch)
+        tsr_stretch_enter_run(r->stretch, (size_t)r->shape[inner] * r->bytes);
     do {
         for (t.index[outer] = 0; t.index[outer] < r->shape[outer]; t.index[outer] += rows) {
             t.rows = r->shape[outer] - t.index[outer] < rows ? r->shape[outer] - t.index[outer] : rows;
-            for (t.index[inner] = 0; t.index[inner] < r->shape[inner]; t.index[inner] += columns) {
-                t.columns = r->shape[inner] - t.index[inner] < columns ? r->shape[inner] - t.index[inner] : columns;
-                reduce_tile(r, &t, &b);
-            }
+            reduce_row(r, &t, &b);
         }
     } while (next_plane(r, &t));
 }
@@ -256,7 +380,8 @@ static bool is_empty(const tsr_box_reduce *given, size_t bytes, size_t *total)
 tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)
 {
     size_t total;
-    (void)self, (void)index, (void)stream;
+    tsr_stretch here;
+    (void)index, (void)stream;
     TSR_TRY(tsr_request_check_reduction("host", given));
     reduction r = {.given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
     if (is_empty(given, r.bytes, &total))
@@ -265,12 +390,14 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
     r.narrow = KERNEL(narrow)(given->dtype);
     r.combine = r.arithmetic->combine[given->op];
     r.block = BLOCK / (int64_t)r.arithmetic->bytes;
-    r.stream = total >= STREAM_TOTAL;
+    r.stretch = tsr_stretch_begin(&here, self, given->dst_count > 1 ? TSR_TASK_REDUCE_TO_ALL : TSR_TASK_REDUCE, total);
     order_dims(&r);
     merge_dims(&r);
     pad_to_plane(&r);
     reduce_planes(&r);
-    if (r.stream)
+    if (r.stretch) {
         stream_fence();
+        tsr_stretch_end(r.stretch);
+    }
     return TSR_OK;
 }

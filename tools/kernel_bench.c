@@ -1,0 +1,229 @@
+#include "kernel_bench.h"
+
+#include "kernel_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+/** Calls after which ways that are still being tried are left to that. */
+#define MOST_TRIALS 64
+
+/** One of what takes turns: the ways, then calls that choose for themselves, then plain copies. */
+enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MAX_PLAIN_COPIES };
+
+typedef struct kernel_bench {
+    place *place;
+    kernel_request request;
+    bench_settings settings;
+    kernel_call call; /**< as ranks make it, on memory of their own */
+    samples times[TURNS];
+    char chosen[32]; /**< by rank 0 */
+} kernel_bench;
+
+typedef struct side {
+    kernel_bench *bench;
+    tsr_comm *comm;
+    const tsr_device_table *table;
+    kernel_call call;
+    tsr_kernel_choices *choices[COPIES];
+    int turn;
+    bench_loop loops[TURNS];
+} side;
+
+/** Whether there is such a turn. */
+static bool exists(int turn)
+{
+    if (turn >= COPIES)
+        return plain_copy_get(turn - COPIES) != NULL;
+    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn) != NULL;
+}
+
+static tsr_status take_turn(void *arg)
+{
+    const side *const s = arg;
+    const kernel_call *const c = &s->call;
+    if (s->turn < COPIES)
+        return kernel_call_run(c, s->table, s->choices[s->turn]);
+    for (int t = 0; t < c->targets; t++)
+        plain_copy_get(s->turn - COPIES)->copy(c->destinations[t], c->sources[t], (size_t)c->part_bytes);
+    return TSR_OK;
+}
+
+/** Whatever the environment says: every way is asked for. */
+static const char *nothing(void *user, const char *name)
+{
+    (void)user;
+    (void)name;
+    return NULL;
+}
+
+static tsr_status pin(const side *s, const char *way, tsr_kernel_choices **out)
+{
+    char kernels[64];
+    tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
+    tsr_context *context;
+    snprintf(kernels, sizeof kernels, "%s,%s", tsr_context_kernels(tsr_comm_context(s->comm)), way);
+    options.kernels = kernels;
+    options.environment = nothing;
+    TSR_TRY(tsr_context_create(&options, &context));
+    const tsr_status status = tsr_kernel_choices_create(context, out);
+    tsr_context_destroy(context);
+    return status;
+}
+
+static tsr_status make_choices(side *s)
+{
+    for (size_t way = 0; tsr_kernel_way_get(way) != NULL; way++)
+        TSR_TRY(pin(s, tsr_kernel_way_get(way), &s->choices[way]));
+    TSR_TRY(tsr_kernel_choices_create(tsr_comm_context(s->comm), &s->choices[CHOOSING]));
+    return tsr_device_host_table(tsr_context_kernels(tsr_comm_context(s->comm)), &s->table);
+}
+
+/** All memory is touched, by the rank that uses it. */
+static tsr_status make_memory(side *s)
+{
+    const kernel_bench *const b = s->bench;
+    const size_t source = (size_t)kernel_call_source_bytes(&b->call), destination = (size_t)b->call.part_bytes;
+    s->call = b->call;
+    for (int i = 0; i < KERNEL_SOURCES; i++) {
+        TSR_TRY(place_allocate(b->place, s->comm, source, &s->call.sources[i]));
+        memset(s->call.sources[i], 0, source);
+    }
+    for (int i = 0; i < b->call.targets; i++) {
+        TSR_TRY(place_allocate(b->place, s->comm, destination, &s->call.destinations[i]));
+        memset(s->call.destinations[i], 0, destination);
+    }
+    return TSR_OK;
+}
+
+static const char *chosen_way(const side *s)
+{
+    return kernel_call_way(&s->call, s->choices[CHOOSING]);
+}
+
+/** Until this rank has chosen. Ranks call as often as each needs, and wait for one another at the next barrier. */
+static tsr_status choose(side *s)
+{
+    s->turn = CHOOSING;
+    for (int i = 0; i < MOST_TRIALS && chosen_way(s) == NULL; i++)
+        TSR_TRY(take_turn(s));
+    return TSR_OK;
+}
+
+static tsr_status settle_loops(side *s)
+{
+    const kernel_bench *const b = s->bench;
+    for (s->turn = 0; s->turn < TURNS; s->turn++)
+        if (exists(s->turn)) {
+            s->loops[s->turn] = (bench_loop){take_turn, s, 1};
+            TSR_TRY(bench_loop_settle(b->place, s->comm, &b->settings, &s->loops[s->turn]));
+        }
+    return TSR_OK;
+}
+
+static tsr_status run_turns(side *s, int64_t iteration)
+{
+    kernel_bench *const b = s->bench;
+    bench_seconds seconds;
+    for (s->turn = 0; s->turn < TURNS; s->turn++) {
+        if (!exists(s->turn))
+            continue;
+        TSR_TRY(bench_loop_time(b->place, s->comm, &s->loops[s->turn], &seconds));
+        if (iteration >= 0)
+            b->times[s->turn].seconds[tsr_comm_rank(s->comm) * b->settings.iterations + iteration] = seconds.whole;
+    }
+    bench_step(&b->settings, b->place, tsr_comm_rank(s->comm));
+    return TSR_OK;
+}
+
+static tsr_status run_side(side *s)
+{
+    kernel_bench *const b = s->bench;
+    TSR_TRY(make_choices(s));
+    TSR_TRY(make_memory(s));
+    TSR_TRY(settle_loops(s));
+    TSR_TRY(choose(s));
+    for (int64_t i = -b->settings.warm_ups; i < b->settings.iterations; i++)
+        TSR_TRY(run_turns(s, i));
+    if (tsr_comm_rank(s->comm) == 0)
+        snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) != NULL ? chosen_way(s) : "");
+    return TSR_OK;
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    side s = {.bench = arg, .comm = comm};
+    const tsr_status status = run_side(&s);
+    for (int i = 0; i < KERNEL_SOURCES; i++) {
+        place_release(s.bench->place, comm, s.call.sources[i], (size_t)kernel_call_source_bytes(&s.bench->call));
+        place_release(s.bench->place, comm, s.call.destinations[i], (size_t)s.bench->call.part_bytes);
+    }
+    for (int i = 0; i < COPIES; i++)
+        tsr_kernel_choices_destroy(s.choices[i]);
+    return status;
+}
+
+static int settle_sizes(kernel_bench *b)
+{
+    kernel_request *const r = &b->request;
+    if (!kernel_call_make(r->kernel, r->run_bytes, r->bytes, &b->call))
+        return complain(EXIT_REFUSED, "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
+                        r->kernel, (long long)r->bytes, (long long)r->run_bytes);
+    r->run_bytes = b->call.run_bytes;
+    r->bytes = kernel_call_bytes(&b->call);
+    return EXIT_DONE;
+}
+
+static double rate(const kernel_bench *b, spread seconds)
+{
+    return seconds.median > 0 ? (double)b->request.bytes * b->request.ranks / seconds.median : 0;
+}
+
+static void sum_up(const kernel_bench *b, kernel_figures *out, int *count)
+{
+    double peak = 0;
+    const char *peak_copy = NULL;
+    int best = 0;
+    for (int c = 0; plain_copy_get(c) != NULL; c++) {
+        const double bandwidth = rate(b, samples_spread(&b->times[COPIES + c]));
+        peak_copy = bandwidth > peak || c == 0 ? plain_copy_get(c)->name : peak_copy;
+        peak = bandwidth > peak ? bandwidth : peak;
+    }
+    for (*count = 0; tsr_kernel_way_get((size_t)*count) != NULL; ++*count) {
+        kernel_figures *const f = &out[*count];
+        *f = (kernel_figures){.request = b->request, .way = tsr_kernel_way_get((size_t)*count), .peak_copy = peak_copy};
+        f->seconds = samples_spread(&b->times[*count]);
+        f->bandwidth = rate(b, f->seconds);
+        f->of_peak = peak > 0 ? f->bandwidth / peak : 0;
+        f->chosen = strcmp(f->way, b->chosen) == 0;
+        best = f->bandwidth > out[best].bandwidth ? *count : best;
+    }
+    for (int i = 0; i < *count; i++) {
+        out[i].of_best = out[best].bandwidth > 0 ? out[i].bandwidth / out[best].bandwidth : 0;
+        out[i].as_good = out[i].seconds.min <= out[best].seconds.max;
+    }
+}
+
+static int make_samples(kernel_bench *b)
+{
+    int status = EXIT_DONE;
+    for (int turn = 0; turn < TURNS && status == EXIT_DONE; turn++)
+        if (exists(turn))
+            status = samples_create(b->request.ranks, b->settings.iterations, &b->times[turn]);
+    return status;
+}
+
+int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out, int *count)
+{
+    kernel_bench b = {.place = p, .request = *request, .settings = *settings};
+    int status = settle_sizes(&b);
+    if (status == EXIT_DONE)
+        status = make_samples(&b);
+    status = bench_on_ranks(settings, status, p, request->ranks, run_rank, &b);
+    if (status == EXIT_DONE)
+        sum_up(&b, out, count);
+    for (int turn = 0; turn < TURNS; turn++)
+        free(b.times[turn].seconds);
+    return status;
+}
