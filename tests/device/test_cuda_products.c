@@ -23,7 +23,7 @@ typedef struct operands {
 static tsr_gemm gemm_of(const product *p, operands *o)
 {
     const size_t shift = p->shift * tsr_dtype_bytes(p->dtype);
-    return (tsr_gemm){.dtype = p->dtype,
+    return (tsr_gemm){TSR_GEMM_OF(p->dtype),
                       .trans_a = p->trans_a,
                       .trans_b = p->trans_b,
                       .m = M,
@@ -174,7 +174,7 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
 
 static void a_workspace_is_not_asked_for_first_while_a_stream_that_the_default_one_waits_for_is_captured(void **state)
 {
-    const tsr_gemm some = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
+    const tsr_gemm some = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
     cudaStream_t theirs;
     cudaGraph_t graph;
     size_t bytes = 7;
@@ -222,7 +222,7 @@ static void tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors(void 
 {
     const tsr_cuda_options options = {sizeof options, 1};
     float a[4] = {1, 0, 0, 1}, b[4] = {1 + 0x1p-12f, 2, 3, 4}, c[4] = {0};
-    tsr_gemm g = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
+    tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
     machine m;
     (void)state;
     assert_int_equal(tsr_cuda_driver_create(NULL, &options, &m.driver), TSR_OK);
@@ -239,7 +239,7 @@ static void tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors(void 
 static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
 {
     float c[4] = {1, 2, 3, 4};
-    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
+    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
     (void)state;
     const machine m = start();
     assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
@@ -259,7 +259,7 @@ static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
 static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 {
     float c[4] = {1, 2, 3, 4}, bias[2] = {10, 20};
-    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2, .bias = bias};
+    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2, .bias = bias};
     (void)state;
     const machine m = start();
     assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
@@ -275,7 +275,7 @@ static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 static void products_that_are_none_are_refused(void **state)
 {
     float c[1] = {0};
-    const tsr_gemm good = {.dtype = TSR_F32, .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_gemm good = {TSR_GEMM_OF(TSR_F32), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
     tsr_gemm bad[5] = {good, good, good, good, good};
     (void)state;
     bad[0].k = -1;

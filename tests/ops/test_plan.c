@@ -309,8 +309,8 @@ static tsr_status plain_workspace(void *self, int index, const tsr_gemm *g, size
 {
     (void)self;
     (void)index;
-    if (g->dtype != TSR_F64)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the plain device multiplies f64, not %s", tsr_dtype_name(g->dtype));
+    if (g->a_dtype != TSR_F64)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the plain device multiplies f64, not %s", tsr_dtype_name(g->a_dtype));
     *bytes = g->m > 0 ? PLAIN_WORKSPACE : 0;
     return TSR_OK;
 }
