@@ -512,13 +512,15 @@ const tool_command bench_linear_command = {
         "then of f32 throughout, as they are with --dtype f16 and bf16. Up to 16 tokens, as in decoding, weights are what a layer on the "
         "host waits for: in turns with the layers all ranks read their weights once and do nothing else, and of read is the time of that "
         "over the forward's.\n\n"
-        "--mesh may be repeated; the sizes, --dtype, --weights, --engine and --device may be repeated and be lists: every combination is run.",
+        "--mesh may be repeated; the sizes, --dtype, --weights, --engine and --device may be repeated and be lists: every combination is "
+        "run.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
                 "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n"
                 "  tessera bench linear --mesh 1 --mesh 2 --tokens 1 --hidden 4096 --intermediate 16384 --weights f32,bf16\n",
-    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ITERATIONS) | TAKES(WARM_UP) |
-             TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
-    .repeats = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ENGINE) | TAKES(DEVICE),
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ITERATIONS) |
+             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .repeats =
+        TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ENGINE) | TAKES(DEVICE),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
     .run = run_bench,
 };

@@ -54,14 +54,14 @@ static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_
 
 static json_t *pass_to_json(const linear_job *j, const char *mesh, int pass, spread seconds, spread gemm)
 {
-    json_t *const row = json_pack("{ss ss ss sI ss sI sI sI ss ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place),
-                     "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
-                     (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
-                     tsr_dtype_name(j->dtype), "weights", tsr_dtype_name(j->weights), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
-                     spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
-                     (json_int_t)j->settings.iterations, "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(),
-                     "warm_ups", (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
-                     (json_int_t)j->gemm_calls[pass]);
+    json_t *const row = json_pack(
+        "{ss ss ss sI ss sI sI sI ss ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place), "device",
+        place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens", (json_int_t)j->tokens, "hidden",
+        (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype", tsr_dtype_name(j->dtype), "weights",
+        tsr_dtype_name(j->weights), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds", spread_to_json(gemm),
+        "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations", (json_int_t)j->settings.iterations, "wrong",
+        j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(), "warm_ups", (json_int_t)j->settings.warm_ups, "calls",
+        (json_int_t)j->calls[pass], "gemm_calls", (json_int_t)j->gemm_calls[pass]);
     return with_reading(j, pass, seconds, row);
 }
 
@@ -76,14 +76,13 @@ static void print_pass(const linear_job *j, int pass, spread seconds, spread gem
     if (j->settings.checks)
         snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
     say(" %9lld %9lld %12lld %8s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f %8s\n", (long long)j->tokens, (long long)j->hidden,
-        (long long)j->intermediate, type, pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
-        gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm), of_read);
+        (long long)j->intermediate, type, pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median, gemm.median / seconds.median,
+        1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm), of_read);
 }
 
 static void print_columns(const linear_job *j, const char *mesh)
 {
-    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place),
-        place_device_name(j->place));
+    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place), place_device_name(j->place));
     say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
         "of_gemm", "rate", "#wrong", "noise", "noise", "of_read");
     say("#%9s %9s %12s %8s %9s %12s %12s %8s %10s %8s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",

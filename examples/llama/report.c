@@ -100,8 +100,9 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
     return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-                     job->processes != NULL ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)), "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count),
-                     "ids", json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
+                     job->processes != NULL ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
+                     "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
+                     json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
                      outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second",
                      "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
                      rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",

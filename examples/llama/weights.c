@@ -192,7 +192,8 @@ tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *so
         join_dtype(source->checkpoint, "lm_head.weight", &dtype);
     for (int64_t i = 0; i < config->layers * LLAMA_LINEAR_KINDS * 2; i++) {
         const int64_t layer = i / 2 / LLAMA_LINEAR_KINDS;
-        snprintf(name, sizeof(name), "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name, parts[i % 2]);
+        snprintf(name, sizeof(name), "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
+                 parts[i % 2]);
         join_dtype(source->checkpoint, name, &dtype);
     }
     return dtype == TSR_F16 || dtype == TSR_BF16 ? dtype : TSR_F32;

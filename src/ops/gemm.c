@@ -52,7 +52,7 @@ static void multiply_by_vectors(const tsr_gemm *g)
         const double beta = g->trans_b || begin == 0 ? g->beta : 1;
         for (int64_t i = 0; i < g->m; i++)
             gemv_double(!g->trans_b, count, cols, g->alpha, matrix, g->ldb, (const char *)g->a + (i * row_step + x_offset) * BYTES,
-                       x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * BYTES);
+                        x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * BYTES);
     }
 }
 
@@ -168,6 +168,7 @@ tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_g
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller, device.index);
     if (way_of(dtypes) != NO_WAY)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16",
-                          caller, tsr_dtype_name(dtypes->a_dtype));
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16", caller,
+                          tsr_dtype_name(dtypes->a_dtype));
 }

@@ -39,8 +39,12 @@ tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_lay
 tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
                                      tsr_dtype dtype)
 {
-    const tsr_gemm product = {
-        .size = sizeof product, .a_dtype = dy, .b_dtype = which == TSR_DX ? w : which == TSR_DW ? x : dy, .c_dtype = dtype};
+    const tsr_gemm product = {.size = sizeof product,
+                              .a_dtype = dy,
+                              .b_dtype = which == TSR_DX   ? w
+                                         : which == TSR_DW ? x
+                                                           : dy,
+                              .c_dtype = dtype};
     return tsr_gemm_supported(caller, device, &product);
 }
 

@@ -40,7 +40,8 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
 {
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w);
     const tsr_dtype dtype = tsr_layout_dtype(g->of);
-    TSR_TRY(tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x), tsr_layout_dtype(w), dtype));
+    TSR_TRY(
+        tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x), tsr_layout_dtype(w), dtype));
     TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
     TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted));
     g->moves = !tsr_layout_equal(g->own, g->wanted);

@@ -79,7 +79,8 @@ static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matri
            describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
 }
 
-/* Where the operands of a tile lie in the packing: one of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE). */
+/* Where the operands of a tile lie in the packing: one of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE).
+ */
 typedef struct packed_tile {
     size_t b, c, bytes;
 } packed_tile;
@@ -228,7 +229,9 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
 
 static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 {
-    return bias.dtype == c.dtype ? 0 : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
+    return bias.dtype == c.dtype
+               ? 0
+               : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
 /* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
@@ -236,7 +239,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
-    const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe(site, a, b, c, false, &g);
+    const bool adds =
+        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe(site, a, b, c, false, &g);
     if (adds) {
         g.bias = bias.data;
         g.bias_dtype = bias.dtype;
@@ -320,8 +324,7 @@ static bool joins_rows(int64_t stride, tsr_matrix m)
 static tsr_matrix row_of(const tsr_tensor *tensor)
 {
     const int last = tensor->ndim - 1;
-    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last],
-                        tensor->dtype};
+    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last], tensor->dtype};
 }
 
 tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second)

@@ -33,7 +33,8 @@ static bool is_taken(tsr_dtype dtype)
 
 bool tsr_rows_takes(const tsr_gemm *g)
 {
-    return g->m <= TSR_ROWS_MOST && g->m > 0 && g->n > 0 && g->k > 0 && is_taken(g->a_dtype) && is_taken(g->b_dtype) && is_taken(g->c_dtype);
+    return g->m <= TSR_ROWS_MOST && g->m > 0 && g->n > 0 && g->k > 0 && is_taken(g->a_dtype) && is_taken(g->b_dtype) &&
+           is_taken(g->c_dtype);
 }
 
 /* True if the rows of a can be read as they are. */

@@ -175,8 +175,7 @@ INLINE void dot_block(const block *b, int64_t k, float *const *to, int count)
     UNROLLED for (int s = 0; s < b->shared; s++)
     {
         quad folded[ROWS];
-        UNROLLED for (int r = 0; r < ROWS; r++)
-            folded[r] = fold_to_quad(sum[r < b->rows ? r : 0][s]);
+        UNROLLED for (int r = 0; r < ROWS; r++) folded[r] = fold_to_quad(sum[r < b->rows ? r : 0][s]);
         const quad results = fold_quads(folded[0], folded[1], folded[2], folded[3]);
         if (count == b->rows)
             memcpy(to[s], &results, (size_t)b->rows * sizeof(float));

@@ -174,8 +174,8 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
             continue;
         if (!is_mixed_in_f32(first) || !is_mixed_in_f32(dtype))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16", a->rule->caller,
-                                  a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+                                  "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
+                                  a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
         *joined = TSR_F32;
     }
     return TSR_OK;

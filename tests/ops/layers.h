@@ -17,8 +17,8 @@ typedef struct layer {
     const char *mesh;
     int x_ndim;
     int64_t x_shape[TSR_MAX_DIMS];
-    int64_t out;           /* features of y */
-    const char *x, *w, *b; /* placements; b NULL: no bias */
+    int64_t out;                     /* features of y */
+    const char *x, *w, *b;           /* placements; b NULL: no bias */
     tsr_dtype dtype;                 /**< of x */
     tsr_dtype w_dtype, b_dtype;      /**< none: that of x */
     int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */

@@ -67,9 +67,10 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
 {
     static const struct {
         tsr_dtype x, w, b, y;
-    } rows[] = {{TSR_F32, TSR_BF16, TSR_BF16, TSR_F32},  {TSR_BF16, TSR_BF16, TSR_BF16, TSR_BF16}, {TSR_F16, TSR_F16, TSR_F16, TSR_F16},
-                {TSR_F16, TSR_BF16, TSR_F16, TSR_F32},   {TSR_BF16, TSR_F32, TSR_BF16, TSR_F32},   {TSR_BF16, TSR_BF16, TSR_F32, TSR_F32},
-                {TSR_F64, TSR_F64, TSR_F64, TSR_F64},    {TSR_F64, TSR_F32, TSR_F64, TSR_DTYPE_NONE},
+    } rows[] = {{TSR_F32, TSR_BF16, TSR_BF16, TSR_F32},      {TSR_BF16, TSR_BF16, TSR_BF16, TSR_BF16},
+                {TSR_F16, TSR_F16, TSR_F16, TSR_F16},        {TSR_F16, TSR_BF16, TSR_F16, TSR_F32},
+                {TSR_BF16, TSR_F32, TSR_BF16, TSR_F32},      {TSR_BF16, TSR_BF16, TSR_F32, TSR_F32},
+                {TSR_F64, TSR_F64, TSR_F64, TSR_F64},        {TSR_F64, TSR_F32, TSR_F64, TSR_DTYPE_NONE},
                 {TSR_F32, TSR_I32, TSR_F32, TSR_DTYPE_NONE}, {TSR_F32, TSR_F8E4M3, TSR_F32, TSR_DTYPE_NONE}};
     tsr_mesh *mesh;
     (void)arg;

@@ -53,7 +53,8 @@ static float plain_dot(const tsr_gemm *g, int64_t i, int64_t j)
 {
     float sums[TSR_ROWS_LANES] = {0};
     for (int64_t t = 0; t < g->k; t++)
-        sums[t % TSR_ROWS_LANES] += load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) * load(g->b_dtype, g->b, j * g->ldb + t);
+        sums[t % TSR_ROWS_LANES] +=
+            load(g->a_dtype, g->a, g->trans_a ? t * g->lda + i : i * g->lda + t) * load(g->b_dtype, g->b, j * g->ldb + t);
     for (int half = TSR_ROWS_LANES / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)
             sums[l] += sums[l + half];
@@ -192,7 +193,8 @@ static void a_row_has_the_same_bits_beside_any_others(void **state)
     fill(TSR_F32, w, N * K, 6);
     for (int trans_b = 0; trans_b < 2; trans_b++) {
         const tsr_rows_kernels *const kernels = tsr_rows_kernels_for(tsr_context_kernels(NULL));
-        tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .trans_b = trans_b, .m = TSR_ROWS_MOST, .n = N, .k = K, .alpha = 1, .a = x, .b = w, .c = together};
+        tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .trans_b = trans_b, .m = TSR_ROWS_MOST, .n = N, .k = K, .alpha = 1, .a = x, .b = w,
+                      .c = together};
         g.lda = K, g.ldb = trans_b ? K : N, g.ldc = N;
         assert_int_equal(tsr_rows_run(kernels, &g), TSR_OK);
         g.m = 1, g.c = alone;

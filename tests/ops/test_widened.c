@@ -124,9 +124,9 @@ static void panels_make_the_same_product(void **state)
         tsr_dtype a, b, c;
         int parts;
     } rows[] = {
-        {3, 1100, 20, TSR_F32, TSR_BF16, TSR_F32, 3},   {1100, 3, 20, TSR_BF16, TSR_F32, TSR_F32, 3},
-        {600, 700, 5, TSR_F16, TSR_F16, TSR_F16, 4},    {600, 700, 5, TSR_BF16, TSR_BF16, TSR_F32, 4},
-        {600, 700, 5, TSR_F32, TSR_F32, TSR_BF16, 4},   {2, 150, 16384, TSR_F32, TSR_BF16, TSR_F32, 3},
+        {3, 1100, 20, TSR_F32, TSR_BF16, TSR_F32, 3},  {1100, 3, 20, TSR_BF16, TSR_F32, TSR_F32, 3},
+        {600, 700, 5, TSR_F16, TSR_F16, TSR_F16, 4},   {600, 700, 5, TSR_BF16, TSR_BF16, TSR_F32, 4},
+        {600, 700, 5, TSR_F32, TSR_F32, TSR_BF16, 4},  {2, 150, 16384, TSR_F32, TSR_BF16, TSR_F32, 3},
         {3, 300, 8192, TSR_F16, TSR_BF16, TSR_F32, 3},
     };
     (void)state;

@@ -18,7 +18,7 @@
 /* A problem as the heuristics see it: every byte is set, so that keys compare as memory. */
 typedef struct problem {
     int64_t m, n, k, lda, ldb, ldc;
-    uint64_t workspace; /* at most */
+    uint64_t workspace;    /* at most */
     int32_t dtype, result; /* of both operands, and of c */
     int16_t trans_a, trans_b;
     uint32_t a_aligned, b_aligned, c_aligned, bias_aligned, tf32; /* bias_aligned: 0 without a bias */
