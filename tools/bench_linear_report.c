@@ -46,7 +46,7 @@ static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_
     const spread read = reads ? samples_spread(&j->reads) : (spread){0};
     row = json_with_field(row, "weight_bytes", json_integer(count_weights(j)));
     row = json_with_field(row, "weight_bandwidth", reads ? json_real(rate_of_weights(j, seconds.median)) : json_null());
-    row = json_with_field(row, "read_seconds", reads ? spread_to_json(read) : json_null());
+    row = json_with_field(row, "read_seconds", reads ? json_real(read.median) : json_null());
     row = json_with_field(row, "read_bandwidth", reads ? json_real(rate_of_weights(j, read.median)) : json_null());
     row = json_with_field(row, "of_read", reads ? json_real(share_of_reading(j, seconds)) : json_null());
     return json_with_field(row, "read_calls", reads ? json_integer(j->read_calls) : json_null());

@@ -20,11 +20,11 @@ typedef struct layer {
     int64_t out;                     /* features of y */
     const char *x, *w, *b;           /* placements; b NULL: no bias */
     tsr_dtype dtype;                 /**< of x */
-    tsr_dtype w_dtype, b_dtype;      /**< none: that of x */
     int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
     int devices;                     /**< of the driver: those of rank r are on device r mod devices */
     const tsr_stream *streams;       /**< by rank, for plans; NULL: the default ones */
+    tsr_dtype w_dtype, b_dtype;      /**< none: that of x */
 } layer;
 
 /** Memory of a rank that a test allocated, on any device; zeroed, none. */

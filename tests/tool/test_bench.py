@@ -90,9 +90,8 @@ def linear_narrow(mesh, weights):
     for line in (forward, backward):
         fixed = {"dtype": "f32", "weights": weights, "wrong": 0, "weight_bytes": 2 * 12 * 20 * 2}
         wrong += [f"{k}: {line.get(k)!r} instead of {v!r}" for k, v in fixed.items() if line.get(k) != v]
-    wrong += check_spread("read_seconds", forward["read_seconds"])
     wrong += close("weight_bandwidth", forward["weight_bandwidth"], 960 / forward["seconds"]["median"])
-    wrong += close("read_bandwidth", forward["read_bandwidth"], 960 / forward["read_seconds"]["median"])
+    wrong += close("read_bandwidth", forward["read_bandwidth"], 960 / forward["read_seconds"])
     wrong += close("of_read", forward["of_read"], forward["weight_bandwidth"] / forward["read_bandwidth"])
     return wrong + harness.different("backward", [backward[k] for k in ("weight_bandwidth", "read_seconds", "of_read")], [None] * 3)
 
