@@ -118,7 +118,8 @@ static tsr_status make_part(tsr_f32_product *multiply, const tsr_gemm *g, tsr_ge
 tsr_status tsr_widened_run(tsr_f32_product *multiply, const tsr_gemm *g)
 {
     const division d = divide(g);
-    char *const a_panel = g->workspace, *const b_panel = a_panel + d.a_bytes, *const sums = b_panel + d.b_bytes;
+    char *const a_panel = g->workspace; /* NULL where there are no panels */
+    char *const b_panel = d.widens_b ? a_panel + d.a_bytes : NULL, *const sums = d.narrows ? a_panel + d.a_bytes + d.b_bytes : NULL;
     tsr_gemm part = {TSR_GEMM_OF(TSR_F32), .trans_a = g->trans_a, .trans_b = g->trans_b, .k = g->k, .alpha = g->alpha};
     for (int64_t column = 0; column < g->n; column += d.columns) {
         source a, b;
@@ -129,7 +130,7 @@ tsr_status tsr_widened_run(tsr_f32_product *multiply, const tsr_gemm *g)
             TSR_TRY(take_rows(g->a, g->a_dtype, g->trans_a, g->lda, row, part.m, g->k, (float *)a_panel, &a));
             part.a = a.data, part.lda = a.ld;
             part.b = b.data, part.ldb = b.ld;
-            TSR_TRY(make_part(multiply, g, &part, row, column, d.narrows ? (float *)sums : NULL));
+            TSR_TRY(make_part(multiply, g, &part, row, column, (float *)sums));
         }
     }
     return TSR_OK;

@@ -74,8 +74,8 @@ static void fill(const product *p, operands *o)
                        reference_load(p->dtype, b + (size_t)(g.trans_b ? j * g.ldb + k : k * g.ldb + j) * bytes);
             unsigned char *const to = o->expected + ((size_t)(i * g.ldc + j) + p->shift) * result_bytes;
             sum = g.alpha * sum + g.beta * reference_load(result, to);
-            reference_store(result, sum + (p->biased ? reference_load(result, (const unsigned char *)g.bias + (size_t)j * result_bytes) : 0),
-                            to);
+            reference_store(result,
+                            sum + (p->biased ? reference_load(result, (const unsigned char *)g.bias + (size_t)j * result_bytes) : 0), to);
         }
 }
 

@@ -85,10 +85,12 @@ static void run_plainly(const tsr_gemm *g)
         }
 }
 
-/* Memory of each operand, at addresses that are `shift` bytes off. */
+/* Memory of each operand, at addresses that are `shift` bytes off; `before` is what c holds first. */
+enum { C_BYTES = TSR_ROWS_MOST * (MOST_N + GAP) * 4 + 64 };
+
 typedef struct memory {
     char a[(TSR_ROWS_MOST + GAP) * (MOST_K + GAP) * 4 + 64], b[(MOST_N + GAP) * (MOST_K + GAP) * 4 + 64];
-    char c[TSR_ROWS_MOST * (MOST_N + GAP) * 4 + 64], expected[TSR_ROWS_MOST * (MOST_N + GAP) * 4 + 64], bias[MOST_N * 4 + 64];
+    char c[C_BYTES], before[C_BYTES], expected[C_BYTES], bias[MOST_N * 4 + 64];
     _Alignas(64) char workspace[TSR_ROWS_MOST * MOST_K * 4 + 64];
 } memory;
 
@@ -108,20 +110,16 @@ static void check(const tsr_gemm *shape, memory *m, int shift)
     fill(g.b_dtype, m->b + shift, (g.trans_b ? g.n : g.k) * g.ldb, 2);
     fill(g.c_dtype, m->expected + shift, g.m * g.ldc, 3);
     fill(g.bias_dtype, m->bias + shift, g.n, 4);
-    memcpy(m->c, m->expected, sizeof m->c);
+    memcpy(m->before, m->expected, sizeof m->before);
     g.a = m->a + shift, g.b = m->b + shift, g.bias = g.bias ? m->bias + shift : NULL;
     g.workspace = m->workspace, g.workspace_bytes = tsr_rows_workspace(&g);
     assert_true(g.workspace_bytes <= sizeof m->workspace);
     g.c = m->expected + shift;
     run_plainly(&g);
-    char *const before = m->c;
-    char *const start = malloc(sizeof m->c);
-    assert_non_null(start);
-    memcpy(start, before, sizeof m->c);
     for (int k = 0; k < NAMES; k++) {
         if (!runs(names[k]))
             continue;
-        memcpy(m->c, start, sizeof m->c);
+        memcpy(m->c, m->before, sizeof m->c);
         g.c = m->c + shift;
         assert_true(tsr_rows_takes(&g));
         assert_int_equal(tsr_rows_run(tsr_rows_kernels_for(names[k]), &g), TSR_OK);
@@ -131,7 +129,6 @@ static void check(const tsr_gemm *shape, memory *m, int shift)
                      tsr_dtype_name(g.b_dtype), tsr_dtype_name(g.c_dtype), (long long)g.m, (long long)g.n, (long long)g.k, g.trans_a,
                      g.trans_b, g.alpha, g.beta, g.bias != NULL);
     }
-    free(start);
 }
 
 /* Every number of rows, and sizes about the lanes, blocks and panels. */
