@@ -4,7 +4,10 @@
 
 tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b, const local *c)
 {
-    return (tsr_gemm){.dtype = c->tensor.dtype,
+    return (tsr_gemm){.size = sizeof(tsr_gemm),
+                      .a_dtype = a->tensor.dtype,
+                      .b_dtype = b->tensor.dtype,
+                      .c_dtype = c->tensor.dtype,
                       .trans_a = trans_a,
                       .trans_b = trans_b,
                       .m = m,
@@ -45,6 +48,6 @@ tsr_status product_run(const place *p, int rank, const tsr_gemm *product)
         return TSR_OK;
     if (place_enqueues(p))
         return table->gemm(self, place_device(p, rank).index, product, place_stream(p, rank));
-    blas_run(product->dtype, &host);
+    blas_run(product->c_dtype, &host);
     return TSR_OK;
 }

@@ -29,7 +29,7 @@ _tessera_options() {
             --json --csv
         ;;
     "bench linear")
-        echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
+        echo --mesh --dtype --weights --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
         ;;
     "bench kernels")
         echo --kernel --run-bytes --ranks --begin --end --factor --iterations --warm-up --calls --svg --json --csv

@@ -1,24 +1,18 @@
 #include "ops/gemm.h"
 
 #include "ops/blas_guard.h"
+#include "ops/widened.h"
 #include <cblas.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats OpenBLAS' gemm, which packs b. */
-#define MAX_VECTOR_ROWS 7
+/* In f64, up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats OpenBLAS' gemm, which packs
+ * b. */
+#define MAX_VECTOR_ROWS TSR_ROWS_MOST
 #define PANEL_BYTES     ((int64_t)128 << 10)
 #define PANEL_MULTIPLE  8
-
-/* A row of the dtypes that OpenBLAS multiplies. Row-major gemv: y = alpha * op(matrix[rows, cols]) * x + beta * y. */
-typedef struct blas {
-    tsr_dtype dtype;
-    int64_t bytes;
-    void (*gemm)(const tsr_gemm *g);
-    void (*gemv)(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x, int64_t x_stride,
-                 double beta, void *y);
-} blas;
+#define BYTES           ((int64_t)sizeof(double))
 
 static CBLAS_TRANSPOSE transpose(int trans)
 {
@@ -37,63 +31,71 @@ static void gemm_double(const tsr_gemm *g)
                 g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
 }
 
-static void gemv_float(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x,
-                       int64_t x_stride, double beta, void *y)
-{
-    cblas_sgemv(CblasRowMajor, transpose(trans), (int)rows, (int)cols, (float)alpha, matrix, (int)ld, x, (int)x_stride, (float)beta, y, 1);
-}
-
 static void gemv_double(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x,
                         int64_t x_stride, double beta, void *y)
 {
     cblas_dgemv(CblasRowMajor, transpose(trans), (int)rows, (int)cols, alpha, matrix, (int)ld, x, (int)x_stride, beta, y, 1);
 }
 
-static const blas kinds[] = {
-    {TSR_F32, 4, gemm_float, gemv_float},
-    {TSR_F64, 8, gemm_double, gemv_double},
-};
-
-static const blas *find_blas(tsr_dtype dtype)
-{
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (kinds[i].dtype == dtype)
-            return &kinds[i];
-    }
-    return NULL;
-}
-
 /* The rows of b as it is stored make a panel, so that every row of c reads it from the cache but the first. Stored [n,k], a panel gives
  * columns of c of its own; stored [k,n], it adds its terms to all of c. */
-static void multiply_by_vectors(const blas *kind, const tsr_gemm *g)
+static void multiply_by_vectors(const tsr_gemm *g)
 {
     const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
-    const int64_t fitting = PANEL_BYTES / (cols * kind->bytes) / PANEL_MULTIPLE * PANEL_MULTIPLE;
+    const int64_t fitting = PANEL_BYTES / (cols * BYTES) / PANEL_MULTIPLE * PANEL_MULTIPLE;
     const int64_t panel = g->m == 1 ? rows : fitting > PANEL_MULTIPLE ? fitting : PANEL_MULTIPLE;
     const int64_t row_step = g->trans_a ? 1 : g->lda, x_stride = g->trans_a ? g->lda : 1;
     for (int64_t begin = 0; begin < rows; begin += panel) {
         const int64_t count = rows - begin < panel ? rows - begin : panel;
-        const char *matrix = (const char *)g->b + begin * g->ldb * kind->bytes;
+        const char *matrix = (const char *)g->b + begin * g->ldb * BYTES;
         const int64_t x_offset = g->trans_b ? 0 : begin * x_stride, y_offset = g->trans_b ? begin : 0;
         const double beta = g->trans_b || begin == 0 ? g->beta : 1;
         for (int64_t i = 0; i < g->m; i++)
-            kind->gemv(!g->trans_b, count, cols, g->alpha, matrix, g->ldb, (const char *)g->a + (i * row_step + x_offset) * kind->bytes,
-                       x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * kind->bytes);
+            gemv_double(!g->trans_b, count, cols, g->alpha, matrix, g->ldb, (const char *)g->a + (i * row_step + x_offset) * BYTES,
+                        x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * BYTES);
     }
 }
 
 /* Every row of c becomes the bias, to which the product is then added. */
-static void start_from_bias(const blas *kind, const tsr_gemm *g)
+static void start_from_bias(const tsr_gemm *g)
 {
+    const size_t bytes = tsr_dtype_bytes(g->c_dtype);
     for (int64_t i = 0; i < g->m; i++)
-        memcpy((char *)g->c + i * g->ldc * kind->bytes, g->bias, (size_t)(g->n * kind->bytes));
+        memcpy((char *)g->c + (size_t)(i * g->ldc) * bytes, g->bias, (size_t)g->n * bytes);
 }
 
-static tsr_status run_on_host(const tsr_gemm *g)
+/* All operands f32, or all f64. */
+static void run_in_blas(const tsr_gemm *g)
 {
-    const blas *kind = find_blas(g->dtype);
-    if (!kind)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: the host multiplies f32 and f64", tsr_dtype_name(g->dtype));
+    tsr_gemm sum = *g;
+    if (g->bias) {
+        start_from_bias(g);
+        sum.beta = 1;
+    }
+    if (g->c_dtype == TSR_F32)
+        gemm_float(&sum);
+    else if (g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0)
+        multiply_by_vectors(&sum);
+    else
+        gemm_double(&sum);
+}
+
+/* How the host computes a product. */
+typedef enum way { BY_ROWS, WIDENED, IN_BLAS, NO_WAY } way;
+
+static way way_of(const tsr_gemm *g)
+{
+    if (tsr_rows_takes(g))
+        return BY_ROWS;
+    if (tsr_widened_takes(g))
+        return WIDENED;
+    const bool uniform = g->a_dtype == g->b_dtype && g->b_dtype == g->c_dtype && (!g->bias || g->bias_dtype == g->c_dtype);
+    return uniform && (g->c_dtype == TSR_F32 || g->c_dtype == TSR_F64) ? IN_BLAS : NO_WAY;
+}
+
+/* Sizes that OpenBLAS' integers hold. */
+static tsr_status check_sizes(const tsr_gemm *g)
+{
     const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         if (sizes[i] > INT_MAX)
@@ -101,24 +103,41 @@ static tsr_status run_on_host(const tsr_gemm *g)
                                   "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: OpenBLAS takes up to %d", (long long)g->m,
                                   (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
     }
-    tsr_gemm sum = *g;
-    if (g->bias) {
-        start_from_bias(kind, g);
-        sum.beta = 1;
-    }
-    const int token = tsr_blas_begin();
-    if (g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0)
-        multiply_by_vectors(kind, &sum);
-    else
-        kind->gemm(&sum);
-    tsr_blas_end(token);
     return TSR_OK;
 }
 
-tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stream)
+static size_t host_workspace(const tsr_gemm *g)
+{
+    const way w = way_of(g);
+    return w == BY_ROWS ? tsr_rows_workspace(g) : w == WIDENED ? tsr_widened_workspace(g) : 0;
+}
+
+static tsr_status run_on_host(const tsr_rows_kernels *kernels, const tsr_gemm *g)
+{
+    const way w = way_of(g);
+    tsr_status status = TSR_OK;
+    if (w == NO_WAY)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
+                              tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
+    if (g->workspace_bytes < host_workspace(g))
+        return tsr_status_set(TSR_ERROR_INTERNAL, "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
+                              (long long)g->m, (long long)g->n, (long long)g->k, g->workspace_bytes, host_workspace(g));
+    if (w == BY_ROWS)
+        return tsr_rows_run(kernels, g);
+    TSR_TRY(check_sizes(g));
+    const int token = tsr_blas_begin();
+    if (w == WIDENED)
+        status = tsr_widened_run(gemm_float, g);
+    else
+        run_in_blas(g);
+    tsr_blas_end(token);
+    return status;
+}
+
+tsr_status tsr_gemm_run(tsr_device device, const tsr_rows_kernels *kernels, const tsr_gemm *gemm, tsr_stream stream)
 {
     if (!device.driver)
-        return run_on_host(gemm);
+        return run_on_host(kernels, gemm);
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
     return table->gemm(self, device.index, gemm, stream);
@@ -127,27 +146,29 @@ tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stre
 tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *bytes)
 {
     void *self;
+    *bytes = device.driver ? 0 : host_workspace(gemm);
+    if (!device.driver)
+        return TSR_OK;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
-    *bytes = 0;
-    return device.driver && table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
+    return table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
 }
 
 /* A device is asked by a product of nothing, which it need not search an algorithm for. */
-tsr_status tsr_gemm_supported(const char *caller, tsr_device device, tsr_dtype dtype)
+tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_gemm *dtypes)
 {
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
-    const tsr_gemm nothing = {.dtype = dtype};
     size_t bytes;
     if (device.driver && !table->gemm)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
                               caller, table->name);
     if (device.driver)
-        return tsr_gemm_workspace(device, &nothing, &bytes);
+        return tsr_gemm_workspace(device, dtypes, &bytes);
     if (device.index != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller, device.index);
-    if (find_blas(dtype))
+    if (way_of(dtypes) != NO_WAY)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: the operands are %s; on the host linear layers are computed in f32 and f64", caller,
-                          tsr_dtype_name(dtype));
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16", caller,
+                          tsr_dtype_name(dtypes->a_dtype));
 }
