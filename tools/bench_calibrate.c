@@ -5,6 +5,8 @@
 #include "profile.h"
 #include "report.h"
 
+#include <stdlib.h>
+
 /** Of rank threads where nobody says how many: as many as cores, within these. */
 #define LEAST_RANKS 2
 #define MOST_RANKS  8
@@ -12,6 +14,7 @@
 typedef struct job {
     place *place;
     const char *output;
+    tsr_profile *given; /**< of links that are not measured */
     calibration found;
 } job;
 
@@ -59,6 +62,15 @@ static json_t *error_to_json(const calibration *c, int link)
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
+/** The whole text. */
+static json_t *profile_to_json(const tsr_profile *profile)
+{
+    char *const text = profile_text(profile);
+    json_t *const value = text != NULL ? json_string(text) : NULL;
+    free(text);
+    return value;
+}
+
 static json_t *answer_to_json(const job *j)
 {
     const calibration *const c = &j->found;
@@ -68,6 +80,7 @@ static json_t *answer_to_json(const job *j)
     row = json_with_field(row, "points", points_to_json(c));
     row = json_with_field(row, "error", error_to_json(c, 0));
     row = json_with_field(row, "between_error", error_to_json(c, 1));
+    row = json_with_field(row, "profile", profile_to_json(c->measured));
     return row;
 }
 
@@ -101,12 +114,13 @@ static void print_points(const calibration *c)
 }
 
 /** The profile comes last. */
-static void print_text(const job *j)
+static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
     const calibration_request *const r = &c->request;
-    char text[PROFILE_TEXT_BYTES];
-    tsr_cost_print(&c->profile, text, sizeof text);
+    char *const text = profile_text(c->measured);
+    if (text == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the profile");
     say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
         tsr_dtype_name(r->dtype));
     if (c->inside > 0)
@@ -114,7 +128,10 @@ static void print_text(const job *j)
     if (c->inside < c->count)
         print_link(c, 1);
     print_points(c);
-    say("%s\n", text);
+    say_text(text);
+    say_text("\n");
+    free(text);
+    return EXIT_DONE;
 }
 
 /** The profile's file, whole but without its name. */
@@ -130,7 +147,7 @@ static int write_profile(const job *j, fresh_file *out)
                                     : "inside",
              c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
              c->error[link].max);
-    return profile_prepare(j->output, comment, &c->profile, out);
+    return profile_prepare(j->output, comment, c->measured, out);
 }
 
 static int read_ranks(const place *p, const char *text, int *out)
@@ -166,7 +183,11 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
     out->settings = run->settings;
     if (run->sizes.begin > 0)
         out->sizes = run->sizes;
-    return status == EXIT_DONE ? profile_read(now->value[OPT_PROFILE], &out->profile) : status;
+    if (status != EXIT_DONE)
+        return status;
+    status = profile_read(now->value[OPT_PROFILE], &j->given);
+    out->profile = j->given;
+    return status;
 }
 
 static int print_answer(bench_run *run, const job *j)
@@ -177,7 +198,7 @@ static int print_answer(bench_run *run, const job *j)
     else if (run->format == ROWS_CSV)
         status = print_csv(run, j);
     else
-        print_text(j);
+        status = print_text(j);
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
@@ -209,6 +230,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     if (status == EXIT_DONE && place_speaks(j.place))
         status = report(run, &j);
     calibration_finish(&j.found);
+    tsr_profile_destroy(j.given);
     place_close(j.place);
     return status;
 }

@@ -22,7 +22,8 @@ typedef struct tsr_settings {
     int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
     int64_t spin;         /**< TSR_SPIN; -2: not set */
     int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */
-    tsr_cost_profile profile;
+    tsr_cost_profile profile; /**< the links */
+    tsr_profile *measured;    /**< a reference of its own, with tables; NULL: by the links alone */
 } tsr_settings;
 
 /** `context` must not be NULL. */
