@@ -150,12 +150,17 @@ static int write_profile(const job *j, fresh_file *out)
     return profile_prepare(j->output, comment, c->measured, out);
 }
 
+static int usual_ranks(void)
+{
+    const int cores = core_count();
+    return cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
+}
+
 static int read_ranks(const place *p, const char *text, int *out)
 {
-    const int cores = core_count(), launched = place_launched(p);
-    const int usual = launched > 0 ? launched : cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
+    const int launched = place_launched(p);
     int64_t ranks;
-    const int status = parse_count("--ranks", text, usual, &ranks);
+    const int status = parse_count("--ranks", text, launched > 0 ? launched : usual_ranks(), &ranks);
     if (status != EXIT_DONE)
         return status;
     if (launched > 0 && ranks != launched)
@@ -237,12 +242,17 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
-    (void)now;
     calibration_request request = calibration_usual(LEAST_RANKS, TSR_MODE_DIRECT);
     if (run->sizes.begin > 0)
         request.sizes = run->sizes;
-    *out = calibration_moves(&request) * bench_settings_steps(&run->settings);
-    return EXIT_DONE;
+    request.settings = run->settings;
+    int64_t ranks = LEAST_RANKS;
+    int status = parse_dtype(now->value[OPT_DTYPE], &request.dtype);
+    if (status == EXIT_DONE)
+        status = parse_count("--ranks", now->value[OPT_RANKS], usual_ranks(), &ranks);
+    request.ranks = ranks < LEAST_RANKS ? LEAST_RANKS : ranks > MAX_RANK_THREADS ? MAX_RANK_THREADS : (int)ranks;
+    *out = calibration_steps(&request);
+    return status;
 }
 
 /** A line takes two points, and there is memory for so many. */

@@ -15,21 +15,23 @@ calibration_request calibration_usual(int ranks, tsr_mode mode)
     return (calibration_request){ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL};
 }
 
-/** Moves of the tables are many, and each of less weight. */
+/** Moves of the tables are many, and each of less weight; those of the links have shown that they are right. */
 static tables_request request_of_tables(const calibration *c)
 {
     const calibration_request *const r = &c->request;
     tables_request t = {r->ranks, c->members, c->member_count, r->mode, r->dtype, r->sizes, r->settings, c->base};
     t.settings.loop_seconds = r->settings.loop_seconds / 4;
     t.settings.warm_seconds = 0;
+    t.settings.checks = false;
     return t;
 }
 
-int64_t calibration_moves(const calibration_request *r)
+int64_t calibration_steps(const calibration_request *r)
 {
     const calibration one = {.request = *r, .member_count = r->ranks};
     const tables_request t = request_of_tables(&one);
-    return (int64_t)TARGETS * size_range_count(&r->sizes) + tables_count(&t);
+    return (int64_t)TARGETS * size_range_count(&r->sizes) * bench_settings_steps(&r->settings) +
+           tables_count(&t) * bench_settings_steps(&t.settings);
 }
 
 /** What a rank receives from each other one. */

@@ -21,8 +21,8 @@ calibration_request calibration_usual(int ranks, tsr_mode mode);
 /** How many sizes of a calibration there are at most: two moves of each, over either kind of link. */
 #define CALIBRATION_SIZES (FIT_POINTS / 2)
 
-/** How many moves are timed, of ranks on one node. */
-int64_t calibration_moves(const calibration_request *r);
+/** bench_settings_steps() of all moves, of ranks on one node. */
+int64_t calibration_steps(const calibration_request *r);
 
 /** What a move told. */
 typedef struct calibrated_point {

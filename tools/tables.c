@@ -144,12 +144,20 @@ static int add_size(tables *t, const tables_request *r, tsr_work work, int64_t r
     return add_move(t, r, &m, &w);
 }
 
+/** Of what a rank does alone every other size will do, but where boxes are whole. */
+static int64_t next_size(const tables_request *r, size_t kind, size_t row, int64_t bytes)
+{
+    const bool all = rows[kind].work == TSR_WORK_COPY || rows[kind].runs[row] == TSR_RUN_WHOLE;
+    const int64_t next = size_range_next(&r->sizes, bytes), after = all || next == 0 ? next : size_range_next(&r->sizes, next);
+    return after == 0 && !all ? next : after;
+}
+
 static int add_work(tables *t, const tables_request *r)
 {
     int status = EXIT_DONE;
     for (size_t k = 0; k < KINDS; k++)
         for (size_t i = 0; rows[k].runs[i] > 0; i++)
-            for (int64_t bytes = r->sizes.begin; bytes > 0 && status == EXIT_DONE; bytes = size_range_next(&r->sizes, bytes))
+            for (int64_t bytes = r->sizes.begin; bytes > 0 && status == EXIT_DONE; bytes = next_size(r, k, i, bytes))
                 status = add_size(t, r, rows[k].work, rows[k].runs[i], bytes);
     return status;
 }
@@ -188,7 +196,7 @@ int64_t tables_count(const tables_request *r)
     }
     for (size_t k = 0; k < KINDS; k++)
         for (size_t i = 0; rows[k].runs[i] > 0; i++)
-            for (int64_t bytes = r->sizes.begin; bytes > 0; bytes = size_range_next(&r->sizes, bytes))
+            for (int64_t bytes = r->sizes.begin; bytes > 0; bytes = next_size(r, k, i, bytes))
                 count += tells(rows[k].runs[i], n, bytes, element);
     return count;
 }

@@ -1,5 +1,7 @@
 #include "tables.h"
 
+#include "fit.h"
+#include "order.h"
 #include "text_buffer.h"
 
 #include <stdlib.h>
@@ -53,32 +55,69 @@ static void begin_row(text_buffer *text, const table_move *m)
         text_buffer_print(text, "\n%s@%lld=", work_names[m->work], (long long)m->run);
 }
 
-static void add_point(text_buffer *text, const table_move *m, const tsr_profile *known)
+/** What stands before the colon. */
+static double key_of(const table_move *m)
 {
-    const double left = seconds_left(m, known);
-    if (m->topic == TABLE_MEETING)
-        text_buffer_print(text, "%lld:%.3e", (long long)m->ranks, left);
-    else if (m->topic == TABLE_WORK)
-        text_buffer_print(text, "%.0f:%.3e", m->touched, m->worked / left);
-    else
-        text_buffer_print(text, "%.3e", left / (m->topic == TABLE_PIECE ? (double)m->pieces : 1));
+    return m->topic == TABLE_MEETING ? (double)m->ranks : m->touched;
 }
 
-/** The next row, from the move at `first` on; returns how many it takes. Sizes that come to one key have one point. */
+/** What stands behind it: seconds, and of work bytes a second. */
+static double value_of(const table_move *m, const tsr_profile *known)
+{
+    const double left = seconds_left(m, known);
+    if (m->topic == TABLE_WORK)
+        return m->worked / left;
+    return m->topic == TABLE_PIECE ? left / (double)m->pieces : left;
+}
+
+typedef struct row {
+    size_t count;
+    double keys[FIT_POINTS], values[FIT_POINTS];
+} row;
+
+/** Sizes that come to one key have one point. */
+static void add_point(row *r, const table_move *m, const tsr_profile *known)
+{
+    if (r->count == FIT_POINTS || (r->count > 0 && key_of(m) <= r->keys[r->count - 1]))
+        return;
+    r->keys[r->count] = key_of(m);
+    r->values[r->count++] = value_of(m, known);
+}
+
+/** A time that alone is far off, as when something else ran meanwhile, gives way to the nearer of its neighbours; what falls or rises over
+ * several sizes stays as it is. */
+static void smooth(row *r)
+{
+    double before = r->values[0];
+    for (size_t i = 1; i + 1 < r->count; i++) {
+        double three[] = {before, r->values[i], r->values[i + 1]};
+        before = r->values[i];
+        r->values[i] = sort_to_median(three, 3);
+    }
+}
+
+static void write_row(text_buffer *text, const table_move *like, const row *r)
+{
+    begin_row(text, like);
+    for (size_t i = 0; i < r->count; i++) {
+        if (like->topic >= TABLE_MEETING)
+            text_buffer_print(text, "%s%.0f:", i > 0 ? "," : "", r->keys[i]);
+        text_buffer_print(text, "%.3e", r->values[i]);
+    }
+}
+
+/** The next row, from the move at `first` on; returns how many moves it takes. */
 static size_t add_row(text_buffer *text, const tables *t, size_t first, const tsr_profile *known)
 {
     const table_move *const m = &t->moves[first];
-    size_t count = 1;
-    begin_row(text, m);
-    add_point(text, m, known);
-    for (; first + count < t->count && share_row(m, &m[count]); count++) {
-        const table_move *const before = &m[count - 1], *const now = &m[count];
-        const bool grows = m->topic == TABLE_MEETING ? now->ranks > before->ranks : now->touched > before->touched;
-        if (!grows)
-            continue;
-        text_buffer_add(text, ",");
-        add_point(text, now, known);
-    }
+    row r = {.count = 0};
+    size_t count = 0;
+    do
+        add_point(&r, &m[count++], known);
+    while (first + count < t->count && share_row(m, &m[count]));
+    if (m->topic == TABLE_WORK)
+        smooth(&r);
+    write_row(text, m, &r);
     return count;
 }
 

@@ -8,7 +8,7 @@
 #include "base/scan.h"
 #include "base/text.h"
 
-#define TSR_ROW_POINTS    24 /* of a row, at most */
+#define TSR_ROW_POINTS    32 /* of a row, at most */
 #define TSR_TABLE_ROWS    8  /* of a kind of work, at most */
 #define TSR_TABLE_KINDS   3  /* by tsr_work */
 #define TSR_PROFILE_SPANS 2  /* single numbers: step and piece */

@@ -71,7 +71,7 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
         const size_t begin = scan->at;
         int64_t key = 0;
         if (row->count == TSR_ROW_POINTS)
-            return tsr_scan_refuse(scan, begin, "a row has at most 24 numbers");
+            return tsr_scan_refuse(scan, begin, "a row has at most 32 numbers");
         TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, rates ? "a number of bytes, as 8192" : "a number of ranks, as 4", &key));
         if (row->count > 0 && (double)key <= row->at[row->count - 1].key)
             return tsr_scan_refuse(scan, begin, "each key of a row is greater than the one before it");
