@@ -64,6 +64,17 @@ static tsr_status read_link(tsr_scan *scan, tsr_link *link)
     return read_end(scan);
 }
 
+/* So far from the ends of doubles, reciprocals and differences are numbers too. */
+static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
+{
+    const size_t begin = scan->at;
+    TSR_TRY(is_rate ? read_rate(scan, "a number of bytes a second, as 1.6e10", out)
+                    : tsr_scan_decimal(scan, "a number of seconds, as 5e-7", out));
+    if (*out > 1e30 || (is_rate && *out < 1e-30))
+        return tsr_scan_refuse(scan, begin, is_rate ? "a rate of a row is from 1e-30 to 1e30" : "seconds are 1e30 at most");
+    return TSR_OK;
+}
+
 /* A key above the last, ":" and a value, and so on after commas. */
 static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
 {
@@ -78,20 +89,19 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
         if (!tsr_scan_accept(scan, ":"))
             return tsr_scan_expected(scan, scan->at, rates ? "\":\" and a bandwidth" : "\":\" and seconds");
         row->at[row->count].key = (double)key;
-        TSR_TRY(rates ? read_rate(scan, "a number of bytes a second, as 1.6e10", &row->at[row->count].value)
-                      : tsr_scan_decimal(scan, "a number of seconds, as 5e-7", &row->at[row->count].value));
+        TSR_TRY(read_value(scan, rates, &row->at[row->count].value));
         row->count++;
     } while (tsr_scan_comma(scan));
     return read_end(scan);
 }
 
-/* Where a row of this run goes; TSR_TABLE_ROWS if there is one already. */
+/* Before which row one of this run stands, or which it is. */
 static size_t place_of_run(const tsr_table *table, int64_t run)
 {
     size_t row = 0;
     while (row < table->count && table->rows[row].run < run)
         row++;
-    return row < table->count && table->rows[row].run == run ? TSR_TABLE_ROWS : row;
+    return row;
 }
 
 /* Behind "copy@": a run, "=" and the row. */
@@ -103,7 +113,7 @@ static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
     if (!tsr_scan_accept(scan, "="))
         return tsr_scan_expected(scan, scan->at, "\"=\"");
     const size_t place = place_of_run(table, run);
-    if (place == TSR_TABLE_ROWS)
+    if (place < table->count && table->rows[place].run == run)
         return tsr_scan_refuse(scan, begin, "this row stands here twice");
     if (table->count == TSR_TABLE_ROWS)
         return tsr_scan_refuse(scan, begin, "a kind of work has at most 8 rows");
@@ -136,7 +146,7 @@ static tsr_status read_table(reader *r)
         if (r->out->has_spans[span])
             return refuse_second(&r->scan, begin, "number");
         r->out->has_spans[span] = true;
-        TSR_TRY(tsr_scan_decimal(&r->scan, "a number of seconds, as 5e-7", &r->out->spans[span]));
+        TSR_TRY(read_value(&r->scan, false, &r->out->spans[span]));
         return read_end(&r->scan);
     }
     if (tsr_scan_accept(&r->scan, "meeting="))

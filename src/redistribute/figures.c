@@ -115,7 +115,7 @@ static void sum_up(const tsr_plan *plan, tsr_measure *out)
         tsr_load_add(&between, (double)out->crossing[phase]);
     }
     out->work = plan->measured ? tsr_work_seconds(plan) : 0;
-    f->seconds = tsr_work_plan_seconds(plan, out->work, inside, between);
+    f->seconds = plan->inside ? tsr_work_plan_seconds(plan, out->work, inside, between) : 0;
 }
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out)

@@ -102,7 +102,7 @@ static void add_item(rank_work *w, const tsr_item *item)
 double tsr_work_seconds(const tsr_plan *plan)
 {
     rank_work w = {.plan = plan};
-    if (plan->options.rank < 0)
+    if (!plan->inside)
         return 0;
     for (size_t i = 0; i < plan->count; i++)
         w.touched += touched_by(&plan->items[i]);
