@@ -1,4 +1,5 @@
-/* What the links of this engine cost: times of moves of many sizes, and the latency and bandwidth that fit them best. */
+/* What the links of this engine and a rank's own work cost: times of moves of many sizes, the latency and bandwidth that fit them best, and
+ * tables. */
 #include "bench_run.h"
 #include "calibration.h"
 #include "file.h"
@@ -301,14 +302,17 @@ static int run_calibrate(const tool_arguments *given)
 
 const tool_command bench_calibrate_command = {
     .name = "bench calibrate",
-    .summary = "what links cost: the latency and bandwidth by which plans are timed",
+    .summary = "what links and a rank's own work cost, by which plans are timed",
     .details =
-        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated for about four seconds in all, and "
-        "checked; each time is the median of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
+        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and checked; each time is the median "
+        "of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
         "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
         "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
         "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
-        "those between begin no earlier than those inside.\n\n"
+        "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks of one node, tell what a "
+        "plan, a "
+        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some seven "
+        "seconds where the machine is idle.\n\n"
         "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
         "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose other sizes; --engine, "
         "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",

@@ -16,9 +16,9 @@ typedef struct job {
     row_format format;
     simulation_rows out;
     size_t capacity;
-    place *place;           /**< with --validate; else NULL */
-    tsr_profile *links;     /**< without */
-    links_book measured;    /**< with */
+    place *place;        /**< with --validate; else NULL */
+    tsr_profile *links;  /**< without */
+    links_book measured; /**< with */
 } job;
 
 static int reserve_row(job *j)
@@ -238,8 +238,9 @@ const tool_command bench_simulate_command = {
     .summary = "what moves would take on a machine that is not at hand, up to a million ranks",
     .details =
         "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes / bandwidth, and the "
-        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Nothing "
-        "is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to may be repeated, shapes, dtypes and modes be lists; "
+        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Where the "
+        "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to "
+        "may be repeated, shapes, dtypes and modes be lists; "
         "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 ranks that hold anything "
         "some "
         "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the edges of the layouts; all "

@@ -10,9 +10,9 @@ typedef struct calibration_request {
     int ranks; /**< 2 at least */
     tsr_mode mode;
     tsr_dtype dtype;
-    size_range sizes;         /**< bytes that a rank receives */
-    bench_settings settings;  /**< how each move is timed */
-    tsr_profile *profile;     /**< of links that are not measured, and by which the moves are planned; borrowed; NULL: the default */
+    size_range sizes;        /**< bytes that a rank receives */
+    bench_settings settings; /**< how each move is timed */
+    tsr_profile *profile;    /**< of links that are not measured, and by which the moves are planned; borrowed; NULL: the default */
 } calibration_request;
 
 /** From 64 bytes to 64 MiB in f32, in some ten seconds, over the default profile. */
@@ -43,8 +43,8 @@ typedef struct calibration {
     tsr_profile *measured;    /**< the links and what the tables come to; NULL until then */
     int64_t *members;         /**< the ranks of the fullest node */
     int64_t member_count;
-    fit_error error[2];       /**< of either link over its points; 0 where there are none */
-    int64_t wrong;            /**< elements that were not what the moves must give */
+    fit_error error[2]; /**< of either link over its points; 0 where there are none */
+    int64_t wrong;      /**< elements that were not what the moves must give */
 } calibration;
 
 /** The link that a point tells of. */

@@ -13,7 +13,7 @@ typedef struct simulation {
     tensor_shape shape;
     tsr_dtype dtype;
     tsr_plan_options options; /**< but for the profile, which is: */
-    tsr_profile *links; /**< a reference of its own */
+    tsr_profile *links;       /**< a reference of its own */
     int64_t ranks;
     int64_t planned;         /**< of them: all, all that hold anything, or some that stand for the others */
     bool estimated;          /**< they stand for others: another one may have more, and totals are estimates; one of -1 is not known */

@@ -65,7 +65,7 @@ typedef struct tsr_context_options {
 
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0                                                  \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0                                               \
     }
 
 /**

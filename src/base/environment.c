@@ -107,7 +107,8 @@ static const struct {
       "How many bytes of large results that were destroyed a context keeps for new ones; 1073741824 by default, 0: none."},
      apply_kept},
     {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH, and the "
-                  "tables that tessera bench calibrate measures."}, apply_cost},
+                  "tables that tessera bench calibrate measures."},
+     apply_cost},
 };
 
 const tsr_environment_variable *tsr_environment_get(size_t index)

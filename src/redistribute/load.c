@@ -19,7 +19,7 @@ typedef struct loader {
     tsr_context *context;
     tsr_reader reader; /* of what is between version and checksum */
     tsr_plan_options options;
-    void *nodes; /**< the list of options.nodes */
+    void *nodes;     /**< the list of options.nodes */
     bool has_tables; /* by the version */
     tsr_cost_profile profile;
     tsr_profile *measured; /* NULL: without tables */
@@ -73,7 +73,8 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
                               TSR_SAVED_MAGIC);
     const uint32_t version = tsr_read_u32(&reader);
     if (!reader.ended && version != TSR_SAVED_VERSION && version != TSR_SAVED_WITH_TABLES)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
                               (unsigned long)version, TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES);
     const uint64_t wanted = tsr_read_u64(&reader);
     if (reader.ended || wanted != size || size < TSR_SAVED_FRAME_BYTES)

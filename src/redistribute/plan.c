@@ -391,8 +391,7 @@ static void describe_options(const tsr_plan *plan, tsr_text *text)
         tsr_text_append(text, ", links %s", links);
     }
     if (plan->measured)
-        tsr_text_append(text, " with tables (fingerprint %016llx)",
-                        (unsigned long long)plan->measured->hash);
+        tsr_text_append(text, " with tables (fingerprint %016llx)", (unsigned long long)plan->measured->hash);
 }
 
 void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)

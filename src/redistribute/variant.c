@@ -57,8 +57,8 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     const double saved = (double)(tsr_node_map_most(item->nodes) - 1) * (double)tsr_item_shard_bytes(item);
-    return !item->problem.each && !item->problem.local && 
-           saved / plan->profile.between.bandwidth > tsr_work_middle_seconds(item, plan) && tsr_nodes_have_mates(item);
+    return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > tsr_work_middle_seconds(item, plan) &&
+           tsr_nodes_have_mates(item);
 }
 
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)

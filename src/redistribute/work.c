@@ -95,8 +95,8 @@ static void add_item(rank_work *w, const tsr_item *item)
         add_transfers(w, item, &item->given, item->dst);
     add_transfers(w, item, &item->relayed, item->dst);
     if (item->fills)
-        w->seconds += tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched,
-                                               bytes_of_shard(item, item->dst_shape));
+        w->seconds +=
+            tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched, bytes_of_shard(item, item->dst_shape));
 }
 
 double tsr_work_seconds(const tsr_plan *plan)

@@ -15,15 +15,15 @@
 #define TEXT_BYTES 4096
 
 /* Whole numbers of seconds a byte, so that sums are exact. */
-#define STEP     2.0
-#define PIECE    0.25
-#define MEETING  16.0 /* of 2 ranks */
-#define KEEP     4.0  /* bytes a second */
-#define COPY     2.0
-#define COPY_64  1.0
-#define SUM      0.5
-#define PLAIN    "step=2 piece=0.25 meeting=2:16,4:64 keep@whole=1:4 copy@whole=1:2 copy@64=1:1 sum@whole=1:0.5"
-#define LINKS    "inside=1e-6,1e9 between=1e-5,1e8"
+#define STEP    2.0
+#define PIECE   0.25
+#define MEETING 16.0 /* of 2 ranks */
+#define KEEP    4.0  /* bytes a second */
+#define COPY    2.0
+#define COPY_64 1.0
+#define SUM     0.5
+#define PLAIN   "step=2 piece=0.25 meeting=2:16,4:64 keep@whole=1:4 copy@whole=1:2 copy@64=1:1 sum@whole=1:0.5"
+#define LINKS   "inside=1e-6,1e9 between=1e-5,1e8"
 
 static tsr_profile *parse(const char *text)
 {
@@ -151,9 +151,19 @@ static void between_points_seconds_go_by_the_logarithm(void **state)
     static const struct {
         int64_t run;
         double touched, pace;
-    } cases[] = {{64, 1, 1},         {64, 1024, 1},      {64, 4096, 0.25},      {64, 16384, 0.5},     {64, 1e15, 0.5},
-                 {64, 2048, 0.625},  {64, 8192, 0.375},  {1, 4096, 0.25},       {256, 4096, 0.125},   {128, 4096, 0.1875},
-                 {128, 1024, 0.5625}, {1 << 20, 1, 0.125}, {TSR_RUN_WHOLE, 1, 1.0 / 16}};
+    } cases[] = {{64, 1, 1},
+                 {64, 1024, 1},
+                 {64, 4096, 0.25},
+                 {64, 16384, 0.5},
+                 {64, 1e15, 0.5},
+                 {64, 2048, 0.625},
+                 {64, 8192, 0.375},
+                 {1, 4096, 0.25},
+                 {256, 4096, 0.125},
+                 {128, 4096, 0.1875},
+                 {128, 1024, 0.5625},
+                 {1 << 20, 1, 0.125},
+                 {TSR_RUN_WHOLE, 1, 1.0 / 16}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_seconds(tsr_profile_work_seconds(profile, TSR_WORK_COPY, cases[i].run, cases[i].touched, 48), 48 * cases[i].pace);
     tsr_profile_destroy(profile);
@@ -178,8 +188,8 @@ static void meetings_of_more_ranks_grow_as_they_did_last(void **state)
         const char *text;
         int64_t ranks;
         double seconds;
-    } cases[] = {{"meeting=2:1,4:3", 1, 1},  {"meeting=2:1,4:3", 2, 1},          {"meeting=2:1,4:3", 3, 2}, {"meeting=2:1,4:3", 4, 3},
-                 {"meeting=2:1,4:3", 16, 7}, {"meeting=2:1,4:3", 1048576, 39},   {"meeting=4:3", 64, 3},    {"meeting=2:3,4:1", 3, 2},
+    } cases[] = {{"meeting=2:1,4:3", 1, 1},  {"meeting=2:1,4:3", 2, 1},        {"meeting=2:1,4:3", 3, 2}, {"meeting=2:1,4:3", 4, 3},
+                 {"meeting=2:1,4:3", 16, 7}, {"meeting=2:1,4:3", 1048576, 39}, {"meeting=4:3", 64, 3},    {"meeting=2:3,4:1", 3, 2},
                  {"meeting=2:3,4:1", 64, 1}, {"meeting=2:1,4:3,8:3", 1024, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tsr_profile *profile = parse(cases[i].text);

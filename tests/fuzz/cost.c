@@ -1,4 +1,5 @@
-/** Any text is refused with a sentence, or is a profile whose own text reads back as the same; its links are what tsr_cost_parse() finds. */
+/** Any text is refused with a sentence, or is a profile whose own text reads back as the same; its links are what tsr_cost_parse() finds.
+ */
 #include "fuzz.h"
 #include <tessera/profile.h>
 
