@@ -1,7 +1,6 @@
 #include "tables.h"
 
 #include "fit.h"
-#include "order.h"
 #include "text_buffer.h"
 
 #include <stdlib.h>
@@ -84,15 +83,14 @@ static void add_point(row *r, const table_move *m, const tsr_profile *known)
     r->values[r->count++] = value_of(m, known);
 }
 
-/** A time that alone is far off, as when something else ran meanwhile, gives way to the nearer of its neighbours; what falls or rises over
- * several sizes stays as it is. */
+/** A rate that is less than half of both neighbours' gives way to the lower of them: something else ran meanwhile. What falls over several
+ * sizes stays as it is. */
 static void smooth(row *r)
 {
-    double before = r->values[0];
     for (size_t i = 1; i + 1 < r->count; i++) {
-        double three[] = {before, r->values[i], r->values[i + 1]};
-        before = r->values[i];
-        r->values[i] = sort_to_median(three, 3);
+        const double before = r->values[i - 1], after = r->values[i + 1], lower = before < after ? before : after;
+        if (r->values[i] < lower / 2)
+            r->values[i] = lower;
     }
 }
 
