@@ -18,10 +18,11 @@ static json_t *row_to_json(const simulation *s)
     const int64_t node = s->options.nodes.ranks_per_node;
     char links[LINKS_TEXT_BYTES];
     profile_print_links(s->links, links);
-    return json_pack("{ss sI ss so ss ss ss ss ss so ss sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
+    return json_pack("{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
                      "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
                      s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
-                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "planned", (json_int_t)s->planned,
+                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "tables",
+                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned,
                      "estimated", s->estimated, "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
                      sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
                      (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);

@@ -13,7 +13,7 @@ import harness
 tool = harness.Tool(sys.argv[1])
 LINKS = {"inside": (3e-6, 4e11), "between": (1.5e-5, 5e10)}
 LINKS_TEXT = "inside=3e-6,4e11 between=1.5e-5,5e10"
-FIELDS = ["bench", "ranks", "mesh", "shape", "dtype", "from", "to", "mode", "objective", "ranks_per_node", "links", "planned", "estimated", "seconds",
+FIELDS = ["bench", "ranks", "mesh", "shape", "dtype", "from", "to", "mode", "objective", "ranks_per_node", "links", "tables", "planned", "estimated", "seconds",
           "bytes_received", "lower_bound", "ratio", "messages_received", "workspace_bytes"]
 
 
