@@ -1,9 +1,12 @@
-/* What the links of this engine cost: times of moves of many sizes, and the latency and bandwidth that fit them best. */
+/* What the links of this engine and a rank's own work cost: times of moves of many sizes, the latency and bandwidth that fit them best, and
+ * tables. */
 #include "bench_run.h"
 #include "calibration.h"
 #include "file.h"
 #include "profile.h"
 #include "report.h"
+
+#include <stdlib.h>
 
 /** Of rank threads where nobody says how many: as many as cores, within these. */
 #define LEAST_RANKS 2
@@ -12,6 +15,7 @@
 typedef struct job {
     place *place;
     const char *output;
+    tsr_profile *given; /**< of links that are not measured */
     calibration found;
 } job;
 
@@ -59,6 +63,15 @@ static json_t *error_to_json(const calibration *c, int link)
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
+/** The whole text. */
+static json_t *profile_to_json(const tsr_profile *profile)
+{
+    char *const text = profile_text(profile);
+    json_t *const value = text != NULL ? json_string(text) : NULL;
+    free(text);
+    return value;
+}
+
 static json_t *answer_to_json(const job *j)
 {
     const calibration *const c = &j->found;
@@ -68,6 +81,7 @@ static json_t *answer_to_json(const job *j)
     row = json_with_field(row, "points", points_to_json(c));
     row = json_with_field(row, "error", error_to_json(c, 0));
     row = json_with_field(row, "between_error", error_to_json(c, 1));
+    row = json_with_field(row, "profile", profile_to_json(c->measured));
     return row;
 }
 
@@ -101,12 +115,13 @@ static void print_points(const calibration *c)
 }
 
 /** The profile comes last. */
-static void print_text(const job *j)
+static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
     const calibration_request *const r = &c->request;
-    char text[PROFILE_TEXT_BYTES];
-    tsr_cost_print(&c->profile, text, sizeof text);
+    char *const text = profile_text(c->measured);
+    if (text == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the profile");
     say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
         tsr_dtype_name(r->dtype));
     if (c->inside > 0)
@@ -114,7 +129,10 @@ static void print_text(const job *j)
     if (c->inside < c->count)
         print_link(c, 1);
     print_points(c);
-    say("%s\n", text);
+    say_text(text);
+    say_text("\n");
+    free(text);
+    return EXIT_DONE;
 }
 
 /** The profile's file, whole but without its name. */
@@ -130,15 +148,20 @@ static int write_profile(const job *j, fresh_file *out)
                                     : "inside",
              c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
              c->error[link].max);
-    return profile_prepare(j->output, comment, &c->profile, out);
+    return profile_prepare(j->output, comment, c->measured, out);
+}
+
+static int usual_ranks(void)
+{
+    const int cores = core_count();
+    return cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
 }
 
 static int read_ranks(const place *p, const char *text, int *out)
 {
-    const int cores = core_count(), launched = place_launched(p);
-    const int usual = launched > 0 ? launched : cores < LEAST_RANKS ? LEAST_RANKS : cores > MOST_RANKS ? MOST_RANKS : cores;
+    const int launched = place_launched(p);
     int64_t ranks;
-    const int status = parse_count("--ranks", text, usual, &ranks);
+    const int status = parse_count("--ranks", text, launched > 0 ? launched : usual_ranks(), &ranks);
     if (status != EXIT_DONE)
         return status;
     if (launched > 0 && ranks != launched)
@@ -166,7 +189,11 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
     out->settings = run->settings;
     if (run->sizes.begin > 0)
         out->sizes = run->sizes;
-    return status == EXIT_DONE ? profile_read(now->value[OPT_PROFILE], &out->profile) : status;
+    if (status != EXIT_DONE)
+        return status;
+    status = profile_read(now->value[OPT_PROFILE], &j->given);
+    out->profile = j->given;
+    return status;
 }
 
 static int print_answer(bench_run *run, const job *j)
@@ -177,7 +204,7 @@ static int print_answer(bench_run *run, const job *j)
     else if (run->format == ROWS_CSV)
         status = print_csv(run, j);
     else
-        print_text(j);
+        status = print_text(j);
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
@@ -209,18 +236,24 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     if (status == EXIT_DONE && place_speaks(j.place))
         status = report(run, &j);
     calibration_finish(&j.found);
+    tsr_profile_destroy(j.given);
     place_close(j.place);
     return status;
 }
 
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
-    (void)now;
     calibration_request request = calibration_usual(LEAST_RANKS, TSR_MODE_DIRECT);
     if (run->sizes.begin > 0)
         request.sizes = run->sizes;
-    *out = calibration_moves(&request) * bench_settings_steps(&run->settings);
-    return EXIT_DONE;
+    request.settings = run->settings;
+    int64_t ranks = LEAST_RANKS;
+    int status = parse_dtype(now->value[OPT_DTYPE], &request.dtype);
+    if (status == EXIT_DONE)
+        status = parse_count("--ranks", now->value[OPT_RANKS], usual_ranks(), &ranks);
+    request.ranks = ranks < LEAST_RANKS ? LEAST_RANKS : ranks > MAX_RANK_THREADS ? MAX_RANK_THREADS : (int)ranks;
+    *out = calibration_steps(&request);
+    return status;
 }
 
 /** A line takes two points, and there is memory for so many. */
@@ -269,14 +302,17 @@ static int run_calibrate(const tool_arguments *given)
 
 const tool_command bench_calibrate_command = {
     .name = "bench calibrate",
-    .summary = "what links cost: the latency and bandwidth by which plans are timed",
+    .summary = "what links and a rank's own work cost, by which plans are timed",
     .details =
-        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated for about four seconds in all, and "
-        "checked; each time is the median of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
+        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and checked; each time is the median "
+        "of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
         "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
         "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
         "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
-        "those between begin no earlier than those inside.\n\n"
+        "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks of one node, tell what a "
+        "plan, a "
+        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some seven "
+        "seconds where the machine is idle.\n\n"
         "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
         "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose other sizes; --engine, "
         "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",

@@ -16,9 +16,9 @@ typedef struct job {
     row_format format;
     simulation_rows out;
     size_t capacity;
-    place *place;           /**< with --validate; else NULL */
-    tsr_cost_profile links; /**< without */
-    links_book measured;    /**< with */
+    place *place;        /**< with --validate; else NULL */
+    tsr_profile *links;  /**< without */
+    links_book measured; /**< with */
 } job;
 
 static int reserve_row(job *j)
@@ -51,7 +51,7 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 /** `status` is this process' so far; all that have come here measure together. */
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
-    const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, &s->links};
+    const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, s->links};
     timed_move one = {.rows = NULL}, *const all[] = {&one};
     if (status == EXIT_DONE)
         status = timed_move_create(ranks, &usual_timing, &request, &one);
@@ -80,7 +80,7 @@ static int validate(job *j, const tool_arguments *given, simulation *row)
     if (status != EXIT_DONE)
         return status;
     moved.value[OPT_MODE] = mode_name(mode);
-    status = simulation_read(&moved, &links->profile, row);
+    status = simulation_read(&moved, links->profile, row);
     row->measured_links = links;
     return measure(j, status, row, ranks);
 }
@@ -92,7 +92,7 @@ static int add_row(job *j, const tool_arguments *given)
         return status;
     simulation *const row = &j->out.rows[j->out.count++];
     *row = (simulation){.ranks = 0};
-    return j->place != NULL ? validate(j, given, row) : simulate(given, &j->links, row);
+    return j->place != NULL ? validate(j, given, row) : simulate(given, j->links, row);
 }
 
 /** The mesh at hand and, with --sweep, those that halving leaves, fewest ranks first. */
@@ -152,19 +152,14 @@ static int check_options(const tool_arguments *given)
     return EXIT_DONE;
 }
 
-static int parse_links(const char *what, const char *text, tsr_cost_profile *out)
-{
-    return tsr_cost_parse(text, out) == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
-}
-
 /** Without --validate: --links, else --profile, else TSR_COST, else the default. */
-static int read_links(const tool_arguments *given, tsr_cost_profile *out)
+static int read_links(const tool_arguments *given, tsr_profile **out)
 {
     const char *const variable = getenv("TSR_COST");
     if (given->value[OPT_LINKS] != NULL)
-        return parse_links("--links", given->value[OPT_LINKS], out);
+        return profile_parse("--links", given->value[OPT_LINKS], out);
     if (given->value[OPT_PROFILE] == NULL && variable != NULL)
-        return parse_links("TSR_COST", variable, out);
+        return profile_parse("TSR_COST", variable, out);
     return profile_read(given->value[OPT_PROFILE], out);
 }
 
@@ -233,6 +228,7 @@ static int run_simulate(const tool_arguments *given)
         simulation_finish(&j.out.rows[i]);
     free(j.out.rows);
     links_book_finish(&j.measured);
+    tsr_profile_destroy(j.links);
     place_close(j.place);
     return status;
 }
@@ -242,8 +238,9 @@ const tool_command bench_simulate_command = {
     .summary = "what moves would take on a machine that is not at hand, up to a million ranks",
     .details =
         "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes / bandwidth, and the "
-        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Nothing "
-        "is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to may be repeated, shapes, dtypes and modes be lists; "
+        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Where the "
+        "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to "
+        "may be repeated, shapes, dtypes and modes be lists; "
         "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 ranks that hold anything "
         "some "
         "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the edges of the layouts; all "

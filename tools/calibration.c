@@ -12,12 +12,26 @@ static const char *const targets[] = {"S(1)", "R"};
 
 calibration_request calibration_usual(int ranks, tsr_mode mode)
 {
-    return (calibration_request){ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, tsr_cost_default()};
+    return (calibration_request){ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL};
 }
 
-int64_t calibration_moves(const calibration_request *r)
+/** Moves of the tables are many, and each of less weight; those of the links have shown that they are right. */
+static tables_request request_of_tables(const calibration *c)
 {
-    return (int64_t)TARGETS * size_range_count(&r->sizes);
+    const calibration_request *const r = &c->request;
+    tables_request t = {r->ranks, c->members, c->member_count, r->mode, r->dtype, r->sizes, r->settings, c->base};
+    t.settings.loop_seconds = r->settings.loop_seconds / 4;
+    t.settings.warm_seconds = 0;
+    t.settings.checks = false;
+    return t;
+}
+
+int64_t calibration_steps(const calibration_request *r)
+{
+    const calibration one = {.request = *r, .member_count = r->ranks};
+    const tables_request t = request_of_tables(&one);
+    return (int64_t)TARGETS * size_range_count(&r->sizes) * bench_settings_steps(&r->settings) +
+           tables_count(&t) * bench_settings_steps(&t.settings);
 }
 
 /** What a rank receives from each other one. */
@@ -39,7 +53,7 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
 {
     const calibration_request *const r = &c->request;
     const tensor_shape shape = {2, {received.rows * n, strcmp(to, "R") == 0 ? received.columns : received.columns * n}};
-    const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode, &r->profile};
+    const move_request wanted = {mesh, "S(0)", to, shape, r->dtype, r->mode, c->base};
     timed_move *const one = calloc(1, sizeof *one);
     if (one == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
@@ -91,6 +105,17 @@ static char *print_mesh(const int *node, int ranks, int which, int64_t n)
     return text_buffer_take(&text, NULL);
 }
 
+/** The ranks of a node; NULL if there is no memory. */
+static int64_t *list_members(const int *node, int ranks, int which, int64_t n)
+{
+    int64_t *const members = calloc((size_t)n, sizeof *members);
+    int64_t count = 0;
+    for (int r = 0; members != NULL && r < ranks; r++)
+        if (node[r] == which)
+            members[count++] = r;
+    return members;
+}
+
 /** How many ranks there are on a node. */
 static int64_t count_on(const int *node, int ranks, int which)
 {
@@ -125,7 +150,9 @@ static int choose_moves_of(calibration *c, const int *node)
     int status = EXIT_DONE;
     snprintf(c->all, sizeof c->all, "%d", ranks);
     c->neighbours = print_mesh(node, ranks, fullest, neighbours);
-    if (c->neighbours == NULL)
+    c->members = list_members(node, ranks, fullest, neighbours);
+    c->member_count = neighbours;
+    if (c->neighbours == NULL || c->members == NULL)
         return complain(EXIT_REFUSED, "there is no memory for a mesh of %d ranks", ranks);
     if (neighbours > 1)
         status = add_moves(c, c->neighbours, neighbours);
@@ -154,6 +181,10 @@ void calibration_finish(calibration *c)
         free(c->moves[i]);
     }
     free(c->neighbours);
+    free(c->members);
+    tables_finish(&c->tables);
+    tsr_profile_destroy(c->base);
+    tsr_profile_destroy(c->measured);
 }
 
 const tsr_link *calibration_link(const calibration *c, size_t point)
@@ -182,14 +213,42 @@ static int fit_links(calibration *c)
     return EXIT_DONE;
 }
 
+/** What the ranks of one node do by themselves, where there are several. */
+static int measure_tables(calibration *c, place *p, int status)
+{
+    const tables_request wanted = request_of_tables(c);
+    if (c->member_count < 2)
+        return status;
+    status = tables_measure(p, &wanted, status, &c->tables);
+    c->wrong += status == EXIT_DONE ? tables_wrong(&c->tables) : 0;
+    return status;
+}
+
+static int take_base(calibration *c, tsr_profile *given)
+{
+    if (given == NULL && tsr_profile_parse("", &c->base) != TSR_OK)
+        return complain_status(EXIT_REFUSED);
+    if (given != NULL)
+        c->base = tsr_profile_retain(given);
+    c->profile = tsr_profile_links(c->base);
+    return EXIT_DONE;
+}
+
 int calibrate(place *p, const calibration_request *request, calibration *out)
 {
-    *out = (calibration){.request = *request, .profile = request->profile};
-    int status = choose_moves(out, p);
+    *out = (calibration){.request = *request};
+    int status = take_base(out, request->profile);
+    status = place_agree(p, status);
+    if (status == EXIT_DONE)
+        status = choose_moves(out, p);
     status = time_moves(p, request->ranks, &request->settings, status, out->moves, out->count);
+    if (status == EXIT_DONE)
+        status = measure_tables(out, p, status);
     if (status != EXIT_DONE)
         return status;
     read_points(out);
     status = timed_moves_judge(out->wrong);
-    return status == EXIT_DONE ? fit_links(out) : status;
+    if (status == EXIT_DONE)
+        status = fit_links(out);
+    return status == EXIT_DONE ? tables_fit(&out->tables, &out->profile, &out->measured) : status;
 }

@@ -1,28 +1,28 @@
-/** What a place's links cost, by the times of moves of many sizes: inside a node, and between nodes where ranks are on several. */
+/** What a place's links cost, by the times of moves of many sizes: inside a node, and between nodes where ranks are on several; and what
+ * a rank's own work costs inside one. */
 #ifndef TESSERA_TOOLS_CALIBRATION_H
 #define TESSERA_TOOLS_CALIBRATION_H
 
 #include "fit_profile.h"
-#include "size_range.h"
-#include "timed_moves.h"
+#include "tables.h"
 
 typedef struct calibration_request {
     int ranks; /**< 2 at least */
     tsr_mode mode;
     tsr_dtype dtype;
-    size_range sizes;         /**< bytes that a rank receives */
-    bench_settings settings;  /**< how each move is timed */
-    tsr_cost_profile profile; /**< of links that are not measured, and by which the moves are planned */
+    size_range sizes;        /**< bytes that a rank receives */
+    bench_settings settings; /**< how each move is timed */
+    tsr_profile *profile;    /**< of links that are not measured, and by which the moves are planned; borrowed; NULL: the default */
 } calibration_request;
 
-/** From 64 bytes to 64 MiB in f32, in about four seconds, over the default profile. */
+/** From 64 bytes to 64 MiB in f32, in some ten seconds, over the default profile. */
 calibration_request calibration_usual(int ranks, tsr_mode mode);
 
 /** How many sizes of a calibration there are at most: two moves of each, over either kind of link. */
 #define CALIBRATION_SIZES (FIT_POINTS / 2)
 
-/** How many moves are timed, of ranks on one node. */
-int64_t calibration_moves(const calibration_request *r);
+/** bench_settings_steps() of all moves, of ranks on one node. */
+int64_t calibration_steps(const calibration_request *r);
 
 /** What a move told. */
 typedef struct calibrated_point {
@@ -38,8 +38,13 @@ typedef struct calibration {
     char *neighbours;         /**< the mesh of the first, */
     char all[24];             /**< and of the others */
     tsr_cost_profile profile; /**< what was measured; other links are the request's, fit_profile() */
-    fit_error error[2];       /**< of either link over its points; 0 where there are none */
-    int64_t wrong;            /**< elements that were not what the moves must give */
+    tables tables;            /**< of the ranks of one node; none where each is alone */
+    tsr_profile *base;        /**< by which all was planned */
+    tsr_profile *measured;    /**< the links and what the tables come to; NULL until then */
+    int64_t *members;         /**< the ranks of the fullest node */
+    int64_t member_count;
+    fit_error error[2]; /**< of either link over its points; 0 where there are none */
+    int64_t wrong;      /**< elements that were not what the moves must give */
 } calibration;
 
 /** The link that a point tells of. */

@@ -12,7 +12,8 @@ static tsr_status make_layouts(const move_request *request, move *m)
 
 static tsr_status make_move(const move_request *request, move *m)
 {
-    const tsr_plan_options options = {.size = sizeof options, .rank = TSR_RANK_DEFAULT, .mode = request->mode, .profile = request->profile};
+    const tsr_plan_options options = {
+        .size = sizeof options, .rank = TSR_RANK_DEFAULT, .mode = request->mode, .measured = request->profile};
     TSR_TRY(make_layouts(request, m));
     TSR_TRY(tsr_plan_create(m->from, m->to, &options, &m->plan));
     TSR_TRY(place_allocate(m->place, m->comm, tsr_plan_workspace_bytes(m->plan), &m->workspace));

@@ -13,7 +13,7 @@ typedef struct move_request {
     tensor_shape shape;
     tsr_dtype dtype;
     tsr_mode mode;
-    const tsr_cost_profile *profile; /**< by which it is planned; NULL: the context's */
+    tsr_profile *profile; /**< by which it is planned; NULL: the context's */
 } move_request;
 
 /** Prepared for one rank. */

@@ -23,11 +23,26 @@ static tsr_status fill(const tsr_layout *from, const local *source)
 /** Few elements are of such bytes by right, and fresh memory is not. */
 #define SPOILT 0xa5
 
-tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+/** In f32 about 0.01. */
+#define PLAIN 0x3c
+
+static tsr_status allocate(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
 {
     *out = (move_data){.from = from, .to = to};
     TSR_TRY(local_create(p, comm, from, &out->source));
-    TSR_TRY(local_create(p, comm, to, &out->destination));
+    return local_create(p, comm, to, &out->destination);
+}
+
+tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+{
+    TSR_TRY(allocate(p, comm, from, to, out));
+    TSR_TRY(local_set(&out->source, PLAIN));
+    return local_set(&out->destination, SPOILT);
+}
+
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+{
+    TSR_TRY(allocate(p, comm, from, to, out));
     TSR_TRY(fill(from, &out->source));
     return local_set(&out->destination, SPOILT);
 }

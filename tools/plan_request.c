@@ -125,8 +125,9 @@ static int read_profile(const char *path, plan_request *r)
 {
     if (path == NULL)
         return EXIT_DONE;
-    r->options.profile = &r->profile;
-    return profile_read(path, &r->profile);
+    const int status = profile_read(path, &r->profile);
+    r->options.measured = r->profile;
+    return status;
 }
 
 static int read_nodes(const tool_arguments *given, plan_request *r)
@@ -181,4 +182,5 @@ void plan_request_finish(plan_request *r)
     tsr_mesh_destroy(r->mesh);
     tsr_mesh_destroy(r->to_mesh);
     free(r->node);
+    tsr_profile_destroy(r->profile);
 }

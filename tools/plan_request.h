@@ -10,7 +10,7 @@ typedef struct plan_request {
     tsr_mesh *mesh, *to_mesh;   /**< to_mesh: another reference to `mesh`, or --to-mesh */
     tsr_layout *from, *to;      /**< `to` is in the order that --relabel chose */
     tsr_plan_options options;   /**< rank: --rank, or TSR_RANK_NONE */
-    tsr_cost_profile profile;   /**< where options.profile points */
+    tsr_profile *profile;       /**< where options.measured points; NULL without --profile */
     int64_t *node;              /**< where options.nodes may point */
     bool relabelled;            /**< --relabel */
     tsr_relabel_report relabel; /**< then: what it did */

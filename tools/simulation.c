@@ -45,9 +45,9 @@ static int name(const plan_request *r, simulation *out)
     return EXIT_DONE;
 }
 
-static int read_request(const tool_arguments *given, const tsr_cost_profile *links, plan_request *request, simulation *out)
+static int read_request(const tool_arguments *given, tsr_profile *links, plan_request *request, simulation *out)
 {
-    *out = (simulation){.links = *links};
+    *out = (simulation){.links = tsr_profile_retain(links)};
     *request = (plan_request){0};
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     options.plan_entries = PLAN_ENTRIES;
@@ -56,15 +56,15 @@ static int read_request(const tool_arguments *given, const tsr_cost_profile *lin
         return complain_status(EXIT_REFUSED);
     int status = plan_request_read(given, context, request);
     tsr_context_destroy(context);
-    request->options.profile = links;
+    request->options.measured = links;
     if (status == EXIT_DONE)
         status = name(request, out);
     out->options = request->options;
-    out->options.profile = NULL;
+    out->options.measured = NULL;
     return status;
 }
 
-int simulation_read(const tool_arguments *given, const tsr_cost_profile *links, simulation *out)
+int simulation_read(const tool_arguments *given, tsr_profile *links, simulation *out)
 {
     plan_request request;
     const int status = read_request(given, links, &request, out);
@@ -72,7 +72,7 @@ int simulation_read(const tool_arguments *given, const tsr_cost_profile *links, 
     return status;
 }
 
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out)
+int simulate(const tool_arguments *given, tsr_profile *links, simulation *out)
 {
     plan_request request;
     int status = read_request(given, links, &request, out);
@@ -87,6 +87,7 @@ void simulation_finish(simulation *s)
     free(s->mesh);
     free(s->from);
     free(s->to);
+    tsr_profile_destroy(s->links);
 }
 
 double simulation_error(const simulation *s)

@@ -13,7 +13,7 @@ typedef struct simulation {
     tensor_shape shape;
     tsr_dtype dtype;
     tsr_plan_options options; /**< but for the profile, which is: */
-    tsr_cost_profile links;
+    tsr_profile *links;       /**< a reference of its own */
     int64_t ranks;
     int64_t planned;         /**< of them: all, all that hold anything, or some that stand for the others */
     bool estimated;          /**< they stand for others: another one may have more, and totals are estimates; one of -1 is not known */
@@ -23,10 +23,10 @@ typedef struct simulation {
 } simulation;
 
 /** Reads the options of one move, and plans. Returns the tool's exit status; the caller finishes the simulation in any case. */
-int simulate(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
+int simulate(const tool_arguments *given, tsr_profile *links, simulation *out);
 
 /** Only reads them, where another gives the figures: of a plan that runs. Otherwise as simulate(). */
-int simulation_read(const tool_arguments *given, const tsr_cost_profile *links, simulation *out);
+int simulation_read(const tool_arguments *given, tsr_profile *links, simulation *out);
 void simulation_finish(simulation *s);
 
 /** Of a simulation that was measured as well: how far the model is off, relative to the time. */

@@ -36,7 +36,7 @@ static int measure(place *p, measured_links *links)
         links->node_count = count_nodes(c, links->ranks);
     }
     if (c != NULL) {
-        links->profile = c->profile;
+        links->profile = tsr_profile_retain(c->measured);
         links->inside = c->error[0];
         links->between = c->error[1];
         calibration_finish(c);
@@ -76,6 +76,7 @@ void links_book_finish(links_book *book)
     while (book->first != NULL) {
         measured_links *const links = book->first;
         book->first = links->next;
+        tsr_profile_destroy(links->profile);
         free(links);
     }
 }

@@ -8,7 +8,7 @@
 typedef struct measured_links {
     int ranks;
     tsr_mode mode;
-    tsr_cost_profile profile;
+    tsr_profile *profile;
     fit_error inside, between; /**< of the profile itself, over the moves that it was fitted to; 0 where nothing was measured */
     bool has_inside;           /**< some node has several of the ranks */
     int node_count;            /**< how many nodes the ranks are on; links between nodes are measured on several */

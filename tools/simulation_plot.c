@@ -1,5 +1,6 @@
 #include "simulation.h"
 
+#include "profile.h"
 #include "report.h"
 #include "svg.h"
 #include "words.h"
@@ -249,8 +250,8 @@ static void draw_heading(plot *p)
 {
     const svg_style style = {12, "start", WIDTH - 2 * MARGIN, 0};
     const int64_t estimated = first_estimate(p);
-    char links[128];
-    tsr_cost_print(&p->all[0].links, links, sizeof links);
+    char links[LINKS_TEXT_BYTES];
+    profile_print_links(p->all[0].links, links);
     svg_text(&p->out, MARGIN, 32, (svg_style){18, "start", WIDTH - 2 * MARGIN, 1}, "%s", TITLE);
     if (p->measured)
         svg_text(&p->out, MARGIN, 54, style,

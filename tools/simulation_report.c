@@ -16,12 +16,13 @@ static json_t *row_to_json(const simulation *s)
 {
     const tsr_plan_survey *const f = &s->figures;
     const int64_t node = s->options.nodes.ranks_per_node;
-    char links[PROFILE_TEXT_BYTES];
-    tsr_cost_print(&s->links, links, sizeof links);
-    return json_pack("{ss sI ss so ss ss ss ss ss so ss sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
+    char links[LINKS_TEXT_BYTES];
+    profile_print_links(s->links, links);
+    return json_pack("{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
                      "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
                      s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
-                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "planned", (json_int_t)s->planned,
+                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "tables",
+                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned,
                      "estimated", s->estimated, "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
                      sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
                      (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
@@ -86,8 +87,8 @@ static void print_error(const char *where, bool measured, fit_error error)
 
 static void print_links(const measured_links *links)
 {
-    char text[PROFILE_TEXT_BYTES];
-    tsr_cost_print(&links->profile, text, sizeof text);
+    char text[LINKS_TEXT_BYTES];
+    profile_print_links(links->profile, text);
     say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
         mode_name(links->mode), text);
     say_text("#   relative error of the calibration: ");
@@ -108,8 +109,8 @@ static void print_measured_links(const simulation_rows *all)
 
 static void print_given_links(const simulation *first)
 {
-    char links[PROFILE_TEXT_BYTES];
-    tsr_cost_print(&first->links, links, sizeof links);
+    char links[LINKS_TEXT_BYTES];
+    profile_print_links(first->links, links);
     say("# links: %s; ", links);
     if (first->options.nodes.ranks_per_node > 0)
         say("%lld ranks a node\n", (long long)first->options.nodes.ranks_per_node);

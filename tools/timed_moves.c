@@ -119,7 +119,7 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
     TSR_TRY(fill_row(comm, s, &t->rows[rank]));
     if (rank == 0 && t->figures != NULL)
         TSR_TRY(tsr_plan_survey_of(s->move.plan, t->figures));
-    TSR_TRY(move_data_create(where, comm, s->move.from, s->move.to, &s->data));
+    TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to, &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));
     if (settings->checks) {

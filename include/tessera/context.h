@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/cost.h>
+#include <tessera/profile.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +64,7 @@ typedef struct tsr_context_options {
      * eighth of what RLIMIT_AS leaves the process; TSR_KEEP_NONE: nothing is kept. A context with an allocator of its own keeps nothing.
      */
     size_t kept_bytes;
+    tsr_profile *measured; /**< in the place of `profile`, with tables; retained; NULL: by `profile` */
 } tsr_context_options;
 
 /** For tsr_context_options.kept_bytes: all memory goes back at once. */
@@ -71,7 +72,7 @@ typedef struct tsr_context_options {
 
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0                                                  \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0                                               \
     }
 
 /**

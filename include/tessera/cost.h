@@ -11,7 +11,8 @@
  *     inside=5e-7,1.6e10 between=5e-6,1.25e10   # seconds, bytes a second
  *
  * Each kind stands there at most once, a kind that is left out is that of tsr_cost_default(). Spaces, tabs and newlines part them, and a
- * comment goes from # to the end of its line. Numbers have a decimal point in every locale. Nothing here communicates; any thread may call.
+ * comment goes from # to the end of its line. Numbers have a decimal point in every locale. A text may go on with tables of what a rank's
+ * own work costs (profile.h), which are read and passed over here. Nothing here communicates; any thread may call.
  */
 #ifndef TESSERA_COST_H
 #define TESSERA_COST_H

@@ -9,6 +9,7 @@
 
 #include <tessera/cost.h>
 #include <tessera/layout.h>
+#include <tessera/profile.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,11 +48,12 @@ typedef struct tsr_plan_options {
     int no_split;         /**< 1: the communicator may not be split; then all its ranks execute, also those outside the meshes */
     tsr_reduction_order reduction;
     const tsr_cost_profile *profile; /**< copied; NULL: the context's */
+    tsr_profile *measured;           /**< in the place of `profile`, with tables; retained; NULL: by `profile` */
 } tsr_plan_options;
 
 #define TSR_PLAN_OPTIONS_INIT                                                                                                              \
     {                                                                                                                                      \
-        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, {0, 0, 0}, 0, TSR_REDUCTION_RANK_ORDER, 0     \
+        sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, {0, 0, 0}, 0, TSR_REDUCTION_RANK_ORDER, 0, 0  \
     }
 
 /**

@@ -42,6 +42,7 @@
 #include <tessera/nodes.h>
 #include <tessera/placement.h>
 #include <tessera/plan.h>
+#include <tessera/profile.h>
 #include <tessera/relabel.h>
 #include <tessera/saved.h>
 #include <tessera/status.h>

@@ -99,7 +99,16 @@ static size_t kept_bytes(const tsr_context_options *options)
     return options->kept_bytes ? options->kept_bytes : default_kept_bytes();
 }
 
-/* The options, overridden by the environment. */
+/* What may fail once the settings hold a profile. */
+static tsr_status choose(const tsr_context_options *options, tsr_settings *settings)
+{
+    TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
+    if (options->kernels)
+        TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options->kernels));
+    return tsr_environment_apply(options->environment, options->environment_user, settings);
+}
+
+/* The options, overridden by the environment. What they hold is to be released by the caller, but not after an error. */
 static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
@@ -120,10 +129,13 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .stall_ms = -1,
         .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
-    TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
-    if (options.kernels)
-        TSR_TRY(tsr_settings_set_kernels(settings, "tsr_context_create: options.kernels", options.kernels));
-    TSR_TRY(tsr_environment_apply(options.environment, options.environment_user, settings));
+    if (options.measured)
+        tsr_settings_set_profile(settings, options.measured);
+    const tsr_status status = choose(&options, settings);
+    if (status != TSR_OK) {
+        tsr_profile_destroy(settings->measured);
+        return status;
+    }
     /* An allocator that a program brings decides for itself what it keeps. */
     if (options.allocator.allocate)
         settings->kept_bytes = 0;
@@ -148,13 +160,18 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     tsr_context seed = {.references = 1};
     TSR_TRY(decide(options, &seed.settings));
     void *memory;
-    TSR_TRY(tsr_allocate(&seed, sizeof seed, &memory));
+    tsr_status status = tsr_allocate(&seed, sizeof seed, &memory);
+    if (status != TSR_OK) {
+        tsr_profile_destroy(seed.settings.measured);
+        return status;
+    }
     tsr_context *context = memory;
     context->references = 1;
     atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
-    const tsr_status status = create_pool(&context->settings);
+    status = create_pool(&context->settings);
     if (status != TSR_OK) {
+        tsr_profile_destroy(seed.settings.measured);
         tsr_release(&seed, context);
         return status;
     }
@@ -174,6 +191,7 @@ void tsr_context_destroy(tsr_context *context)
     if (!context || !tsr_references_drop(&context->references))
         return;
     tsr_pool_destroy(context->settings.pool);
+    tsr_profile_destroy(context->settings.measured);
     /* The allocator has to outlive the block that it is written in. */
     tsr_context last = {.settings = context->settings};
     tsr_release(&last, context);
@@ -184,7 +202,10 @@ const char *tsr_context_kernels(const tsr_context *context)
     tsr_settings defaults;
     if (!context && decide(NULL, &defaults) != TSR_OK)
         return tsr_processor_kernels();
-    return context ? context->settings.kernels : defaults.kernels;
+    if (context)
+        return context->settings.kernels;
+    tsr_profile_destroy(defaults.measured);
+    return defaults.kernels;
 }
 
 const char *tsr_context_kernel_way(const tsr_context *context)

@@ -78,8 +78,13 @@ static tsr_status apply_kept(const char *value, tsr_settings *settings)
 
 static tsr_status apply_cost(const char *value, tsr_settings *settings)
 {
-    const tsr_status status = tsr_cost_parse(value, &settings->profile);
-    return status == TSR_OK ? status : tsr_status_set(status, "TSR_COST: %s", tsr_status_message());
+    tsr_profile *profile;
+    const tsr_status status = tsr_profile_parse(value, &profile);
+    if (status != TSR_OK)
+        return tsr_status_set(status, "TSR_COST: %s", tsr_status_message());
+    tsr_settings_set_profile(settings, profile);
+    tsr_profile_destroy(profile);
+    return TSR_OK;
 }
 
 static const struct {
@@ -104,7 +109,9 @@ static const struct {
     {{"TSR_KEPT_BYTES",
       "How many bytes of large results that were destroyed a context keeps for new ones; 1073741824 by default, 0: none."},
      apply_kept},
-    {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH."}, apply_cost},
+    {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH, and the "
+                  "tables that tessera bench calibrate measures."},
+     apply_cost},
 };
 
 const tsr_environment_variable *tsr_environment_get(size_t index)
@@ -121,6 +128,13 @@ tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name
             TSR_TRY(table[i].apply(value, settings));
     }
     return TSR_OK;
+}
+
+void tsr_settings_set_profile(tsr_settings *settings, tsr_profile *profile)
+{
+    tsr_profile_destroy(settings->measured);
+    settings->measured = tsr_profile_has_tables(profile) ? tsr_profile_retain(profile) : NULL;
+    settings->profile = tsr_profile_links(profile);
 }
 
 static tsr_status set_instructions(tsr_settings *settings, const char *source, const char *name)

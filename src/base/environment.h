@@ -12,4 +12,7 @@ tsr_status tsr_environment_apply(const char *(*get)(void *user, const char *name
  * processor. */
 tsr_status tsr_settings_set_kernels(tsr_settings *settings, const char *source, const char *kernels);
 
+/** Times plans by `profile`, of which the settings get a reference where it has tables, in the place of the one before. */
+void tsr_settings_set_profile(tsr_settings *settings, tsr_profile *profile);
+
 #endif

@@ -1,10 +1,12 @@
 #include "base/profile.h"
 
-#include "base/decimal.h"
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
+
+#include "base/decimal.h"
+#include "base/hash.h"
 
 #define NUMBER_BYTES 32
 
@@ -45,90 +47,167 @@ tsr_status tsr_profile_check(const char *source, const tsr_cost_profile *profile
     return TSR_OK;
 }
 
-/* A profile's text, line by line, so that errors in a file quote the line. */
-typedef struct reader {
-    tsr_scan scan;
-    int64_t line;
-    char what[48];
-} reader;
-
-static void begin_line(reader *r, const char *text)
+static bool says_more_than_links(const tsr_profile_content *content)
 {
-    r->line++;
-    snprintf(r->what, sizeof r->what, r->line > 1 ? "cost profile, line %lld" : "cost profile", (long long)r->line);
-    r->scan = (tsr_scan){r->what, text, 0};
+    size_t rows = content->meeting.count;
+    for (size_t kind = 0; kind < TSR_TABLE_KINDS; kind++)
+        rows += content->work[kind].count;
+    for (size_t i = 0; i < TSR_PROFILE_SPANS; i++)
+        rows += content->has_spans[i];
+    return rows > 0;
 }
 
-/* To the next word, over comments and line ends; false at the end of the text. */
-static bool next_word(reader *r)
+static tsr_status write_text(tsr_profile *profile)
 {
-    for (;;) {
-        const char *const at = r->scan.text + r->scan.at;
-        if (*at == '\n')
-            begin_line(r, at + 1);
-        else if (*at == '#')
-            r->scan.at += strcspn(at, "\n");
-        else if (*at != '\0' && strchr(" \t\r", *at))
-            r->scan.at++;
-        else
-            return *at != '\0';
-    }
-}
-
-static tsr_status read_link(tsr_scan *scan, tsr_link *link)
-{
-    TSR_TRY(tsr_scan_decimal(scan, "a number of seconds, as 5e-7", &link->latency));
-    if (!tsr_scan_comma(scan))
-        return tsr_scan_expected(scan, scan->at, "\",\" and a bandwidth");
-    const size_t bandwidth = scan->at;
-    TSR_TRY(tsr_scan_decimal(scan, "a number of bytes a second, as 1.6e10", &link->bandwidth));
-    if (link->bandwidth == 0)
-        return tsr_scan_refuse(scan, bandwidth, "a bandwidth is more than 0");
-    if (scan->text[scan->at] != '\0' && !strchr(" \t\r\n#", scan->text[scan->at]))
-        return tsr_scan_expected(scan, scan->at, "a space or the end");
+    tsr_text counted = {NULL, 0, 0};
+    tsr_profile_append(&counted, &profile->content);
+    tsr_text written = {malloc(counted.length + 1), counted.length + 1, 0};
+    if (!written.buffer)
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for %zu bytes of text", written.capacity);
+    tsr_profile_append(&written, &profile->content);
+    profile->text = written.buffer;
+    profile->length = written.length;
+    profile->hash = tsr_hash_text(TSR_HASH_SEED, profile->text);
     return TSR_OK;
 }
 
-static tsr_status read_entry(reader *r, tsr_cost_profile *profile, bool seen[2])
-{
-    static const char *const names[2] = {"inside=", "between="};
-    const size_t begin = r->scan.at;
-    const int which = tsr_scan_accept(&r->scan, names[0]) ? 0 : 1;
-    if (which == 1 && !tsr_scan_accept(&r->scan, names[1]))
-        return tsr_scan_expected(&r->scan, begin, "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH");
-    if (seen[which])
-        return tsr_scan_refuse(&r->scan, begin, "this kind of link stands here twice");
-    seen[which] = true;
-    return read_link(&r->scan, which == 0 ? &profile->inside : &profile->between);
-}
-
-tsr_status tsr_cost_parse(const char *text, tsr_cost_profile *out)
+tsr_status tsr_profile_parse(const char *text, tsr_profile **out)
 {
     if (!text || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_cost_parse: %s is NULL", text ? "out" : "text");
-    tsr_cost_profile profile = tsr_cost_default();
-    bool seen[2] = {false, false};
-    reader r = {.line = 0};
-    begin_line(&r, text);
-    while (next_word(&r))
-        TSR_TRY(read_entry(&r, &profile, seen));
-    TSR_TRY(tsr_profile_check("cost profile", &profile));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_profile_parse: %s is NULL", text ? "out" : "text");
+    tsr_profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for a profile of %zu bytes", sizeof *profile);
+    profile->references = 1;
+    tsr_status status = tsr_profile_read(text, &profile->content);
+    if (status == TSR_OK)
+        status = write_text(profile);
+    if (status != TSR_OK) {
+        tsr_profile_destroy(profile);
+        return status;
+    }
+    profile->has_tables = says_more_than_links(&profile->content);
     *out = profile;
     return TSR_OK;
 }
 
-static void print_link(tsr_text *text, const char *name, const tsr_link *link)
+size_t tsr_profile_print(const tsr_profile *profile, char *text, size_t capacity)
 {
-    tsr_text_append(text, "%s=", name);
-    tsr_decimal_append(text, link->latency);
-    tsr_text_append(text, ",");
-    tsr_decimal_append(text, link->bandwidth);
+    if (capacity > 0) {
+        const size_t kept = profile->length < capacity ? profile->length : capacity - 1;
+        memcpy(text, profile->text, kept);
+        text[kept] = '\0';
+    }
+    return profile->length;
 }
 
-size_t tsr_cost_print(const tsr_cost_profile *profile, char *text, size_t capacity)
+tsr_profile *tsr_profile_retain(tsr_profile *profile)
 {
-    tsr_text out = {text, capacity, 0};
-    print_link(&out, "inside", &profile->inside);
-    print_link(&out, " between", &profile->between);
-    return out.length;
+    if (profile)
+        tsr_references_add(&profile->references);
+    return profile;
+}
+
+void tsr_profile_destroy(tsr_profile *profile)
+{
+    if (!profile || !tsr_references_drop(&profile->references))
+        return;
+    free(profile->text);
+    free(profile);
+}
+
+tsr_cost_profile tsr_profile_links(const tsr_profile *profile)
+{
+    return profile->content.links;
+}
+
+int tsr_profile_has_tables(const tsr_profile *profile)
+{
+    return profile->has_tables;
+}
+
+/* About the logarithm to base 2: straight between powers of two, so that it takes no more than what every processor rounds alike, for all
+ * ranks must come to the same plan. */
+static double logarithm(double value)
+{
+    int exponent;
+    const double fraction = frexp(value, &exponent);
+    return (double)exponent + 2 * fraction - 2;
+}
+
+/* Where `key` lies between `below` and `above`: 0 to 1 from the one to the other, and on beyond. */
+static double share_between(double below, double above, double key)
+{
+    return (logarithm(key) - logarithm(below)) / (logarithm(above) - logarithm(below));
+}
+
+static double between(double below, double above, double share)
+{
+    return below + share * (above - below);
+}
+
+/* Of the points of a row the one that the key is not below; the first where it is below all. */
+static size_t find_point(const tsr_row *row, double key)
+{
+    size_t point = 0;
+    while (point + 1 < row->count && row->at[point + 1].key <= key)
+        point++;
+    return point;
+}
+
+double tsr_profile_step_seconds(const tsr_profile *profile, int64_t pieces)
+{
+    return profile->content.spans[0] + (double)pieces * profile->content.spans[1];
+}
+
+double tsr_profile_meeting_seconds(const tsr_profile *profile, int64_t ranks)
+{
+    const tsr_row *row = &profile->content.meeting;
+    const double key = ranks > 1 ? (double)ranks : 1;
+    if (row->count == 0)
+        return profile->content.links.inside.latency;
+    size_t point = find_point(row, key);
+    if (row->count == 1 || key <= row->at[0].key)
+        return row->at[0].value;
+    point -= point + 1 == row->count;
+    const double below = row->at[point].value, above = row->at[point + 1].value;
+    const double share = share_between(row->at[point].key, row->at[point + 1].key, key);
+    return share > 1 && above < below ? above : between(below, above, share);
+}
+
+/* Seconds a byte. */
+static double pace_of_row(const tsr_row *row, double touched)
+{
+    const size_t point = find_point(row, touched);
+    const double pace = 1 / row->at[point].value;
+    if (point + 1 == row->count || touched <= row->at[point].key)
+        return pace;
+    return between(pace, 1 / row->at[point + 1].value, share_between(row->at[point].key, row->at[point + 1].key, touched));
+}
+
+/* Of the rows of a table, which are not none, the last whose run is not above `run`, else the first. */
+static size_t find_row(const tsr_table *table, int64_t run)
+{
+    size_t row = 0;
+    while (row + 1 < table->count && table->rows[row + 1].run <= run)
+        row++;
+    return row;
+}
+
+/* A whole box is no longer run: it is packed nowhere. So no run is between the longest and the whole. */
+static double pace_of(const tsr_table *table, int64_t run, double touched)
+{
+    const size_t at = find_row(table, run);
+    const tsr_row *row = &table->rows[at];
+    const double pace = pace_of_row(row, touched);
+    if (at + 1 == table->count || run <= row->run || row[1].run == TSR_RUN_WHOLE)
+        return pace;
+    return between(pace, pace_of_row(row + 1, touched), share_between((double)row->run, (double)row[1].run, (double)run));
+}
+
+double tsr_profile_work_seconds(const tsr_profile *profile, tsr_work work, int64_t run, double touched, double bytes)
+{
+    if ((unsigned)work >= TSR_TABLE_KINDS || profile->content.work[work].count == 0)
+        return bytes / profile->content.links.inside.bandwidth;
+    return bytes * pace_of(&profile->content.work[work], run, touched);
 }

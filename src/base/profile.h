@@ -1,10 +1,63 @@
-/** The rule that every cost profile keeps, wherever it comes from. */
+/** What a cost profile holds, the rule that its links keep, wherever they come from, and its text. */
 #ifndef TSR_BASE_PROFILE_H
 #define TSR_BASE_PROFILE_H
 
-#include <tessera/cost.h>
+#include <tessera/profile.h>
+
+#include "base/references.h"
+#include "base/scan.h"
+#include "base/text.h"
+
+#define TSR_ROW_POINTS    32 /* of a row, at most */
+#define TSR_TABLE_ROWS    8  /* of a kind of work, at most */
+#define TSR_TABLE_KINDS   3  /* by tsr_work */
+#define TSR_PROFILE_SPANS 2  /* single numbers: step and piece */
+
+/** A number by a key that grows: a rate by touched bytes, seconds by ranks. */
+typedef struct tsr_row {
+    int64_t run; /**< of rates: the row's */
+    size_t count;
+    struct {
+        double key, value;
+    } at[TSR_ROW_POINTS];
+} tsr_row;
+
+/** The rows of a kind of work, by run. */
+typedef struct tsr_table {
+    size_t count;
+    tsr_row rows[TSR_TABLE_ROWS];
+} tsr_table;
+
+typedef struct tsr_profile_content {
+    tsr_cost_profile links;
+    double spans[TSR_PROFILE_SPANS]; /**< seconds: a plan, and a box */
+    bool has_spans[TSR_PROFILE_SPANS];
+    tsr_row meeting; /**< seconds by ranks; of no points: it is not known */
+    tsr_table work[TSR_TABLE_KINDS];
+} tsr_profile_content;
+
+struct tsr_profile {
+    tsr_references references;
+    tsr_profile_content content;
+    bool has_tables;
+    char *text; /**< as it is printed: what is compared and saved */
+    size_t length;
+    uint64_t hash; /**< of the text */
+};
 
 /** TSR_ERROR_ARGUMENT: `profile` is not as tsr_cost_profile says; `source` ("tsr_plan_create: options.profile") begins the sentence. */
 tsr_status tsr_profile_check(const char *source, const tsr_cost_profile *profile);
+
+/** The text as tsr_profile_parse() reads it, links that are left out being those of tsr_cost_default(). */
+tsr_status tsr_profile_read(const char *text, tsr_profile_content *out);
+
+/** The text as tsr_profile_print() writes it. */
+void tsr_profile_append(tsr_text *text, const tsr_profile_content *content);
+
+/** The text of a profile, borrowed. */
+static inline const char *tsr_profile_text(const tsr_profile *profile)
+{
+    return profile->text;
+}
 
 #endif

@@ -18,13 +18,14 @@ typedef struct tsr_settings {
     struct tsr_pool *pool; /**< of large blocks; NULL: nothing is kept */
     size_t kept_bytes;     /**< that the pool keeps at most; 0: there is none */
     size_t plan_cache_entries;
-    int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
-    const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */
-    tsr_way way;          /**< of the host's kernels: one, or how it is chosen */
-    int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
-    int64_t spin;         /**< TSR_SPIN; -2: not set */
-    int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */
-    tsr_cost_profile profile;
+    int64_t plan_entries;     /**< that one question about layouts may take; at least 1 */
+    const char *kernels;      /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    tsr_way way;              /**< of the host's kernels: one, or how it is chosen */
+    int64_t timeout_ms;       /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;             /**< TSR_SPIN; -2: not set */
+    int64_t stall_ms;         /**< TSR_STALL_MS; -1: not set */
+    tsr_cost_profile profile; /**< the links */
+    tsr_profile *measured;    /**< a reference of its own, with tables; NULL: by the links alone */
 } tsr_settings;
 
 /** `context` must not be NULL. */

@@ -1,8 +1,8 @@
 #include <tessera/sys/status.h>
 
 #include "mesh/geometry.h"
-#include "redistribute/cost.h"
 #include "redistribute/told.h"
+#include "redistribute/work.h"
 
 const tsr_node_map *tsr_told_nodes(const tsr_plan *plan)
 {
@@ -114,7 +114,8 @@ static void sum_up(const tsr_plan *plan, tsr_measure *out)
         tsr_load_add(&inside, (double)out->received[phase]);
         tsr_load_add(&between, (double)out->crossing[phase]);
     }
-    f->seconds = tsr_cost_seconds(&plan->profile, inside, between);
+    out->work = plan->measured ? tsr_work_seconds(plan) : 0;
+    f->seconds = plan->inside ? tsr_work_plan_seconds(plan, out->work, inside, between) : 0;
 }
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out)

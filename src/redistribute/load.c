@@ -19,8 +19,10 @@ typedef struct loader {
     tsr_context *context;
     tsr_reader reader; /* of what is between version and checksum */
     tsr_plan_options options;
-    void *nodes; /**< the list of options.nodes */
+    void *nodes;     /**< the list of options.nodes */
+    bool has_tables; /* by the version */
     tsr_cost_profile profile;
+    tsr_profile *measured; /* NULL: without tables */
     uint64_t hash;
     size_t count;        /* of items */
     tsr_layout **layout; /* count sources, then count destinations; NULL: not read yet */
@@ -70,9 +72,10 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the %zu bytes are no saved plan: they do not begin with \"%s\"", size,
                               TSR_SAVED_MAGIC);
     const uint32_t version = tsr_read_u32(&reader);
-    if (!reader.ended && version != TSR_SAVED_VERSION)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_plan_load: the plan was saved in format %lu, but this library reads format %d",
-                              (unsigned long)version, TSR_SAVED_VERSION);
+    if (!reader.ended && version != TSR_SAVED_VERSION && version != TSR_SAVED_WITH_TABLES)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_plan_load: the plan was saved in format %lu, but this library reads formats %d and %d",
+                              (unsigned long)version, TSR_SAVED_VERSION, TSR_SAVED_WITH_TABLES);
     const uint64_t wanted = tsr_read_u64(&reader);
     if (reader.ended || wanted != size || size < TSR_SAVED_FRAME_BYTES)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the plan was saved in %llu bytes, but here are %zu",
@@ -83,6 +86,7 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes are damaged: their checksum is another");
     reader.left -= TSR_SAVED_CHECKSUM_BYTES;
     l->reader = reader;
+    l->has_tables = version == TSR_SAVED_WITH_TABLES;
     return TSR_OK;
 }
 
@@ -109,6 +113,14 @@ static tsr_link read_link(loader *l)
     return (tsr_link){latency, bandwidth};
 }
 
+static tsr_status read_tables(loader *l)
+{
+    const char *text = tsr_read_text(&l->reader);
+    TSR_TRY(check_end(l, "the tables of the cost profile"));
+    const tsr_status status = tsr_profile_parse(text, &l->measured);
+    return status == TSR_OK ? status : tsr_status_set(status, "tsr_plan_load: %s", tsr_status_message());
+}
+
 static tsr_status read_options(loader *l)
 {
     const uint32_t mode = tsr_read_u32(&l->reader), objective = tsr_read_u32(&l->reader);
@@ -126,6 +138,8 @@ static tsr_status read_options(loader *l)
     l->profile.between = read_link(l);
     TSR_TRY(check_end(l, "the options"));
     TSR_TRY(tsr_profile_check("tsr_plan_load: the cost profile", &l->profile));
+    if (l->has_tables)
+        TSR_TRY(read_tables(l));
     l->options.mode = (tsr_mode)mode;
     l->options.objective = (tsr_objective)objective;
     l->options.no_split = (int)no_split;
@@ -303,6 +317,7 @@ static tsr_status plan_items(const loader *l, int64_t rank, tsr_plan **out)
     tsr_plan_options options = l->options;
     options.rank = rank;
     options.profile = &l->profile;
+    options.measured = l->measured;
     return tsr_plan_create_for("tsr_plan_load", l->count, sides, sides + l->count, &options, out);
 }
 
@@ -349,6 +364,7 @@ static tsr_status load(loader *l, const void *bytes, size_t size, int64_t rank, 
     if (status == TSR_OK)
         status = plan_and_check(l, bytes, size, rank, out);
     free_layouts(l);
+    tsr_profile_destroy(l->measured);
     tsr_release(l->context, l->nodes);
     return status;
 }

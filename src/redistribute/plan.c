@@ -103,7 +103,7 @@ static uint64_t hash_plan(const tsr_plan *plan)
         memcpy(&bits, &costs[i], sizeof bits);
         hash = tsr_hash_word(hash, bits);
     }
-    return hash;
+    return plan->measured ? tsr_hash_word(hash, plan->measured->hash) : hash;
 }
 
 static void sum_up(tsr_plan *plan)
@@ -170,6 +170,19 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
     return TSR_OK;
 }
 
+/* What is measured comes before links, and the options' before the context's. */
+static void take_profile(tsr_plan *plan, const tsr_plan_options *options)
+{
+    const tsr_settings *settings = tsr_context_settings(plan->context);
+    tsr_profile *measured = options->measured || options->profile ? options->measured : settings->measured;
+    if (measured && tsr_profile_has_tables(measured))
+        plan->measured = tsr_profile_retain(measured);
+    if (measured)
+        plan->profile = tsr_profile_links(measured);
+    else
+        plan->profile = options->profile ? *options->profile : settings->profile;
+}
+
 /* What the options say, in which the mode has been picked, with rank, nodes and profile picked. */
 static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, tsr_node_map *nodes)
 {
@@ -178,8 +191,9 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     plan->streams = plan->comm && tsr_comm_has_streams(plan->comm);
     plan->nodes = tsr_node_map_retain(nodes);
     plan->options.nodes = tsr_node_map_value(nodes);
-    plan->profile = options->profile ? *options->profile : tsr_context_settings(plan->context)->profile;
+    take_profile(plan, options);
     plan->options.profile = NULL;
+    plan->options.measured = NULL;
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
@@ -251,6 +265,7 @@ tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const ts
     tsr_plan_options options = plan->options;
     options.rank = rank;
     options.profile = &plan->profile;
+    options.measured = plan->measured;
     return make(call, &layouts, &options, plan->nodes, out);
 }
 
@@ -290,6 +305,7 @@ void tsr_plan_destroy(tsr_plan *plan)
     tsr_mail_free(plan);
     tsr_small_free(plan);
     tsr_node_map_destroy(plan->nodes);
+    tsr_profile_destroy(plan->measured);
     tsr_release(context, plan->items);
     tsr_release(context, plan);
     tsr_context_destroy(context);
@@ -371,11 +387,13 @@ static void describe_options(const tsr_plan *plan, tsr_text *text)
         tsr_text_append(text, ", without splitting");
     if (o->reduction == TSR_REDUCTION_ANY_ORDER)
         tsr_text_append(text, ", reduced in any order");
-    if (memcmp(&plan->profile, &usual, sizeof usual) == 0)
-        return;
-    char links[128];
-    tsr_cost_print(&plan->profile, links, sizeof links);
-    tsr_text_append(text, ", links %s", links);
+    if (plan->measured || memcmp(&plan->profile, &usual, sizeof usual) != 0) {
+        char links[128];
+        tsr_cost_print(&plan->profile, links, sizeof links);
+        tsr_text_append(text, ", links %s", links);
+    }
+    if (plan->measured)
+        tsr_text_append(text, " with tables (fingerprint %016llx)", (unsigned long long)plan->measured->hash);
 }
 
 void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)

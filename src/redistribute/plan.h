@@ -125,16 +125,17 @@ typedef struct tsr_item {
 struct tsr_plan {
     tsr_references references;
     tsr_context *context;
-    tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile NULL */
+    tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile and measured NULL */
     tsr_comm *comm;           /**< over which the layouts' meshes are, which keep it; NULL: all are abstract */
     tsr_node_map *nodes;      /**< a reference of its own; NULL: not known */
-    tsr_cost_profile profile;
-    tsr_device_ops host; /**< with the kernels that the context chose; choices are the group's */
-    bool inside;         /**< this rank is in one of the meshes */
-    bool results;        /**< some item has a second phase; the same on every rank */
-    bool shares;         /**< some item has a third */
-    bool local;          /**< nothing crosses ranks, on any of them */
-    bool fills;          /**< this rank fills the destination of some item */
+    tsr_cost_profile profile; /**< the links */
+    tsr_profile *measured;    /**< a reference of its own, with tables; NULL: plans are timed by the links alone */
+    tsr_device_ops host;      /**< with the kernels that the context chose; choices are the group's */
+    bool inside;              /**< this rank is in one of the meshes */
+    bool results;             /**< some item has a second phase; the same on every rank */
+    bool shares;              /**< some item has a third */
+    bool local;               /**< nothing crosses ranks, on any of them */
+    bool fills;               /**< this rank fills the destination of some item */
     bool eager; /**< one item, small, all ranks have tensors, and peers write nothing here: on the host, sources are copied to where peers
                    read them, and one meeting is enough */
     tsr_small small; /**< of what is small: how it goes where tensors have no gaps */

@@ -4,6 +4,7 @@
 
 #include <tessera/sys/status.h>
 
+#include "base/profile.h"
 #include "mesh/geometry.h"
 #include "redistribute/saved.h"
 
@@ -115,12 +116,14 @@ static void write_options(tsr_writer *w, const tsr_plan *plan)
         tsr_write_f64(w, links[i].latency);
         tsr_write_f64(w, links[i].bandwidth);
     }
+    if (plan->measured)
+        tsr_write_text(w, tsr_profile_text(plan->measured));
 }
 
 void tsr_saved_write(tsr_writer *w, const tsr_plan *plan, size_t bytes)
 {
     tsr_write_bytes(w, TSR_SAVED_MAGIC, TSR_SAVED_MAGIC_BYTES);
-    tsr_write_u32(w, TSR_SAVED_VERSION);
+    tsr_write_u32(w, plan->measured ? TSR_SAVED_WITH_TABLES : TSR_SAVED_VERSION);
     tsr_write_u64(w, bytes);
     write_options(w, plan);
     tsr_write_u64(w, plan->hash);

@@ -1,15 +1,13 @@
 /**
  * The bytes of a saved plan. Numbers are little-endian and signed ones in two's complement; nothing is aligned.
  *
- *     plan      := "tsr-plan" u32 version, u64 bytes in all, options, u64 hash, u64 items, { item }, u64 checksum of all before it
- *     options   := u32 mode, u32 objective, u32 no_split, u32 reduction, u64 max_workspace, nodes, link inside, link between
- *     link      := f64 latency, f64 bandwidth
- *     item      := u32 dtype, u32 ndim, { i64 size }, side source, side destination
- *     side      := u64 mesh, [ mesh ], { placement }                one placement per mesh dim
- *     mesh      := u32 ndim, u32 named, u32 listed, { i64 size }, { name "\0" }, ranks, nodes
- *     nodes     := i64 ranks per node | i64 minus listed ranks, { u32 node }      as tsr_mesh_nodes() says it
- *     ranks     := i64 first, { i64 stride } | { u32 rank }         one stride per mesh dim | the listed ranks, row-major
- *     placement := u32 kind, shard | partial | nothing              by tsr_placement_kind
+ *     plan      := "tsr-plan" u32 version, u64 bytes in all, options, [ tables "\0" ], u64 hash, u64 items, { item }, u64 checksum of all
+ * before it options   := u32 mode, u32 objective, u32 no_split, u32 reduction, u64 max_workspace, nodes, link inside, link between link :=
+ * f64 latency, f64 bandwidth tables    := the text of tsr_profile_print(); in version 3, which only a plan with tables has item      := u32
+ * dtype, u32 ndim, { i64 size }, side source, side destination side      := u64 mesh, [ mesh ], { placement }                one placement
+ * per mesh dim mesh      := u32 ndim, u32 named, u32 listed, { i64 size }, { name "\0" }, ranks, nodes nodes     := i64 ranks per node |
+ * i64 minus listed ranks, { u32 node }      as tsr_mesh_nodes() says it ranks     := i64 first, { i64 stride } | { u32 rank }         one
+ * stride per mesh dim | the listed ranks, row-major placement := u32 kind, shard | partial | nothing              by tsr_placement_kind
  *     shard     := u32 dim, u32 order, u32 balanced, u32 list, i64 interleave, i64 unit, u64 count, { i64 number }
  *     partial   := u32 op
  *
@@ -26,7 +24,8 @@
 
 #define TSR_SAVED_MAGIC          "tsr-plan" /* without its NUL */
 #define TSR_SAVED_MAGIC_BYTES    8
-#define TSR_SAVED_VERSION        2
+#define TSR_SAVED_VERSION        2 /* of a plan without tables */
+#define TSR_SAVED_WITH_TABLES    3
 #define TSR_SAVED_FRAME_BYTES    28 /* magic, version, bytes in all, checksum */
 #define TSR_SAVED_CHECKSUM_BYTES 8
 

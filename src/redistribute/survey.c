@@ -5,9 +5,9 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "redistribute/cost.h"
 #include "redistribute/ranks.h"
 #include "redistribute/told.h"
+#include "redistribute/work.h"
 
 /* A survey may take what so many plans may. */
 #define PLANS 16
@@ -34,6 +34,7 @@ typedef struct survey {
     int64_t node;                               /* that is added up */
     double into_node;                           /* bytes from other nodes */
     tsr_load inside, between;                   /* of the busiest rank, and node */
+    double work;                                /* of the rank that works longest, by tables */
     bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: links at all, and those between nodes */
     tsr_plan_survey out;
 } survey;
@@ -148,6 +149,7 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
         bytes += (double)m->received[phase];
     }
     s->inside.bytes = greater(s->inside.bytes, bytes);
+    s->work = greater(s->work, m->work);
 }
 
 /* The lowest of those that receive most. */
@@ -236,7 +238,7 @@ static tsr_status take(survey *s)
         s->inside.steps += s->used[phase];
         s->between.steps += s->crossed[phase];
     }
-    s->out.seconds = tsr_cost_seconds(&s->plan->profile, s->inside, s->between);
+    s->out.seconds = tsr_work_plan_seconds(s->plan, s->work, s->inside, s->between);
     return TSR_OK;
 }
 

@@ -40,6 +40,7 @@ void tsr_flows_free(tsr_flows *flows, const tsr_plan *plan);
 /** One rank's part of a plan in numbers. */
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
+    double work;                                        /**< seconds, where the plan has tables: without meetings */
     int64_t received[TSR_PHASES], crossing[TSR_PHASES]; /**< bytes by phase: from all ranks, and those of them from other nodes */
     tsr_plan_figures figures;
 } tsr_measure;

@@ -3,6 +3,7 @@
 #include "redistribute/cost.h"
 #include "redistribute/item.h"
 #include "redistribute/nodes.h"
+#include "redistribute/work.h"
 
 /* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */
 #define EACH_BYTES ((size_t)32 * 1024)
@@ -18,6 +19,8 @@ static double seconds(const tsr_item *item, const tsr_plan *plan, int steps, dou
 /* One step in which every owner reads all other terms, against two in which it reads its share of them, and is given the other shares. */
 static bool each_takes_less_time(const tsr_item *item, const tsr_plan *plan)
 {
+    if (plan->measured)
+        return tsr_work_reduction_seconds(item, plan, true) < tsr_work_reduction_seconds(item, plan, false);
     const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
     const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
     return seconds(item, plan, 1, (terms - 1) * shard) < seconds(item, plan, 2, (terms - 1 + owners - 1) * shard / owners);
@@ -54,7 +57,7 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     const double saved = (double)(tsr_node_map_most(item->nodes) - 1) * (double)tsr_item_shard_bytes(item);
-    return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > plan->profile.inside.latency &&
+    return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > tsr_work_middle_seconds(item, plan) &&
            tsr_nodes_have_mates(item);
 }
 

@@ -59,6 +59,17 @@ static void a_rank_with_another_profile_is_named_with_its_profile(void **state)
     assert_told_apart(odd, "links inside=1e-6,1e10 between=1e-5,1e9");
 }
 
+static void a_rank_with_other_tables_is_named_with_their_fingerprint(void **state)
+{
+    (void)state;
+    tsr_profile *profile;
+    tsr_plan_options odd = TSR_PLAN_OPTIONS_INIT;
+    assert_int_equal(tsr_profile_parse("inside=5e-7,1.6e10 copy@64=1024:1e9", &profile), TSR_OK);
+    odd.measured = profile;
+    assert_told_apart(odd, "links inside=5e-7,1.6e10 between=5e-6,1.25e10 with tables (fingerprint ");
+    tsr_profile_destroy(profile);
+}
+
 static void a_rank_with_another_option_is_named_with_it(void **state)
 {
     (void)state;
@@ -99,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_with_another_profile_is_named_with_its_profile),
+        cmocka_unit_test(a_rank_with_other_tables_is_named_with_their_fingerprint),
         cmocka_unit_test(a_rank_with_another_option_is_named_with_it),
         cmocka_unit_test(a_plan_refuses_a_profile_that_is_not_as_it_must_be),
     };

@@ -136,6 +136,41 @@ static void every_option_comes_back(void **state)
         bytes_free(&bytes[i]);
 }
 
+static void tables_come_back_in_a_format_of_their_own(void **state)
+{
+    (void)state;
+    tsr_profile *profile = NULL, *links = NULL;
+    expect_ok(tsr_profile_parse("step=1e-7 meeting=2:1e-6,4:3e-6 copy@64=1024:1e9,65536:3e9 sum@whole=1:1e9", &profile));
+    expect_ok(tsr_profile_parse("inside=1e-7,3.5e9", &links));
+    tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
+    options.measured = profile;
+    tsr_plan *plan = plan_of(&moves[0], &options), *loaded = NULL;
+    saved_bytes bytes = bytes_of(plan);
+    assert_int_equal(get_number(&bytes, AT_VERSION, 4), 3);
+    expect_trip(plan, &bytes, TSR_RANK_NONE);
+    tsr_plan_destroy(plan);
+    options.measured = links;
+    plan = plan_of(&moves[0], &options);
+    saved_bytes plain = bytes_of(plan);
+    assert_int_equal(get_number(&plain, AT_VERSION, 4), 2);
+    tsr_plan_destroy(plan);
+    /* Other text for the same, no tables at all, and none where the format says some. */
+    for (size_t at = AT_HASH; bytes.at[at] != 0; at++) {
+        saved_bytes other = bytes_copy(&bytes);
+        other.at[at] ^= 1;
+        seal(&other);
+        assert_int_not_equal(tsr_plan_load(NULL, other.at, other.size, 0, &loaded), TSR_OK);
+        bytes_free(&other);
+    }
+    put_number(&plain, AT_VERSION, 4, 3);
+    seal(&plain);
+    assert_int_not_equal(tsr_plan_load(NULL, plain.at, plain.size, 0, &loaded), TSR_OK);
+    bytes_free(&plain);
+    bytes_free(&bytes);
+    tsr_profile_destroy(profile);
+    tsr_profile_destroy(links);
+}
+
 /* Equal layouts may be written in several ways; a plan has one form. */
 static void spelling_leaves_no_trace(void **state)
 {
@@ -468,6 +503,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_saves_the_same_bytes_and_loads_its_own_part),
         cmocka_unit_test(every_option_comes_back),
+        cmocka_unit_test(tables_come_back_in_a_format_of_their_own),
         cmocka_unit_test(spelling_leaves_no_trace),
         cmocka_unit_test(a_short_buffer_is_filled_and_the_whole_length_told),
         cmocka_unit_test(saved_bytes_do_not_grow_with_the_ranks),

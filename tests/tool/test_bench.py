@@ -182,7 +182,10 @@ NUMBER = r"(\d(?:\.\d+)?(?:e-?\d+)?)"
 
 
 def read_profile(path):
-    comment, line = path.read_text().splitlines()
+    comment, line, *rows = path.read_text().splitlines()
+    names = [word.partition("=")[0] for row in rows for word in row.split()]
+    if names and (names[:3] != ["step", "piece", "meeting"] or not {"copy@whole", "keep@whole", "sum@whole"} <= set(names)):
+        return names
     match = re.fullmatch(f"inside={NUMBER},{NUMBER} between={NUMBER},{NUMBER}", line)
     return [float(number) for number in match.groups()] if comment.startswith("# ") and match else line
 
@@ -215,6 +218,7 @@ def calibrate(ranks, mode, iterations, least, most, *options):
         wrong += close(f"model of {p['bytes']}", p["model"], inside["latency"] + p["bytes"] / inside["bandwidth"])
     wrong += close("median error", found["error"]["median"], statistics.median(map(relative, points)))
     wrong += close("max error", found["error"]["max"], max(map(relative, points)))
+    wrong += harness.different("profile", found["profile"].splitlines(), output.read_text().splitlines()[1:])
     numbers = [inside["latency"], inside["bandwidth"], between["latency"], between["bandwidth"]]
     for name, written, told in zip(("latency", "bandwidth", "latency between", "bandwidth between"), read_profile(output), numbers):
         wrong += close(name + " in the file", written, told)
