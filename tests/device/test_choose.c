@@ -242,6 +242,40 @@ static void a_way_that_is_asked_for_is_taken_and_nothing_is_timed(void **state)
     }
 }
 
+/* The way of a part of 128 KiB in runs of 16 KiB, as a call takes it. */
+static tsr_way way_of_part(const tsr_kernel_choices *self)
+{
+    tsr_stretch here, *const s = tsr_stretch_begin(&here, tsr_choices_of_parts(self), TSR_TASK_COPY, 128 << 10);
+    assert_non_null(s);
+    assert_null(tsr_stretch_begin(&(tsr_stretch){.total = 0}, tsr_choices_of_parts(self), TSR_TASK_COPY, TSR_LARGE_PART - 1));
+    tsr_stretch_enter_run(s, 16384);
+    const tsr_way way = tsr_stretch_next(s, 16384);
+    tsr_stretch_end(s);
+    return way;
+}
+
+static void parts_of_large_moves_stream_what_those_stream(void **state)
+{
+    machine m = start("measured"), pinned = start("plain-rows");
+    (void)state;
+    wind(&m);
+    assert_int_equal(way_of_part(NULL), TSR_WAY_STREAM);
+    assert_int_equal(way_of_part(m.choices), TSR_WAY_STREAM);
+    assert_int_equal(way_of_part(pinned.choices), TSR_WAY_PLAIN_ROWS);
+    call(&m, TSR_TASK_COPY, 16384, 128 * MIB);
+    assert_int_equal(way_of_part(m.choices), TSR_WAY_STREAM);
+    m.takes[TSR_WAY_PLAIN] = 20;
+    for (int i = 0; i < 20 && strcmp(chosen(&m, 16384, 512 * MIB), "plain") != 0; i++) {
+        m.takes[TSR_WAY_STREAM] = m.takes[TSR_WAY_STREAM_ROWS] = m.takes[TSR_WAY_STREAM_AHEAD] = 2000;
+        call(&m, TSR_TASK_COPY, 16384, 512 * MIB);
+    }
+    const int looks = m.looks;
+    assert_int_equal(way_of_part(m.choices), TSR_WAY_PLAIN);
+    assert_int_equal(m.looks, looks);
+    tsr_kernel_choices_destroy(m.choices);
+    tsr_kernel_choices_destroy(pinned.choices);
+}
+
 static void the_rule_streams_runs_from_1_kib(void **state)
 {
     machine m = start("fixed");
@@ -321,6 +355,7 @@ int main(void)
         cmocka_unit_test(one_slow_stretch_changes_nothing),
         cmocka_unit_test(rivals_are_tried_again),
         cmocka_unit_test(a_way_that_is_asked_for_is_taken_and_nothing_is_timed),
+        cmocka_unit_test(parts_of_large_moves_stream_what_those_stream),
         cmocka_unit_test(the_rule_streams_runs_from_1_kib),
         cmocka_unit_test(what_was_timed_is_told),
         cmocka_unit_test(what_lacks_a_pointer_is_refused),
