@@ -274,7 +274,7 @@ static const bench_kind kind = {.name = "bench calibrate",
                                 .axes = axes,
                                 .axis_count = sizeof axes / sizeof *axes,
                                 .sizes = SIZES_OF_ITS_OWN,
-                                .settings = {.iterations = 5, .loop_seconds = 0.02, .warm_seconds = 0.3},
+                                .settings = {.iterations = 5, .loop_seconds = CALIBRATION_LOOP_SECONDS, .warm_seconds = 0.3},
                                 .measure = measure,
                                 .steps = count_steps};
 
@@ -305,13 +305,13 @@ const tool_command bench_calibrate_command = {
     .summary = "what links and a rank's own work cost, by which plans are timed",
     .details =
         "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and checked; each time is the median "
-        "of several loops of about 20 ms, of the slowest rank. The latency and bandwidth whose latency + "
+        "of several loops of about 10 ms, of the slowest rank. The latency and bandwidth whose latency + "
         "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
         "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
         "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
         "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks of one node, tell what a "
         "plan, a "
-        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some seven "
+        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some six "
         "seconds where the machine is idle.\n\n"
         "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
         "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose other sizes; --engine, "

@@ -12,7 +12,9 @@ static const char *const targets[] = {"S(1)", "R"};
 
 calibration_request calibration_usual(int ranks, tsr_mode mode)
 {
-    return (calibration_request){ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL};
+    calibration_request r = {ranks, mode, TSR_F32, {64, INT64_C(64) << 20, 4}, usual_timing, NULL};
+    r.settings.loop_seconds = CALIBRATION_LOOP_SECONDS;
+    return r;
 }
 
 /** Moves of the tables are many, and each of less weight; those of the links have shown that they are right. */
@@ -20,7 +22,7 @@ static tables_request request_of_tables(const calibration *c)
 {
     const calibration_request *const r = &c->request;
     tables_request t = {r->ranks, c->members, c->member_count, r->mode, r->dtype, r->sizes, r->settings, c->base};
-    t.settings.loop_seconds = r->settings.loop_seconds / 4;
+    t.settings.loop_seconds = r->settings.loop_seconds / 2;
     t.settings.warm_seconds = 0;
     t.settings.checks = false;
     return t;

@@ -18,6 +18,9 @@ typedef struct calibration_request {
 /** From 64 bytes to 64 MiB in f32, in some ten seconds, over the default profile. */
 calibration_request calibration_usual(int ranks, tsr_mode mode);
 
+/** How long a loop of the moves of links takes, about; those of tables take half of that. */
+#define CALIBRATION_LOOP_SECONDS 0.01
+
 /** How many sizes of a calibration there are at most: two moves of each, over either kind of link. */
 #define CALIBRATION_SIZES (FIT_POINTS / 2)
 

@@ -22,10 +22,10 @@ static json_t *row_to_json(const simulation *s)
                      "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
                      s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
                      "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "tables",
-                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned,
-                     "estimated", s->estimated, "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
-                     sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
-                     (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
+                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned, "estimated", s->estimated, "seconds", f->seconds,
+                     "bytes_received", sum_to_json(f->bytes_received), "lower_bound", sum_to_json(f->lower_bound), "ratio",
+                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max", (json_int_t)f->messages_received,
+                     "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
 static json_t *error_to_json(fit_error error)

@@ -73,8 +73,14 @@ static void add_all(sheet *s)
         for (int i = 0; i < SIZES; i++) {
             const double touched = ldexp(4096, 3 * i);
             const bool copies = rows[k].work == TSR_WORK_COPY;
-            add(s, (table_move){.topic = TABLE_WORK, .work = rows[k].work, .run = rows[k].run, .ranks = RANKS, .touched = touched,
-                                .worked = touched / 2, .kept = copies ? touched / 4 : 0, .pieces = copies ? 2 : 1,
+            add(s, (table_move){.topic = TABLE_WORK,
+                                .work = rows[k].work,
+                                .run = rows[k].run,
+                                .ranks = RANKS,
+                                .touched = touched,
+                                .worked = touched / 2,
+                                .kept = copies ? touched / 4 : 0,
+                                .pieces = copies ? 2 : 1,
                                 .meetings = rows[k].work == TSR_WORK_KEEP ? 0 : 2});
         }
 }
@@ -174,10 +180,8 @@ static void without_moves_there_are_no_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_that_are_so_are_found),
-        cmocka_unit_test(a_time_that_is_off_by_itself_gives_way),
-        cmocka_unit_test(sizes_that_come_to_one_have_one_point),
-        cmocka_unit_test(a_time_that_all_else_would_take_leaves_a_tenth),
+        cmocka_unit_test(tables_that_are_so_are_found),          cmocka_unit_test(a_time_that_is_off_by_itself_gives_way),
+        cmocka_unit_test(sizes_that_come_to_one_have_one_point), cmocka_unit_test(a_time_that_all_else_would_take_leaves_a_tenth),
         cmocka_unit_test(without_moves_there_are_no_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
