@@ -386,3 +386,11 @@ tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
     TSR_TRY(tsr_gradient_placements(layout, layout->mesh, placements));
     return tsr_layout_with(layout, placements, out);
 }
+
+int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim)
+{
+    int64_t length = layout->shape[dim];
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        length = tsr_cut_most(&layout->cuts[layout->dims[dim].mesh_dim[i]], length);
+    return length;
+}

@@ -2,7 +2,7 @@
 
 #include "device/device.h"
 #include "placement/layout.h"
-#include "redistribute/cache.h"
+#include "tensor/plan_cache.h"
 #include "tensor/dtensor.h"
 
 static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
