@@ -11,7 +11,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
 # What bench/ compares us with is called as its own users call it; so is what the tests of an engine make streams, graphs and processes with.
-VENDOR_HOME = ("bench/", "src/device/cuda", "src/comm/nccl", "src/comm/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h", "tests/device",
+VENDOR_HOME = ("bench/", "src/device/cuda", "src/comm/engines/nccl", "src/comm/engines/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h", "tests/device",
                "tests/graphs", "tests/mpi")
 BLAS = re.compile(r"^(f77blas|cblas|openblas_config)\.h$")
 

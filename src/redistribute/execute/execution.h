@@ -2,7 +2,7 @@
 #ifndef TSR_REDISTRIBUTE_EXECUTE_EXECUTION_H
 #define TSR_REDISTRIBUTE_EXECUTE_EXECUTION_H
 
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "device/device.h"
 #include "redistribute/execute/fragments.h"
 #include "redistribute/schedule/plan.h"

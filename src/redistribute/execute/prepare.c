@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "comm/lineage.h"
+#include "comm/core/lineage.h"
 #include "mesh/geometry.h"
 #include "redistribute/schedule/confined.h"
 #include "redistribute/execute/execution.h"

@@ -3,7 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/memory.h"
-#include "comm/lineage.h"
+#include "comm/core/lineage.h"
 #include "mesh/geometry.h"
 
 /* What the meshes seen so far have in common. */

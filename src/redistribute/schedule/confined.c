@@ -1,6 +1,6 @@
 #include "redistribute/schedule/confined.h"
 
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "mesh/geometry.h"
 #include "redistribute/match/problem.h"
 

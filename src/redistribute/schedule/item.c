@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
-#include "comm/call.h"
+#include "comm/core/call.h"
 #include "mesh/geometry.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/collective.h"

@@ -6,7 +6,7 @@
 #include <tessera/plan.h>
 
 #include "base/references.h"
-#include "comm/native.h"
+#include "comm/collectives/native.h"
 #include "device/device.h"
 #include "mesh/node_map.h"
 #include "placement/meter.h"
