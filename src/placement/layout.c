@@ -6,9 +6,9 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/geometry.h"
 #include "placement/check.h"
 

@@ -4,9 +4,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "device/allocation.h"
 #include "device/driver.h"
 #include "mesh/geometry.h"

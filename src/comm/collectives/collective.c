@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include <inttypes.h>
 #include <stdio.h>
 

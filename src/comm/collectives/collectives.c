@@ -1,7 +1,7 @@
 #include "base/checked.h"
+#include "comm/collectives/hierarchy.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
-#include "comm/collectives/hierarchy.h"
 
 /* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
 static void borrow_ones(const tsr_comm *comm, tsr_collective *call)

@@ -1,7 +1,7 @@
 #include "base/hash.h"
+#include "comm/collectives/collective.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
-#include "comm/collectives/collective.h"
 #include <string.h>
 
 static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list, size_t count)

@@ -1,6 +1,6 @@
 #include "comm/core/arrays.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include <string.h>
 
 static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)

@@ -1,7 +1,7 @@
 #include "comm/core/balance.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "comm/core/arrays.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
 #include "comm/core/arrays.h"
 #include "comm/core/hierarchy.h"

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/arrays.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "comm/core/hierarchy.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* Numbers nodes in the order of their lowest ranks, and returns how many there are; `names` has room for a node a rank. */
 static int number_nodes(const tsr_comm *comm, int *node, int *names)

@@ -1,6 +1,6 @@
 #include "comm/core/late.h"
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include <tessera/sys/log.h>
 
 #define WORDS 512

@@ -1,6 +1,6 @@
 #include "comm/core/order.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "comm/core/object.h"
 #include "device/driver.h"
 

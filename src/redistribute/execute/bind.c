@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "base/sort.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "redistribute/execute/execution.h"
 
 /* What a tensor must be: the shard that a layout gives this rank. */

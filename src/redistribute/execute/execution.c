@@ -3,9 +3,9 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-#include "redistribute/schedule/collective.h"
-#include "redistribute/execute/shelf.h"
 #include "redistribute/execute/agreement.h"
+#include "redistribute/execute/shelf.h"
+#include "redistribute/schedule/collective.h"
 
 static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
 {

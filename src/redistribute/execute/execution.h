@@ -5,9 +5,9 @@
 #include "comm/core/group.h"
 #include "device/device.h"
 #include "redistribute/execute/fragments.h"
+#include "redistribute/execute/scratch.h"
 #include "redistribute/schedule/plan.h"
 #include "redistribute/schedule/sizes.h"
-#include "redistribute/execute/scratch.h"
 
 /** A place in which boxes lie: where position 0 is, and the strides in elements, which are its owner's: of a tensor that the caller brought
  * (started executions copy those), of the item, or of a peer's view. */

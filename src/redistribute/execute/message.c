@@ -1,8 +1,8 @@
 #include <tessera/sys/status.h>
 
+#include "redistribute/execute/agreement.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/fragments.h"
-#include "redistribute/execute/agreement.h"
 
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
 #define NOT_STAGED SIZE_MAX

@@ -5,9 +5,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
+#include "redistribute/execute/agreement.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/schedule/collective.h"
-#include "redistribute/execute/agreement.h"
 
 static const tsr_item *item_of(const tsr_execution *e)
 {

@@ -2,14 +2,14 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
 #include "comm/core/lineage.h"
 #include "mesh/geometry.h"
-#include "redistribute/schedule/confined.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/collective.h"
+#include "redistribute/schedule/confined.h"
 #include "redistribute/schedule/ranks.h"
 
 /* All ranks of so many meshes, ascending, which the communicator must have; the caller releases `*ranks`, also after an error. */

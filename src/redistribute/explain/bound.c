@@ -4,8 +4,8 @@
 #include "base/checked.h"
 #include "mesh/geometry.h"
 #include "placement/walk.h"
-#include "redistribute/schedule/build.h"
 #include "redistribute/explain/told.h"
+#include "redistribute/schedule/build.h"
 
 bool tsr_bound_is_exact(const tsr_item *item)
 {

@@ -1,7 +1,7 @@
 #include <tessera/sys/status.h>
 
-#include "base/decimal.h"
-#include "base/text.h"
+#include "base/text/decimal.h"
+#include "base/text/text.h"
 #include "redistribute/explain/told.h"
 
 /* "7 ranks" */

@@ -1,8 +1,8 @@
 #include <tessera/sys/status.h>
 
 #include "mesh/geometry.h"
-#include "redistribute/match/cost.h"
 #include "redistribute/explain/told.h"
+#include "redistribute/match/cost.h"
 
 const tsr_node_map *tsr_told_nodes(const tsr_plan *plan)
 {

@@ -1,6 +1,6 @@
 #include <tessera/sys/status.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "redistribute/explain/told.h"
 

@@ -2,7 +2,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/geometry.h"
 
 static const char *const op_names[] = {

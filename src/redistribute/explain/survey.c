@@ -3,11 +3,11 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
+#include "redistribute/explain/told.h"
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/ranks.h"
-#include "redistribute/explain/told.h"
 
 /* A survey may take what so many plans may. */
 #define PLANS 16

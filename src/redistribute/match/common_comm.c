@@ -2,7 +2,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "comm/core/lineage.h"
 #include "mesh/geometry.h"
 

@@ -2,7 +2,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "mesh/geometry.h"
 #include "placement/blocks.h"
 

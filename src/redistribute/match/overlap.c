@@ -3,7 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/geometry.h"
 #include "placement/walk.h"

@@ -5,12 +5,12 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/geometry.h"
-#include "redistribute/relabel/assignment.h"
 #include "redistribute/match/overlap.h"
 #include "redistribute/match/problem.h"
+#include "redistribute/relabel/assignment.h"
 
 /* Greedy assignment weighs about so many overlaps in all, but at least so many of a rank. */
 #define OFFERS_IN_ALL  (INT64_C(1) << 20)

@@ -6,7 +6,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/profile.h"
 #include "base/settings.h"
 #include "mesh/geometry.h"

@@ -21,7 +21,7 @@
 #ifndef TSR_REDISTRIBUTE_SAVED_SAVED_H
 #define TSR_REDISTRIBUTE_SAVED_SAVED_H
 
-#include "base/bytes.h"
+#include "base/text/bytes.h"
 #include "redistribute/schedule/plan.h"
 
 #define TSR_SAVED_MAGIC          "tsr-plan" /* without its NUL */

@@ -3,8 +3,8 @@
 #define TSR_REDISTRIBUTE_SCHEDULE_BUILD_H
 
 #include "redistribute/match/homes.h"
-#include "redistribute/schedule/plan.h"
 #include "redistribute/match/reach.h"
+#include "redistribute/schedule/plan.h"
 
 /** True if a shard of this shape has no elements. However long it is along its other dims, nothing needs to be looked for there. */
 bool tsr_shape_is_empty(int ndim, const int64_t *shape);

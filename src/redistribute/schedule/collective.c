@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/geometry.h"
 #include "redistribute/schedule/build.h"

@@ -2,7 +2,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 
 /* What a round carries at most, and the size below which no message falls for that, without a cap. */

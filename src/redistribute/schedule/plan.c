@@ -7,11 +7,11 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/profile.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "comm/core/call.h"
 #include "comm/core/group.h"
 #include "mesh/geometry.h"

@@ -2,11 +2,11 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "mesh/geometry.h"
+#include "redistribute/match/turn.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/nodes.h"
-#include "redistribute/match/turn.h"
 
 /* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
  */

@@ -1,7 +1,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "redistribute/schedule/build.h"
 
 /* Makes the current group along `dim` part of the current region. */

@@ -2,10 +2,10 @@
 
 #include "base/checked.h"
 #include "mesh/geometry.h"
+#include "redistribute/match/turn.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/nodes.h"
-#include "redistribute/match/turn.h"
 
 typedef struct sender {
     tsr_item *item;

@@ -1,7 +1,7 @@
 /**
- * Where processes of a node wait for one another: a barrier that can be broken, like that of rank threads (comm/engines/threads/rendezvous.h),
- * in memory that all of them have. A process that dies leaves no lock behind, for there is none: waiters sleep on a futex, and look up now
- * and then.
+ * Where processes of a node wait for one another: a barrier that can be broken, like that of rank threads
+ * (comm/engines/threads/rendezvous.h), in memory that all of them have. A process that dies leaves no lock behind, for there is none:
+ * waiters sleep on a futex, and look up now and then.
  */
 #ifndef TSR_COMM_ENGINES_MPI_GATE_H
 #define TSR_COMM_ENGINES_MPI_GATE_H

@@ -1,6 +1,6 @@
 #include "comm/engines/threads/engine.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/settings.h"
 #include "comm/core/object.h"

@@ -1,7 +1,7 @@
 #include "comm/engines/threads/rendezvous.h"
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/condition.h"
 #include <stdio.h>

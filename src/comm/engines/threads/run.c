@@ -1,5 +1,5 @@
-#include "base/memory.h"
-#include "base/text.h"
+#include "base/memory/memory.h"
+#include "base/text/text.h"
 #include "comm/core/entry.h"
 #include "comm/core/lateness.h"
 #include "comm/engines/threads/condition.h"

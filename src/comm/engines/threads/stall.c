@@ -1,7 +1,7 @@
 #include "comm/engines/threads/stall.h"
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "comm/engines/threads/process.h"
 #include <tessera/sys/log.h>
 

@@ -1,6 +1,6 @@
 #include "comm/engines/threads/world.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
