@@ -1,9 +1,9 @@
 #include <tessera/context.h>
 
 #include "base/environment.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/memory/pool.h"
 #include "base/options.h"
-#include "base/pool.h"
 #include "base/processor.h"
 #include "base/profile.h"
 #include "base/references.h"

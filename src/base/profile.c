@@ -1,11 +1,12 @@
 #include "base/profile.h"
 
+#include "base/text/decimal.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "base/hash.h"
 
 #define NUMBER_BYTES 32

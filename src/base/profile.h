@@ -5,8 +5,8 @@
 #include <tessera/profile.h>
 
 #include "base/references.h"
-#include "base/scan.h"
-#include "base/text.h"
+#include "base/text/scan.h"
+#include "base/text/text.h"
 
 #define TSR_ROW_POINTS    32 /* of a row, at most */
 #define TSR_TABLE_ROWS    8  /* of a kind of work, at most */

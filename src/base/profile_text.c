@@ -2,7 +2,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include "base/profile.h"
 
 static const char *const link_names[] = {"inside=", "between="};

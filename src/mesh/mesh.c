@@ -1,8 +1,8 @@
 #include <tessera/mesh.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/build.h"
 #include "mesh/geometry.h"
 #include <string.h>

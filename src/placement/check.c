@@ -3,7 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/geometry.h"
 
 /* What the sentences quote. */

@@ -6,9 +6,9 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/geometry.h"
 #include "placement/check.h"
 
@@ -385,4 +385,12 @@ tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
     tsr_placement placements[TSR_MAX_DIMS];
     TSR_TRY(tsr_gradient_placements(layout, layout->mesh, placements));
     return tsr_layout_with(layout, placements, out);
+}
+
+int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim)
+{
+    int64_t length = layout->shape[dim];
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        length = tsr_cut_most(&layout->cuts[layout->dims[dim].mesh_dim[i]], length);
+    return length;
 }

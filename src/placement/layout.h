@@ -99,4 +99,7 @@ int tsr_placement_said_order(const tsr_placement *placements, int count, int mes
  * order and set `*equal`. */
 int tsr_placements_order(const tsr_placement *placements, int count, int dim, int *sorted, bool *equal);
 
+/** What no shard of the layout exceeds along `dim`; a little more than the largest where blocks interleave. */
+int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim);
+
 #endif

@@ -4,7 +4,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/text.h"
+#include "base/text/text.h"
 #include "mesh/geometry.h"
 #include "placement/blocks.h"
 #include "placement/meter.h"

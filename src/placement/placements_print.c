@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/text/text.h"
 #include "placement/layout.h"
 
 static void print_numbers(tsr_text *text, const char *name, const int64_t *numbers, size_t count)

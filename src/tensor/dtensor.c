@@ -7,7 +7,7 @@
 #include "device/driver.h"
 #include "mesh/geometry.h"
 #include "placement/layout.h"
-#include "redistribute/execute.h"
+#include "redistribute/execute/execution.h"
 
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {

@@ -8,7 +8,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "device/device.h"
 #include "mesh/geometry.h"
 #include "placement/walk.h"

@@ -2,8 +2,8 @@
 
 #include "device/device.h"
 #include "placement/layout.h"
-#include "redistribute/cache.h"
 #include "tensor/dtensor.h"
+#include "tensor/plan_cache.h"
 
 static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {

@@ -1,7 +1,7 @@
 /* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
 #include "comm_suite.h"
 
-#include "comm/object.h"
+#include "comm/core/object.h"
 #include <stdio.h>
 
 enum { MOST_RANKS = 6 };

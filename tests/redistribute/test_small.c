@@ -1,7 +1,7 @@
 /** Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps, which take the general way, meet those
  * whose have none. */
 #include "ranks.h"
-#include "redistribute/plan.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>

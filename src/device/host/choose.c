@@ -1,5 +1,5 @@
 #include "device/host/choose.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
 #include <string.h>
 #include <time.h>

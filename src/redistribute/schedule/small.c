@@ -1,0 +1,246 @@
+#include "redistribute/schedule/small.h"
+
+#include <string.h>
+#include <tessera/sys/status.h>
+
+#include "base/memory/memory.h"
+#include "redistribute/execute/execution.h"
+#include "redistribute/schedule/item.h"
+
+/* Terms of a reduction whose pointers the stack has room for. */
+#define TERMS 8
+
+/* A box with more rows than this is copied by the device's kernels, which are faster at it: a row costs a call. */
+#define ROWS       64
+#define SHORT_ROWS 32 /* of less than 16 bytes */
+
+/* Where one dim's elements are one behind the other, for operands of one dim. */
+static const int64_t contiguous[TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
+
+/* A box between two places, as rows. */
+typedef struct rows {
+    int64_t run, count, from_step, to_step; /* elements */
+} rows;
+
+/* Merges dims from the innermost on; false where two dims of rows are left. */
+static bool find_rows(const tsr_item *item, size_t box, const int64_t *from, const int64_t *to, rows *out)
+{
+    const int64_t *const shape = tsr_item_box(item, box);
+    *out = (rows){1, 1, 0, 0};
+    for (int dim = item->src->ndim - 1; dim >= 0; dim--) {
+        const bool joins = out->count == 1 && from[dim] == out->run && to[dim] == out->run;
+        const bool follows = from[dim] == out->count * out->from_step && to[dim] == out->count * out->to_step;
+        if (shape[dim] == 1)
+            continue;
+        if (joins) {
+            out->run *= shape[dim];
+        } else if (out->count == 1) {
+            out->count = shape[dim];
+            out->from_step = from[dim];
+            out->to_step = to[dim];
+        } else if (follows) {
+            out->count *= shape[dim];
+        } else {
+            return false;
+        }
+    }
+    return out->count <= (out->run * (int64_t)item->src->element_bytes < 16 ? SHORT_ROWS : ROWS);
+}
+
+static uint32_t bytes_of(const tsr_item *item, int64_t elements)
+{
+    return (uint32_t)(elements * (int64_t)item->src->element_bytes);
+}
+
+/* Where a box begins. */
+static uint32_t begin_of(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
+{
+    return (uint32_t)tsr_item_offset(item, box, strides, at_source);
+}
+
+static bool add_copies(tsr_small *small, const tsr_item *item, const tsr_transfer *move)
+{
+    const int64_t *const from = move->peer == item->rank ? item->src_strides : item->shown_strides;
+    for (size_t box = move->first_box; box < move->first_box + move->box_count; box++) {
+        rows found;
+        if (!find_rows(item, box, from, item->dst_strides, &found))
+            return false;
+        small->copies[small->copy_count++] = (tsr_small_copy){
+            .peer = move->peer,
+            .bytes = bytes_of(item, found.run),
+            .rows = (uint32_t)found.count,
+            .from = begin_of(item, box, from, true),
+            .to = begin_of(item, box, item->dst_strides, false),
+            .from_step = bytes_of(item, found.from_step),
+            .to_step = bytes_of(item, found.to_step),
+        };
+    }
+    return true;
+}
+
+static bool add_reductions(tsr_small *small, const tsr_item *item, const tsr_reduction *r)
+{
+    for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
+        rows own, shown;
+        const bool dense = find_rows(item, box, item->src_strides, item->dst_strides, &own) &&
+                           find_rows(item, box, item->shown_strides, item->dst_strides, &shown) && own.count == 1 && shown.count == 1;
+        if (!dense)
+            return false;
+        small->reductions[small->reduction_count++] = (tsr_small_reduction){
+            .contributors = item->contributors + r->first_term,
+            .elements = own.run,
+            .own = begin_of(item, box, item->src_strides, true),
+            .shown = begin_of(item, box, item->shown_strides, true),
+            .to = begin_of(item, box, item->dst_strides, false),
+        };
+    }
+    return true;
+}
+
+static bool add_all(tsr_small *small, const tsr_item *item)
+{
+    bool found = true;
+    for (size_t i = 0; i < item->moves.count && found; i++)
+        found = add_copies(small, item, &item->moves.at[i]);
+    for (size_t i = 0; i < item->reduction_count && found; i++)
+        found = add_reductions(small, item, &item->reductions[i]);
+    return found;
+}
+
+static tsr_plain plain_of(const tsr_item *item, int ndim, const int64_t *shape, const int64_t *strides)
+{
+    int64_t elements = 1;
+    for (int dim = 0; dim < ndim; dim++)
+        elements *= shape[dim];
+    return (tsr_plain){ndim, shape, strides, bytes_of(item, elements)};
+}
+
+/* Peers read this rank's source where it is shown, as it lies. */
+static bool is_shown_as_it_lies(const tsr_item *item)
+{
+    for (int dim = 0; dim < item->src_ndim; dim++)
+        if (item->src_shape[dim] > 1 && item->src_strides[dim] != item->shown_strides[dim])
+            return false;
+    return true;
+}
+
+static bool is_fit(const tsr_plan *plan)
+{
+    const tsr_item *const item = &plan->items[0];
+    const bool meets = plan->eager && is_shown_as_it_lies(item);
+    const bool reduces_alone = item->reduction_count == 0 || (item->owner_count == 1 && item->owners[0] == item->rank);
+    return (meets || (plan->local && plan->count == 1)) && item->rank >= 0 && item->in_src && item->in_dst && !plan->fills &&
+           reduces_alone && item->problem.terms <= TERMS && tsr_item_is_small(item);
+}
+
+tsr_status tsr_small_build(tsr_plan *plan)
+{
+    tsr_small *const small = &plan->small;
+    const tsr_item *const item = &plan->items[0];
+    const tsr_division *const d = item->division;
+    if (!is_fit(plan))
+        return TSR_OK;
+    TSR_TRY(tsr_allocate_array(plan->context, item->box_count, sizeof *small->copies, (void **)&small->copies));
+    TSR_TRY(tsr_allocate_array(plan->context, item->box_count, sizeof *small->reductions, (void **)&small->reductions));
+    small->src = d ? plain_of(item, d->from.ndim, d->from.shape, d->from.strides)
+                   : plain_of(item, item->src_ndim, item->src_shape, item->src_strides);
+    small->dst =
+        d ? plain_of(item, d->to.ndim, d->to.shape, d->to.strides) : plain_of(item, item->dst_ndim, item->dst_shape, item->dst_strides);
+    small->dtype = item->src->dtype;
+    small->call = (tsr_call){.fingerprint = plan->hash, .shows = true};
+    small->found = small->src.bytes > 0 && small->dst.bytes > 0 && add_all(small, item);
+    return TSR_OK;
+}
+
+void tsr_small_free(tsr_plan *plan)
+{
+    tsr_release(plan->context, plan->small.copies);
+    tsr_release(plan->context, plan->small.reductions);
+}
+
+static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
+{
+    if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver || !tsr_host_is_meant(t->device, stream))
+        return false;
+    int64_t differs = 0;
+    for (int dim = 0; dim < expected->ndim; dim++)
+        differs |= (t->shape[dim] ^ expected->shape[dim]) | (t->strides[dim] ^ expected->strides[dim]);
+    return differs == 0;
+}
+
+/* Nothing here uses it, but it is promised that it is looked at. */
+static bool has_room(const tsr_plan *plan, const void *workspace, size_t bytes)
+{
+    return plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes);
+}
+
+bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
+                     tsr_stream stream)
+{
+    const tsr_small *const small = &plan->small;
+    if (!has_room(plan, workspace, bytes) || !fits(&small->src, small->dtype, src, stream) || !fits(&small->dst, small->dtype, dst, stream))
+        return false;
+    const uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
+    return from >= to + small->dst.bytes || to >= from + small->src.bytes;
+}
+
+/* What this rank reads of a rank's source. */
+static const char *source_of(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, int64_t rank)
+{
+    if (rank == plan->options.rank)
+        return src->data;
+    return tsr_call_buffer_of(group->comm, tsr_group_position(group, rank));
+}
+
+static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
+{
+    for (uint32_t row = 0; row < copy->rows; row++)
+        memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, copy->bytes);
+}
+
+static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                         const tsr_small_reduction *r)
+{
+    const tsr_item *const item = &plan->items[0];
+    const void *from[TERMS];
+    void *to = (char *)dst->data + r->to;
+    for (int64_t term = 0; term < item->problem.terms; term++) {
+        const bool own = r->contributors[term] == plan->options.rank;
+        from[term] = source_of(plan, group, src, r->contributors[term]) + (own ? r->own : r->shown);
+    }
+    const tsr_box_reduce box = {
+        .dtype = plan->small.dtype,
+        .op = item->problem.op,
+        .divisor = item->problem.divisor,
+        .ndim = 1,
+        .shape = {r->elements},
+        .src_count = (int)item->problem.terms,
+        .dst_count = 1,
+        .src = from,
+        .src_strides = contiguous,
+        .dst = &to,
+        .dst_strides = contiguous,
+    };
+    return plan->host.table->reduce(plan->host.self, plan->host.index, &box, NULL);
+}
+
+/* And meets the others, whose copies are there when that is over. */
+static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
+{
+    void *const shown = tsr_call_buffer(group->comm);
+    if (shown)
+        memcpy(shown, src->data, plan->small.src.bytes);
+    return tsr_call_begin(group->comm, &plan->small.call, tsr_plan_describe_call, plan);
+}
+
+tsr_status tsr_small_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst)
+{
+    const tsr_small *const small = &plan->small;
+    if (!plan->local)
+        TSR_TRY(show(plan, group, src));
+    for (size_t i = 0; i < small->copy_count; i++)
+        copy_rows(&small->copies[i], dst->data, source_of(plan, group, src, small->copies[i].peer));
+    for (size_t i = 0; i < small->reduction_count; i++)
+        TSR_TRY(reduce(plan, group, src, dst, &small->reductions[i]));
+    return TSR_OK;
+}

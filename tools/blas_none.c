@@ -1,8 +1,0 @@
-#include "blas.h"
-
-#include <string.h>
-
-void blas_describe(char text[BLAS_TEXT_BYTES])
-{
-    strcpy(text, "none");
-}
