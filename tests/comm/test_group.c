@@ -2,6 +2,7 @@
 #include "comm_suite.h"
 
 #include "comm/core/object.h"
+#include "comm/core/traits.h"
 #include <stdio.h>
 
 enum { MOST_RANKS = 6 };

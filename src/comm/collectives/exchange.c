@@ -2,6 +2,7 @@
 #include "comm/collectives/collective.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list, size_t count)

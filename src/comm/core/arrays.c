@@ -1,6 +1,7 @@
 #include "comm/core/arrays.h"
 
 #include "base/memory/memory.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)

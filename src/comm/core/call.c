@@ -2,6 +2,7 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/object.h"
+#include "comm/core/traits.h"
 #include "device/driver.h"
 #include <string.h>
 #include <tessera/sys/log.h>
@@ -439,26 +440,6 @@ tsr_status tsr_call_follow(tsr_comm *comm)
 {
     TSR_TRY(tsr_order_reach_peers(comm));
     return tsr_order_wait(comm->order, comm->stream, comm->meeting, TSR_OK);
-}
-
-bool tsr_comm_is_direct(const tsr_comm *comm)
-{
-    return comm->slots != NULL;
-}
-
-bool tsr_comm_shares_all(const tsr_comm *comm)
-{
-    return tsr_comm_is_direct(comm) && !comm->engine.memory.shares;
-}
-
-bool tsr_comm_shares_some(const tsr_comm *comm)
-{
-    return comm->engine.memory.shares != NULL;
-}
-
-bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
-{
-    return !comm->engine.memory.shares || comm->engine.memory.shares(comm->self, memory, bytes);
 }
 
 uint64_t tsr_call_sum_counts(const tsr_comm *comm)

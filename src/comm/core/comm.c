@@ -5,6 +5,7 @@
 #include "comm/core/hierarchy.h"
 #include "comm/core/late.h"
 #include "comm/core/lineage.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 static tsr_status ask_rank(tsr_comm *comm, void *self)

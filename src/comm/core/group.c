@@ -5,6 +5,7 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/arrays.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 #define WORDS 256
@@ -108,26 +109,6 @@ static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
                           set.count);
-}
-
-bool tsr_comm_can_split(const tsr_comm *comm)
-{
-    return comm->engine.table.split;
-}
-
-bool tsr_comm_is_checked(const tsr_comm *comm)
-{
-    return !(comm->engine.table.flags & TSR_COMM_UNCHECKED);
-}
-
-bool tsr_comm_has_direct_nodes(const tsr_comm *comm)
-{
-    return !tsr_comm_is_direct(comm) && tsr_comm_can_split(comm) && comm->engine.nodes.direct;
-}
-
-bool tsr_comm_has_streams(const tsr_comm *comm)
-{
-    return comm->engine.table.wait;
 }
 
 /* What a group has of its own when it is made. */

@@ -1,5 +1,6 @@
 #include "redistribute/execute/agreement.h"
 
+#include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;

@@ -5,6 +5,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
+#include "comm/core/traits.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/schedule/collective.h"

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
+#include "comm/core/traits.h"
 #include "mesh/geometry.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/sizes.h"

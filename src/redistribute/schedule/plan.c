@@ -14,6 +14,7 @@
 #include "base/text/text.h"
 #include "comm/core/call.h"
 #include "comm/core/group.h"
+#include "comm/core/traits.h"
 #include "mesh/geometry.h"
 #include "redistribute/match/common_comm.h"
 #include "redistribute/schedule/confined.h"
