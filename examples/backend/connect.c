@@ -99,8 +99,7 @@ typedef union ancillary {
 
 static struct msghdr byte_with(struct iovec *byte, ancillary *descriptor)
 {
-    return (struct msghdr){
-        .msg_iov = byte, .msg_iovlen = 1, .msg_control = descriptor->bytes, .msg_controllen = sizeof descriptor->bytes};
+    return (struct msghdr){.msg_iov = byte, .msg_iovlen = 1, .msg_control = descriptor->bytes, .msg_controllen = sizeof descriptor->bytes};
 }
 
 static tsr_status send_descriptor(const wire *w, int peer, int descriptor)

@@ -159,8 +159,7 @@ static bool list_waits(const wire *w, int *count, int *peer)
 {
     *count = 0;
     for (int r = 0; r < w->ranks; r++) {
-        const short events =
-            (short)((current(&w->sends[r], r) ? POLLOUT : 0) | (current(&w->receives[r], r) ? POLLIN : 0));
+        const short events = (short)((current(&w->sends[r], r) ? POLLOUT : 0) | (current(&w->receives[r], r) ? POLLIN : 0));
         if (!events)
             continue;
         w->polls[(*count)++] = (struct pollfd){w->sockets[r], events, 0};
