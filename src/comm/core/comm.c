@@ -14,7 +14,7 @@ static tsr_status ask_rank(tsr_comm *comm, void *self)
     comm->self = self;
     comm->rank = table->rank(self);
     comm->size = table->ranks(self);
-    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = comm->engine.memory.shares ? 0 : SIZE_MAX};
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
     if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
                               comm->rank, comm->size);

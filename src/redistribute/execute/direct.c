@@ -78,7 +78,7 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
 static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
-    const tsr_scratch scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    const tsr_scratch scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
     tsr_box_reduce reduce = tsr_execution_reduce(item, &scratch.reduce, (int)item->owner_count);
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];

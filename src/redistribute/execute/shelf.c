@@ -69,7 +69,7 @@ tsr_status tsr_shelf_begin(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++)
         e->bound[i].given = e->bound[i].dst;
-    char *at = (char *)e->group->shelf + views_bytes(e->plan);
+    char *at = (char *)tsr_holding_of(e->group)->shelf + views_bytes(e->plan);
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_bound *b = &e->bound[i];
         const size_t source = source_bytes(b->item), destination = destination_bytes(b->item);
@@ -95,5 +95,5 @@ tsr_status tsr_shelf_end(const tsr_execution *e)
 
 tsr_view *tsr_shelf_views(const tsr_execution *e)
 {
-    return tsr_has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
+    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
 }
