@@ -146,10 +146,10 @@ static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, t
  * and the key that of the communicator on which it was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
-    const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
+    const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
-    *prepared = group && tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->scratch_bytes, __ATOMIC_RELAXED) &&
-                tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->shelf_bytes, __ATOMIC_RELAXED);
+    *prepared = group && tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
+                tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
     return group;
 }
 

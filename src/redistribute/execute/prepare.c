@@ -92,7 +92,7 @@ static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_
  * they do all ranks of the meshes are compared, once: the communicator's number stands for it from then on. */
 static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 {
-    uint64_t *const kin = &((tsr_plan *)plan)->kin;
+    uint64_t *const kin = &plan->found->kin;
     const tsr_comm *const common = tsr_comm_common(plan->comm, (tsr_comm *)comm);
     if (!common || __atomic_load_n(kin, __ATOMIC_RELAXED) == tsr_comm_number(comm))
         return TSR_OK;
@@ -190,8 +190,8 @@ static tsr_status prepare_native(const tsr_plan *plan, tsr_comm *comm, const tsr
 static tsr_holding_wanted size_up(const tsr_plan *plan, const tsr_comm *comm)
 {
     const size_t scratch = tsr_scratch_divide(plan, NULL).bytes, shelf = tsr_shelf_bytes(plan);
-    __atomic_store_n(&((tsr_plan *)plan)->scratch_bytes, scratch, __ATOMIC_RELAXED);
-    __atomic_store_n(&((tsr_plan *)plan)->shelf_bytes, shelf, __ATOMIC_RELAXED);
+    __atomic_store_n(&plan->found->scratch_bytes, scratch, __ATOMIC_RELAXED);
+    __atomic_store_n(&plan->found->shelf_bytes, shelf, __ATOMIC_RELAXED);
     return (tsr_holding_wanted){scratch, tsr_comm_shares_some(comm) ? shelf : 0};
 }
 
@@ -226,8 +226,8 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
     if (status == TSR_OK)
         status = prepare_native(plan, comm, answer.group);
     if (status == TSR_OK && plan && set.count > 0) {
-        __atomic_store_n(&((tsr_plan *)plan)->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
-        __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
+        __atomic_store_n(&plan->found->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
+        __atomic_store_n(&plan->found->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
     }
     if (plan)
         tsr_release(plan->context, ranks);
