@@ -1,3 +1,5 @@
+#include "base/context.h"
+
 #include <tessera/context.h>
 
 #include "base/environment.h"
@@ -7,7 +9,6 @@
 #include "base/processor.h"
 #include "base/profile.h"
 #include "base/references.h"
-#include "base/settings.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,6 @@
 
 #include "base/options.h"
 #include "device/allocation.h"
-#include "mesh/geometry.h"
 #include "placement/layout.h"
 #include "redistribute/execute/execution.h"
 #include "tensor/dtensor.h"

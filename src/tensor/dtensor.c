@@ -5,8 +5,10 @@
 #include "base/options.h"
 #include "device/allocation.h"
 #include "device/driver.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/layout.h"
+#include "placement/ownership.h"
+#include "placement/print.h"
 #include "redistribute/execute/execution.h"
 
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)

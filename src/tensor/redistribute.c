@@ -2,6 +2,7 @@
 
 #include "device/device.h"
 #include "placement/layout.h"
+#include "placement/print.h"
 #include "tensor/dtensor.h"
 #include "tensor/plan_cache.h"
 

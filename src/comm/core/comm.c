@@ -1,6 +1,6 @@
+#include "base/context.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
-#include "base/settings.h"
 #include "comm/core/arrays.h"
 #include "comm/core/hierarchy.h"
 #include "comm/core/late.h"

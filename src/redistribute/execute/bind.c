@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text/text.h"
+#include "placement/print.h"
 #include "redistribute/execute/execution.h"
 
 /* What a tensor must be: the shard that a layout gives this rank. */

@@ -1,11 +1,11 @@
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
+#include "base/context.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
-#include "base/settings.h"
 #include "comm/core/lineage.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/collective.h"

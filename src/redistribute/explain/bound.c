@@ -2,7 +2,8 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "placement/walk.h"
 #include "redistribute/explain/told.h"
 #include "redistribute/schedule/build.h"

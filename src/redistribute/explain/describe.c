@@ -2,6 +2,7 @@
 
 #include "base/text/decimal.h"
 #include "base/text/text.h"
+#include "placement/print.h"
 #include "redistribute/explain/told.h"
 
 /* "7 ranks" */

@@ -1,6 +1,6 @@
 #include <tessera/sys/status.h>
 
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/explain/told.h"
 #include "redistribute/match/cost.h"
 

@@ -4,7 +4,8 @@
 
 #include <tessera/sys/status.h>
 
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
 #include "redistribute/saved/saved.h"
 
 /* A side by its number: sources are even, destinations odd. */

@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/sizes.h"
 

@@ -1,7 +1,8 @@
 #include "redistribute/schedule/confined.h"
 
 #include "comm/core/group.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
 #include "redistribute/match/problem.h"
 
 /* A row-major walk over a mesh; false from `visit` ends it. */

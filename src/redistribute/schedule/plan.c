@@ -6,15 +6,16 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
+#include "base/context.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/profile.h"
-#include "base/settings.h"
 #include "base/text/text.h"
 #include "comm/core/call.h"
 #include "comm/core/group.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/print.h"
 #include "redistribute/match/common_comm.h"
 #include "redistribute/schedule/confined.h"
 #include "redistribute/schedule/item.h"

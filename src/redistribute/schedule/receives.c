@@ -3,7 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/memory/memory.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/nodes.h"

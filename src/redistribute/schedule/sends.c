@@ -1,7 +1,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/build.h"
 #include "redistribute/schedule/item.h"

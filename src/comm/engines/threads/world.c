@@ -1,7 +1,7 @@
 #include "comm/engines/threads/world.h"
 
+#include "base/context.h"
 #include "base/memory/memory.h"
-#include "base/settings.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
 #include <sched.h>

@@ -1,6 +1,6 @@
 /** What the folders above need of a mesh beyond the public calls. Pure integers; nothing here checks its arguments. */
-#ifndef TSR_MESH_GEOMETRY_H
-#define TSR_MESH_GEOMETRY_H
+#ifndef TSR_MESH_MESH_H
+#define TSR_MESH_MESH_H
 
 #include <stdbool.h>
 #include <tessera/mesh.h>
@@ -35,13 +35,7 @@ uint64_t tsr_mesh_hash(const tsr_mesh *mesh);
 /** What the mesh knows of nodes; borrowed, NULL: nothing. */
 tsr_node_map *tsr_mesh_node_map(const tsr_mesh *mesh);
 
-/** The mesh, knowing nodes that cover its ranks (NULL: none), of which it takes a reference. The caller destroys it. */
-tsr_status tsr_mesh_with_node_map(const tsr_mesh *mesh, tsr_node_map *nodes, tsr_mesh **out);
-
-/** The same mesh without a communicator: for what may not keep a mesh alive, or outlives its communicator. The caller destroys it. */
-tsr_status tsr_mesh_copy_abstract(const tsr_mesh *mesh, tsr_mesh **out);
-
-/** The one slot in which src/redistribute keeps its cache; no part of the mesh's identity. `destroy` is called with `data` when the mesh
+/** The one slot in which src/tensor keeps its cache; no part of the mesh's identity. `destroy` is called with `data` when the mesh
  * goes; data that another tsr_mesh_slot_set() replaces is the caller's again. Belongs to the mesh's communicator handle: not locked. What
  * hangs here must not retain the mesh, or neither would ever go. */
 void *tsr_mesh_slot(const tsr_mesh *mesh);

@@ -1,6 +1,6 @@
 /** What a context decided, for the folders above: all fields are final once the context exists. */
-#ifndef TSR_BASE_SETTINGS_H
-#define TSR_BASE_SETTINGS_H
+#ifndef TSR_BASE_CONTEXT_H
+#define TSR_BASE_CONTEXT_H
 
 #include <stdint.h>
 #include <tessera/context.h>

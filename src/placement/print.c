@@ -1,22 +1,23 @@
+#include "placement/print.h"
+
 #include "base/text/text.h"
 #include "placement/layout.h"
+#include "placement/placement.h"
+
+const char *tsr_shape_print(int ndim, const int64_t *shape, char *buffer)
+{
+    tsr_text text = {buffer, TSR_SHAPE_TEXT, 0};
+    if (ndim == 0)
+        tsr_text_append(&text, "scalar");
+    for (int i = 0; i < ndim; i++)
+        tsr_text_append(&text, "%s%lld", i == 0 ? "" : "x", (long long)shape[i]);
+    return buffer;
+}
 
 static void print_numbers(tsr_text *text, const char *name, const int64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         tsr_text_append(text, "%s%lld", i == 0 ? name : ",", (long long)numbers[i]);
-}
-
-int tsr_placement_said_order(const tsr_placement *placements, int count, int mesh_dim)
-{
-    int sorted[TSR_MAX_DIMS], place = -1;
-    const int cuts = tsr_placements_order(placements, count, placements[mesh_dim].dim, sorted, NULL);
-    bool ascending = true;
-    for (int i = 0; i < cuts; i++) {
-        ascending = ascending && (i == 0 || sorted[i - 1] < sorted[i]);
-        place = sorted[i] == mesh_dim ? i : place;
-    }
-    return ascending ? TSR_ORDER_DEFAULT : place;
 }
 
 static void print_shard(tsr_text *text, const tsr_placement *placements, int count, int mesh_dim)
@@ -54,4 +55,20 @@ size_t tsr_placements_print(const tsr_placement *placements, int count, char *bu
             tsr_text_append(&text, "P(%s)", tsr_reduce_op_name(placements[i].op));
     }
     return text.length;
+}
+
+size_t tsr_layout_print(const tsr_layout *layout, char *text, size_t capacity)
+{
+    return tsr_placements_print(layout->placements, layout->mesh_ndim, text, capacity);
+}
+
+const char *tsr_layout_describe(const tsr_layout *layout, char *buffer, size_t capacity)
+{
+    char shape[TSR_SHAPE_TEXT], placements[256], mesh[128];
+    tsr_layout_print(layout, placements, sizeof placements);
+    tsr_mesh_print(layout->mesh, mesh, sizeof mesh);
+    tsr_text text = {buffer, capacity, 0};
+    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype), tsr_shape_print(layout->ndim, layout->shape, shape),
+                    placements, mesh);
+    return buffer;
 }
