@@ -2,7 +2,7 @@
 #ifndef TSR_BASE_ENVIRONMENT_H
 #define TSR_BASE_ENVIRONMENT_H
 
-#include "base/context.h"
+#include "base/settings.h"
 
 /** Overrides `settings` by what `get` (NULL: getenv) knows; a variable that is empty counts as not set. TSR_ERROR_ARGUMENT: a value that is
  * not known. */

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/context.h"
+#include "base/settings.h"
 
 #define LINE_BYTES 1024
 

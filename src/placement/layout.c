@@ -5,9 +5,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/context.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
+#include "base/settings.h"
 #include "mesh/mesh.h"
 #include "placement/check.h"
 #include "placement/placement.h"

@@ -4,7 +4,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/context.h"
+#include "base/settings.h"
 #include "placement/print.h"
 
 /* Of a layout in a sentence; longer ones, which list many ranks or sizes, are cut. */

@@ -10,6 +10,7 @@
 #include "placement/ownership.h"
 #include "placement/print.h"
 #include "redistribute/execute/execution.h"
+#include "redistribute/execute/prepare.h"
 
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {
@@ -202,4 +203,9 @@ const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor)
 tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor)
 {
     return dtensor->local;
+}
+
+tsr_status tsr_name_call(const char *call, tsr_status status)
+{
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }

@@ -3,14 +3,15 @@
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
-#include "base/context.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
+#include "base/settings.h"
 #include "base/text/text.h"
 #include "device/allocation.h"
 #include "device/driver.h"
 #include "mesh/derive.h"
 #include "mesh/mesh.h"
+#include "redistribute/execute/prepare.h"
 #include "redistribute/schedule/confined.h"
 
 typedef struct cache {

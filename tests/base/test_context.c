@@ -10,6 +10,7 @@
 
 #include "base/context.h"
 #include "base/processor.h"
+#include "base/settings.h"
 #include "counted_memory.h"
 #include <tessera/sys/log.h>
 #include <tessera/sys/options.h>

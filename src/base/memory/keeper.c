@@ -1,5 +1,5 @@
-#include "base/context.h"
 #include "base/memory/pool.h"
+#include "base/settings.h"
 
 static tsr_pool *pool_of(const tsr_context *context)
 {

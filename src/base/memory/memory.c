@@ -1,8 +1,8 @@
 #include "base/memory/memory.h"
 
-#include "base/context.h"
 #include "base/memory/pages.h"
 #include "base/memory/pool.h"
+#include "base/settings.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

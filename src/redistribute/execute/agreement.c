@@ -2,6 +2,8 @@
 
 #include <tessera/sys/status.h>
 
+#include "redistribute/schedule/plan_text.h"
+
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
 
 static memory memory_of(const tsr_tensor *tensor)

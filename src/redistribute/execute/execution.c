@@ -4,6 +4,11 @@
 #include <tessera/sys/status.h>
 
 #include "redistribute/execute/agreement.h"
+#include "redistribute/execute/bind.h"
+#include "redistribute/execute/direct.h"
+#include "redistribute/execute/message.h"
+#include "redistribute/execute/native.h"
+#include "redistribute/execute/prepare.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/collective.h"
 

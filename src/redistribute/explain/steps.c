@@ -1,4 +1,4 @@
-#include "redistribute/explain/told.h"
+#include "redistribute/explain/steps.h"
 
 #include <tessera/sys/status.h>
 

@@ -10,7 +10,7 @@
 #include "base/memory/memory.h"
 #include "base/profile.h"
 #include "mesh/mesh.h"
-#include "redistribute/saved/saved.h"
+#include "redistribute/saved/save.h"
 
 /* What an item and its two sides take at least, on a mesh of one dim that stands elsewhere. */
 #define LEAST_ITEM_BYTES 32

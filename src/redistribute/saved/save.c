@@ -1,3 +1,5 @@
+#include "redistribute/saved/save.h"
+
 #include <tessera/saved.h>
 
 #include <string.h>
@@ -6,7 +8,6 @@
 
 #include "mesh/mesh.h"
 #include "placement/placement.h"
-#include "redistribute/saved/saved.h"
 
 /* A side by its number: sources are even, destinations odd. */
 static const tsr_layout *side_of(const tsr_plan *plan, size_t number)

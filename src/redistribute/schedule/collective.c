@@ -7,7 +7,8 @@
 #include "base/sort.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"
-#include "redistribute/schedule/build.h"
+#include "redistribute/schedule/plan_text.h"
+#include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sizes.h"
 
 /* The two layouts of a move that cuts further, or takes cuts away: all of outer's cuts come first in inner. */

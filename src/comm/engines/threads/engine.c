@@ -3,6 +3,7 @@
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
+#include "base/settings.h"
 #include "comm/core/object.h"
 #include <string.h>
 

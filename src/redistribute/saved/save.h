@@ -18,8 +18,8 @@
  * one form only, and bytes that say the same in another way are refused. Any change of what is written, or of the schedules that layouts
  * and options come to, needs another version; the hash is what ranks compare when they prepare the plan.
  */
-#ifndef TSR_REDISTRIBUTE_SAVED_SAVED_H
-#define TSR_REDISTRIBUTE_SAVED_SAVED_H
+#ifndef TSR_REDISTRIBUTE_SAVED_SAVE_H
+#define TSR_REDISTRIBUTE_SAVED_SAVE_H
 
 #include "base/text/bytes.h"
 #include "redistribute/schedule/plan.h"

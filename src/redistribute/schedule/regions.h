@@ -1,6 +1,6 @@
-/** The parts of building a plan. */
-#ifndef TSR_REDISTRIBUTE_SCHEDULE_BUILD_H
-#define TSR_REDISTRIBUTE_SCHEDULE_BUILD_H
+/** Regions that two pieces share: walked one after the other, and appended to an item as boxes and transfers. */
+#ifndef TSR_REDISTRIBUTE_SCHEDULE_REGIONS_H
+#define TSR_REDISTRIBUTE_SCHEDULE_REGIONS_H
 
 #include "redistribute/match/homes.h"
 #include "redistribute/match/reach.h"
@@ -56,11 +56,5 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const 
  * appended. */
 tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
                               tsr_transfer *taken);
-
-/** What this rank's destination needs: moves, reductions, results. */
-tsr_status tsr_build_receives(tsr_item *item);
-
-/** What others need of this rank's source: sends. */
-tsr_status tsr_build_sends(tsr_item *item);
 
 #endif

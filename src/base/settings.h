@@ -1,0 +1,43 @@
+/** What a context decided, for the folders above: all fields are final once the context exists. */
+#ifndef TSR_BASE_SETTINGS_H
+#define TSR_BASE_SETTINGS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <tessera/context.h>
+
+#include "base/references.h"
+
+/** The largest plan_entries: sums and small multiples of it do not overflow. */
+#define TSR_MOST_PLAN_ENTRIES ((size_t)1 << 40)
+
+typedef struct tsr_settings {
+    tsr_allocator allocator; /**< never empty */
+    int huge_pages;          /**< the allocator is the default, so large blocks may ask for huge pages */
+    tsr_log_sink *log;       /**< never NULL */
+    void *log_user;
+    tsr_log_level log_level;
+    struct tsr_pool *pool; /**< of large blocks; NULL: nothing is kept */
+    size_t kept_bytes;     /**< that the pool keeps at most; 0: there is none */
+    size_t plan_cache_entries;
+    int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
+    const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;         /**< TSR_SPIN; -2: not set */
+    int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */
+    tsr_cost_profile profile;
+} tsr_settings;
+
+struct tsr_context {
+    tsr_references references;
+    atomic_uint_least64_t numbers;      /**< that were given */
+    _Alignas(64) tsr_settings settings; /**< every call reads them: apart from what threads write */
+};
+
+/** `context` must not be NULL. */
+const tsr_settings *tsr_context_settings(const tsr_context *context);
+
+/** 1, 2, 3, ..: a number that this context has given nobody else. Thread-safe. */
+uint64_t tsr_context_number(tsr_context *context);
+
+#endif
