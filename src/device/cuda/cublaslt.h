@@ -1,9 +1,10 @@
 /** Products through cuBLASLt: what it was asked, what it chose, and what becomes of its errors. */
-#ifndef TSR_DEVICE_CUDA_BLAS_H
-#define TSR_DEVICE_CUDA_BLAS_H
+#ifndef TSR_DEVICE_CUDA_CUBLASLT_H
+#define TSR_DEVICE_CUDA_CUBLASLT_H
 
-#include "device/cuda/cuda.h"
 #include <cublasLt.h>
+
+#include "device/cuda/gpu.h"
 
 /** How a product is computed: enough to enqueue it any number of times on operands that are aligned alike. */
 typedef struct tsr_cuda_choice {
@@ -38,5 +39,9 @@ tsr_status tsr_cuda_blas_status(cublasStatus_t status, const char *call, const c
 
 /** Returns from the enclosing function unless `call`, a call of cuBLASLt, succeeds. */
 #define TSR_BLAS_TRY(call, doing) TSR_TRY(tsr_cuda_blas_status(call, #call, doing))
+
+/** What GEMMs keep: made with the driver, gone before its devices close. */
+tsr_status tsr_cuda_gemms_create(tsr_context *context, int devices, tsr_cuda_gemms **out);
+void tsr_cuda_gemms_destroy(tsr_cuda *cuda);
 
 #endif
