@@ -1,4 +1,5 @@
-#include "comm/engines/mpi/gate.h"
+
+#include "comm/engines/mpi/node/gate.h"
 
 #include "comm/core/clock.h"
 #include "comm/core/patience.h"

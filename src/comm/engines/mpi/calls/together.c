@@ -1,7 +1,8 @@
-#include "comm/engines/mpi/together.h"
+
+#include "comm/engines/mpi/calls/together.h"
 
 #include "comm/core/clock.h"
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
 #include <string.h>
 #include <tessera/sys/memory.h>
 

@@ -1,6 +1,6 @@
-#include "comm/engines/mpi/node.h"
 
-#include "comm/engines/mpi/heap.h"
+#include "comm/engines/mpi/node/node.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +13,8 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 #include <unistd.h>
+
+#include "comm/engines/mpi/node/heap.h"
 
 #define REASON 256
 

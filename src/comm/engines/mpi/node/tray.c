@@ -1,4 +1,5 @@
-#include "comm/engines/mpi/tray.h"
+
+#include "comm/engines/mpi/node/tray.h"
 
 #include <stdatomic.h>
 #include <string.h>

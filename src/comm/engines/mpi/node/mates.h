@@ -3,10 +3,10 @@
  * MPI_Comm_split_type(), which blocks for as long as any rank stays away; here all is told by messages that are polled, and a rank that is
  * not joined within the timeout gives up.
  */
-#ifndef TSR_COMM_ENGINES_MPI_MATES_H
-#define TSR_COMM_ENGINES_MPI_MATES_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_MATES_H
+#define TSR_COMM_ENGINES_MPI_NODE_MATES_H
 
-#include "comm/engines/mpi/together.h"
+#include "comm/engines/mpi/calls/together.h"
 
 /** Bytes that a rank tells at a time. */
 #define TSR_MPI_ROW_BYTES 32

@@ -1,6 +1,6 @@
 /** Blocks of one range of memory: whole pages, the first that is large enough. Not thread-safe. */
-#ifndef TSR_COMM_ENGINES_MPI_HEAP_H
-#define TSR_COMM_ENGINES_MPI_HEAP_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_HEAP_H
+#define TSR_COMM_ENGINES_MPI_NODE_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * them until MPI_Finalize(), which begins by asking us: there what ranks had yet to tell one another is received, for implementations may
  * complain of messages that nobody took.
  */
-#ifndef TSR_COMM_ENGINES_MPI_LEFTOVER_H
-#define TSR_COMM_ENGINES_MPI_LEFTOVER_H
+#ifndef TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
+#define TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
 
 #include <mpi.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-#include "comm/engines/mpi/leftover.h"
+
+#include "comm/engines/mpi/calls/leftover.h"
 
 #include "comm/core/clock.h"
 #include <tessera/sys/memory.h>

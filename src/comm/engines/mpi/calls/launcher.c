@@ -1,10 +1,13 @@
-#include "comm/engines/mpi/launcher.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/launcher.h"
+
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/mpi.h>
+
+#include "comm/engines/mpi/calls/error.h"
 
 /* What begins the version of Open MPI; implementations that descend from MPICH have names of their own. */
 #define OPEN_MPI_NAME "Open MPI"
@@ -30,6 +33,28 @@ static const implementation implementations[] = {{"MPICH", "tessera-mpi-mpich", 
 static const implementation slurm = {"Slurm", NULL, "SLURM_STEP_NUM_TASKS"};
 
 static const implementation *const own = &implementations[IS_OPEN_MPI], *const other = &implementations[!IS_OPEN_MPI];
+
+/* MPICH puts a tab before the number; more lines say how it was built. */
+static void keep_first_line(char *words)
+{
+    size_t length = 0;
+    for (const char *c = words; *c != '\0' && *c != '\n'; c++) {
+        const char next = *c == '\t' ? ' ' : *c;
+        if (next != ' ' || (length > 0 && words[length - 1] != ' '))
+            words[length++] = next;
+    }
+    words[length] = '\0';
+}
+
+size_t tsr_mpi_version_print(char *text, size_t capacity)
+{
+    char words[TSR_MPI_VERSION_BYTES] = "";
+    int length = 0;
+    if (MPI_Get_library_version(words, &length) != MPI_SUCCESS)
+        words[0] = '\0';
+    keep_first_line(words);
+    return (size_t)snprintf(text, capacity, "%s", words);
+}
 
 /* "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
 static const char *print_version(char words[WORDS])

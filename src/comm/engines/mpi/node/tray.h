@@ -3,10 +3,10 @@
  * there, one message at a time; the mate takes it. A short one lies in the tray itself, so that its sender is done. What lies in shared
  * memory is copied by the mate from where it is. Of any other the tray says no more than that MPI brings it.
  */
-#ifndef TSR_COMM_ENGINES_MPI_TRAY_H
-#define TSR_COMM_ENGINES_MPI_TRAY_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_TRAY_H
+#define TSR_COMM_ENGINES_MPI_NODE_TRAY_H
 
-#include "comm/engines/mpi/node.h"
+#include "comm/engines/mpi/node/node.h"
 
 /** Bytes of a message that lies in its tray. Longer ones that are not in shared memory gain nothing from a third copy. */
 #define TSR_MPI_SHORT 8192

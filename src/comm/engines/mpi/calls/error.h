@@ -1,6 +1,6 @@
 /** Failures of MPI's calls in words. */
-#ifndef TSR_COMM_ENGINES_MPI_ERROR_H
-#define TSR_COMM_ENGINES_MPI_ERROR_H
+#ifndef TSR_COMM_ENGINES_MPI_CALLS_ERROR_H
+#define TSR_COMM_ENGINES_MPI_CALLS_ERROR_H
 
 #include <mpi.h>
 #include <tessera/sys/status.h>

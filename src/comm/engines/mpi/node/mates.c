@@ -1,8 +1,9 @@
-#include "comm/engines/mpi/mates.h"
+
+#include "comm/engines/mpi/node/mates.h"
 
 #include "base/hash.h"
 #include "comm/core/clock.h"
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

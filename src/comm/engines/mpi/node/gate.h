@@ -3,11 +3,11 @@
  * (comm/engines/threads/rendezvous.h), in memory that all of them have. A process that dies leaves no lock behind, for there is none:
  * waiters sleep on a futex, and look up now and then.
  */
-#ifndef TSR_COMM_ENGINES_MPI_GATE_H
-#define TSR_COMM_ENGINES_MPI_GATE_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_GATE_H
+#define TSR_COMM_ENGINES_MPI_NODE_GATE_H
 
 #include "comm/core/lateness.h"
-#include "comm/engines/mpi/node.h"
+#include "comm/engines/mpi/node/node.h"
 
 typedef struct tsr_mpi_seat tsr_mpi_seat;
 

@@ -5,8 +5,8 @@
  * it waits for, so that ranks that called in different orders on different communicators find that they wait in a circle: then none can
  * ever come.
  */
-#ifndef TSR_COMM_ENGINES_MPI_RESIDENT_H
-#define TSR_COMM_ENGINES_MPI_RESIDENT_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_RESIDENT_H
+#define TSR_COMM_ENGINES_MPI_NODE_RESIDENT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,11 +5,11 @@
  * memory; all map all files side by side, at an address that is free in each process. So an address means the same everywhere, memory is
  * given out without asking anybody, and what a rank has mapped outlives the process that brought it.
  */
-#ifndef TSR_COMM_ENGINES_MPI_NODE_H
-#define TSR_COMM_ENGINES_MPI_NODE_H
+#ifndef TSR_COMM_ENGINES_MPI_NODE_NODE_H
+#define TSR_COMM_ENGINES_MPI_NODE_NODE_H
 
-#include "comm/engines/mpi/mates.h"
-#include "comm/engines/mpi/resident.h"
+#include "comm/engines/mpi/node/mates.h"
+#include "comm/engines/mpi/node/resident.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

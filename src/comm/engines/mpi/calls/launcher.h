@@ -1,6 +1,6 @@
 /** Whether this library, the MPI that the program has, and the launcher that started it are of one implementation. */
-#ifndef TSR_COMM_ENGINES_MPI_LAUNCHER_H
-#define TSR_COMM_ENGINES_MPI_LAUNCHER_H
+#ifndef TSR_COMM_ENGINES_MPI_CALLS_LAUNCHER_H
+#define TSR_COMM_ENGINES_MPI_CALLS_LAUNCHER_H
 
 #include <tessera/sys/status.h>
 

@@ -1,4 +1,4 @@
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
 
 static tsr_status status_of(int result)
 {

@@ -1,4 +1,5 @@
-#include "comm/engines/mpi/heap.h"
+
+#include "comm/engines/mpi/node/heap.h"
 
 #include <stdbool.h>
 #include <sys/mman.h>

@@ -3,8 +3,8 @@
  * call back, so its memory is kept here, and left to MPI with the context that it is from. Where there is no memory for that, the wait has
  * no limit.
  */
-#ifndef TSR_COMM_ENGINES_MPI_TOGETHER_H
-#define TSR_COMM_ENGINES_MPI_TOGETHER_H
+#ifndef TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
+#define TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 
 #include <mpi.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-#include "comm/engines/mpi/resident.h"
+
+#include "comm/engines/mpi/node/resident.h"
 
 #include <fcntl.h>
 #include <stdio.h>
