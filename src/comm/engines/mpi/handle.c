@@ -5,9 +5,7 @@
 #include "comm/engines/mpi/exchange.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/world.h"
-#include <stdio.h>
 #include <string.h>
-#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* How long a rank that leaves waits for the others to leave too. */

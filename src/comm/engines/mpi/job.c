@@ -2,7 +2,6 @@
 #include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/engine.h"
 #include "comm/engines/mpi/world.h"
-#include <stdio.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
