@@ -297,6 +297,6 @@ void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64
 tsr_status tsr_traffic_deliver(const tsr_traffic *traffic)
 {
     const tsr_comm *comm = traffic->comm;
-    return comm->table.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
-                                traffic->call->device, traffic->call->stream);
+    return comm->engine.messages.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
+                                          traffic->call->device, traffic->call->stream);
 }

@@ -2,6 +2,7 @@
 #include "comm/collectives/hierarchy.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
+#include "comm/core/traits.h"
 
 /* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
 static void borrow_ones(const tsr_comm *comm, tsr_collective *call)

@@ -25,12 +25,12 @@ tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size
     tsr_message *messages = comm->messages;
     if (comm->rank > 0) {
         messages[0] = (tsr_message){0, (void *)mine, bytes};
-        return comm->table.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
+        return comm->engine.messages.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
     }
     memcpy(all, mine, bytes);
     for (int r = 1; r < comm->size; r++)
         messages[r - 1] = (tsr_message){r, (char *)all + (size_t)r * bytes, bytes};
-    return comm->table.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
 }
 
 tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
@@ -39,8 +39,8 @@ tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
     for (int r = 1; r < comm->size; r++)
         messages[r - 1] = (tsr_message){comm->rank == 0 ? r : 0, data, bytes};
     if (comm->rank > 0)
-        return comm->table.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
-    return comm->table.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
+        return comm->engine.messages.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
 }
 
 static tsr_status brought_by(const tsr_comm *comm, int rank)
@@ -73,7 +73,8 @@ static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
         return TSR_OK;
     tsr_message message = {comm->rank == 0 ? from : 0, words, WORDS};
     const size_t sends = comm->rank == from, receives = comm->rank == 0;
-    return comm->table.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives,
+                                          tsr_device_host(), NULL);
 }
 
 static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, tsr_status local)

@@ -99,20 +99,8 @@ tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
  * end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 
-/** True if peers' memory can be read in place: what the engine shares. */
-bool tsr_comm_is_direct(const tsr_comm *comm);
-
-/** True if that is all memory, whoever it is from. */
-bool tsr_comm_shares_all(const tsr_comm *comm);
-
-/** True if ranks share what they allocate, and not all memory: all ranks of a direct engine, of others those of a node. */
-bool tsr_comm_shares_some(const tsr_comm *comm);
-
-/** Such memory; not collective. Freed with tsr_comm_free(). */
+/** Memory that ranks share (tsr_comm_shares_some()); not collective. Freed with tsr_comm_free(). */
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out);
-
-/** True if peers reach these bytes; direct communicators only. */
-bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes);
 
 /** tsr_comm_exchange_start() and tsr_comm_exchange_finish(), within calls that have entered already. */
 tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,

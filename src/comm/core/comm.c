@@ -5,55 +5,19 @@
 #include "comm/core/hierarchy.h"
 #include "comm/core/late.h"
 #include "comm/core/lineage.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
-typedef struct required_entry {
-    const char *name;
-    bool present;
-} required_entry;
-
-static const char *first_missing(const required_entry *entries, size_t count)
+static tsr_status ask_rank(tsr_comm *comm, void *self)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!entries[i].present)
-            return entries[i].name;
-    return NULL;
-}
-
-static const char *missing_entry(const tsr_comm_table *table)
-{
-    const bool direct = table->capabilities & TSR_COMM_DIRECT;
-    const required_entry entries[] = {
-        {"name", table->name != NULL},
-        {"rank", table->rank != NULL},
-        {"ranks", table->ranks != NULL},
-        {"split", table->split != NULL},
-        {"exchange", (direct && !table->shares) || table->exchange != NULL},
-        {"barrier", direct || table->barrier != NULL},
-        {"abort", table->abort != NULL},
-        {"destroy", table->destroy != NULL},
-        {"slot", !direct || table->slot != NULL},
-        {"meet", !direct || table->meet != NULL},
-        {"alloc", (!table->free && !table->shares) || table->alloc != NULL},
-        {"free", (!table->alloc && !table->shares) || table->free != NULL},
-        {"leave", !table->alloc || table->leave != NULL},
-        {"exchange_start", !table->exchange_finish || table->exchange_start != NULL},
-        {"exchange_finish", !table->exchange_start || table->exchange_finish != NULL},
-        {"arrive", !table->await || table->arrive != NULL},
-        {"await", !table->arrive || table->await != NULL},
-    };
-    return first_missing(entries, sizeof entries / sizeof *entries);
-}
-
-static tsr_status check_table(const tsr_comm_table *table)
-{
-    if (table->size < sizeof *table)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: table.size is %zu, but a table has %zu bytes", table->size,
-                              sizeof *table);
-    const char *missing = missing_entry(table);
-    if (missing)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: the table of \"%s\" lacks the required entry `%s`",
-                              table->name ? table->name : "", missing);
+    const tsr_comm_table *table = &comm->engine.table;
+    comm->self = self;
+    comm->rank = table->rank(self);
+    comm->size = table->ranks(self);
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = comm->engine.memory.shares ? 0 : SIZE_MAX};
+    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
+                              comm->rank, comm->size);
     return TSR_OK;
 }
 
@@ -61,19 +25,12 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
 {
     tsr_comm *comm;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
-    comm->table = *table;
-    comm->table.size = sizeof comm->table;
     comm->references = 1;
-    comm->self = self;
     comm->context = context;
-    comm->rank = table->rank(self);
-    comm->size = table->ranks(self);
-    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = table->shares ? 0 : SIZE_MAX};
-    tsr_status status;
-    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
-        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
-                                comm->rank, comm->size);
-    else
+    tsr_status status = tsr_table_read(table, &comm->engine);
+    if (status == TSR_OK)
+        status = ask_rank(comm, self);
+    if (status == TSR_OK)
         status = tsr_arrays_create(comm);
     if (status == TSR_OK)
         status = tsr_hierarchy_create(comm, &comm->hierarchy);
@@ -85,8 +42,8 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         tsr_release(context, comm);
         return status;
     }
-    if (table->tell_late)
-        table->tell_late(self, tsr_comm_tell_late, comm);
+    if (comm->engine.table.tell_late)
+        comm->engine.table.tell_late(self, tsr_comm_tell_late, comm);
     *out = comm;
     return TSR_OK;
 }
@@ -95,7 +52,6 @@ tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table
 {
     if (!table || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: %s is NULL", table ? "out" : "table");
-    TSR_TRY(check_table(table));
     tsr_context *held;
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_status status = make(held, table, self, out);
@@ -117,7 +73,7 @@ void tsr_comm_release(tsr_comm *comm)
         tsr_context *const context = comm->context;
         tsr_comm *const parent = comm->parent;
         if (comm->self)
-            comm->table.destroy(comm->self);
+            comm->engine.table.destroy(comm->self);
         tsr_release(context, comm->ranks_in_parent);
         tsr_release(context, comm);
         tsr_context_destroy(context);
@@ -128,11 +84,11 @@ void tsr_comm_release(tsr_comm *comm)
 /* What an engine has handed out to meshes' tensors stays until the last of them goes. */
 static void leave_engine(tsr_comm *comm)
 {
-    if (comm->table.leave) {
-        comm->table.leave(comm->self);
+    if (comm->engine.memory.leave) {
+        comm->engine.memory.leave(comm->self);
         return;
     }
-    comm->table.destroy(comm->self);
+    comm->engine.table.destroy(comm->self);
     comm->self = NULL;
 }
 
@@ -164,12 +120,12 @@ int tsr_comm_size(const tsr_comm *comm)
 
 const char *tsr_comm_engine(const tsr_comm *comm)
 {
-    return comm->table.name;
+    return comm->engine.table.name;
 }
 
 int tsr_comm_node_of(const tsr_comm *comm, int rank)
 {
-    return comm->table.node_of && tsr_comm_is_open(comm) ? comm->table.node_of(comm->self, rank) : -1;
+    return comm->engine.nodes.node_of && tsr_comm_is_open(comm) ? comm->engine.nodes.node_of(comm->self, rank) : -1;
 }
 
 tsr_context *tsr_comm_context(const tsr_comm *comm)
@@ -200,15 +156,15 @@ static tsr_status check(const tsr_comm *comm, const char *call)
 static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     void *self = NULL;
-    tsr_comm_table table = comm->table;
-    TSR_TRY(comm->table.split(comm->self, color, key, &self));
+    tsr_comm_table table = comm->engine.table;
+    TSR_TRY(comm->engine.table.split(comm->self, color, key, &self));
     if (!self)
         return TSR_OK;
-    if (comm->table.tell_table)
-        comm->table.tell_table(self, &table);
+    if (comm->engine.table.tell_table)
+        comm->engine.table.tell_table(self, &table);
     const tsr_status status = tsr_comm_create_from_table(comm->context, &table, self, out);
     if (status != TSR_OK)
-        comm->table.destroy(self);
+        comm->engine.table.destroy(self);
     return status;
 }
 
@@ -282,7 +238,7 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
     TSR_TRY(check(comm, "tsr_comm_split"));
     if (!tsr_comm_can_split(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
-                              comm->table.name);
+                              comm->engine.table.name);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
     return tsr_comm_leave(comm, split(comm, color, key, out));
 }
@@ -292,7 +248,7 @@ static tsr_status barrier(tsr_comm *comm)
     if (tsr_comm_is_direct(comm) || tsr_comm_is_checked(comm))
         return agree(comm, "barrier", TSR_OK);
     TSR_TRY(tsr_comm_check_idle(comm));
-    return comm->table.barrier(comm->self);
+    return comm->engine.messages.barrier(comm->self);
 }
 
 tsr_status tsr_comm_barrier(tsr_comm *comm)
@@ -305,12 +261,12 @@ tsr_status tsr_comm_barrier(tsr_comm *comm)
 void tsr_comm_abort(tsr_comm *comm)
 {
     if (comm && tsr_comm_is_open(comm))
-        comm->table.abort(comm->self);
+        comm->engine.table.abort(comm->self);
 }
 
 static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
-    return comm->table.wait ? comm->table.wait(comm->self, stream, timeout_ms) : TSR_OK;
+    return comm->engine.table.wait ? comm->engine.table.wait(comm->self, stream, timeout_ms) : TSR_OK;
 }
 
 tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
@@ -326,13 +282,13 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 
 static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
 {
-    return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
+    return comm->engine.memory.alloc ? comm->engine.memory.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
 }
 
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
 {
     TSR_TRY(tsr_comm_check_open(comm, "memory"));
-    return comm->table.alloc(comm->self, bytes, out);
+    return comm->engine.memory.alloc(comm->self, bytes, out);
 }
 
 static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
@@ -361,8 +317,8 @@ void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes)
 {
     if (!comm || !memory)
         return;
-    if (comm->table.free)
-        comm->table.free(comm->self, memory, bytes);
+    if (comm->engine.memory.free)
+        comm->engine.memory.free(comm->self, memory, bytes);
     else
         tsr_release(comm->context, memory);
 }

@@ -5,6 +5,7 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/arrays.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 #define WORDS 256
@@ -48,7 +49,7 @@ const tsr_group *tsr_group_whole(const tsr_comm *comm)
 static void free_shelf(tsr_comm *comm, void *shelf, size_t bytes)
 {
     if (shelf)
-        comm->table.free(comm->self, shelf, bytes);
+        comm->engine.memory.free(comm->self, shelf, bytes);
 }
 
 static void free_entry(tsr_comm *comm, tsr_group_entry *entry)
@@ -110,31 +111,10 @@ static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
                           set.count);
 }
 
-bool tsr_comm_can_split(const tsr_comm *comm)
-{
-    return !(comm->table.capabilities & TSR_COMM_NO_SPLIT);
-}
-
-bool tsr_comm_is_checked(const tsr_comm *comm)
-{
-    return !(comm->table.capabilities & TSR_COMM_UNCHECKED);
-}
-
-bool tsr_comm_has_direct_nodes(const tsr_comm *comm)
-{
-    return !tsr_comm_is_direct(comm) && tsr_comm_can_split(comm) && comm->table.node_of &&
-           (comm->table.capabilities & TSR_COMM_DIRECT_NODES);
-}
-
-bool tsr_comm_has_streams(const tsr_comm *comm)
-{
-    return comm->table.wait;
-}
-
 /* What a group has of its own when it is made. */
 static size_t first_shelf_bytes(const tsr_comm *comm)
 {
-    return comm->table.shares ? 0 : SIZE_MAX;
+    return comm->engine.memory.shares ? 0 : SIZE_MAX;
 }
 
 static bool wants_scratch(const tsr_group_request *request, const tsr_group_entry *entry)
@@ -300,7 +280,7 @@ static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const t
 {
     if (wants_scratch(request, held))
         TSR_TRY(tsr_allocate(comm->context, request->scratch_bytes, &grown->scratch));
-    return wants_shelf(comm, request, held) ? comm->table.alloc(comm->self, request->shelf_bytes, &grown->shelf) : TSR_OK;
+    return wants_shelf(comm, request, held) ? comm->engine.memory.alloc(comm->self, request->shelf_bytes, &grown->shelf) : TSR_OK;
 }
 
 /* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
@@ -339,7 +319,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
                               "be split: let all of its ranks take part",
-                              comm->size, comm->table.name);
+                              comm->size, comm->engine.table.name);
     const bool make = set_is_missing(comm, set);
     tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;

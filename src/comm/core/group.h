@@ -60,18 +60,6 @@ const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash);
 /** The whole communicator if it was prepared as a group, else NULL. */
 const tsr_group *tsr_group_whole(const tsr_comm *comm);
 
-/** False where the communicator is lent: the only group is all of it. */
-bool tsr_comm_can_split(const tsr_comm *comm);
-
-/** False where the engine says TSR_COMM_UNCHECKED: executions over it and its groups compare nothing. */
-bool tsr_comm_is_checked(const tsr_comm *comm);
-
-/** True if it is not direct, but may be split, and groups whose ranks share a node (tsr_comm_node_of()) are. */
-bool tsr_comm_has_direct_nodes(const tsr_comm *comm);
-
-/** True if the engine leaves work to streams: it can wait for one. */
-bool tsr_comm_has_streams(const tsr_comm *comm);
-
 /** Never 0. */
 uint64_t tsr_rank_set_hash(tsr_rank_set set);
 

@@ -40,7 +40,7 @@ tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out)
     const size_t n = (size_t)comm->size;
     void *memory;
     *out = NULL;
-    if (!comm->table.node_of || comm->slots || comm->size < 3)
+    if (!comm->engine.nodes.node_of || comm->slots || comm->size < 3)
         return TSR_OK;
     TSR_TRY(tsr_allocate_zeroed(comm->context,
                                 sizeof(tsr_hierarchy) + 2 * TSR_HIERARCHY_LIST * n * sizeof(tsr_message) + (n + 1) * sizeof(int64_t) +

@@ -7,6 +7,7 @@
 #include "comm/core/entry.h"
 #include "comm/core/group.h"
 #include "comm/core/order.h"
+#include "comm/core/table.h"
 
 /** What is left of a slot for the words of a rank that failed or disagrees. */
 #define TSR_SLOT_TEXT_BYTES                                                                                                                \
@@ -82,7 +83,7 @@ struct tsr_comm {
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
     uint64_t number;           /**< see tsr_comm_number(); 0: the eldest, or a group's */
     uint64_t descendants;      /**< atomic; of the eldest: how many there have been */
-    tsr_comm_table table;
+    tsr_engine engine;
     void *self;
     tsr_context *context;
     int rank, size;

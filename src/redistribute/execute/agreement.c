@@ -1,5 +1,6 @@
 #include "redistribute/execute/agreement.h"
 
+#include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 
 #include "redistribute/schedule/plan_text.h"

@@ -7,6 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/settings.h"
 #include "comm/core/lineage.h"
+#include "comm/core/traits.h"
 #include "mesh/mesh.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/shelf.h"

@@ -1,5 +1,6 @@
 #include "redistribute/execute/shelf.h"
 
+#include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 
 #include "redistribute/execute/direct.h"

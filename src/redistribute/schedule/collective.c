@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
+#include "comm/core/traits.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"
 #include "redistribute/schedule/plan_text.h"

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "comm/core/call.h"
 #include "comm/core/group.h"
+#include "comm/core/traits.h"
 #include "mesh/mesh.h"
 #include "placement/print.h"
 #include "redistribute/match/common_comm.h"

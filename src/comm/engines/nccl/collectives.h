@@ -1,4 +1,4 @@
-/** NCCL's collectives of equal parts: the entries all_gather, reduce_scatter, all_reduce and broadcast of the table. */
+/** NCCL's collectives of equal parts: the table of `collectives`. */
 #ifndef TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 #define TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 

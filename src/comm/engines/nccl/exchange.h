@@ -1,4 +1,4 @@
-/** Messages: the entries exchange, exchange_start, exchange_finish and barrier of the table. */
+/** Messages: the table of `messages`. */
 #ifndef TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 #define TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 
