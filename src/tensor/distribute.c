@@ -1,6 +1,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/options.h"
+#include "comm/core/comm.h"
 #include "device/allocation.h"
 #include "placement/layout.h"
 #include "redistribute/execute/execution.h"

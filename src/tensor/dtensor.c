@@ -3,6 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/options.h"
+#include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include "device/allocation.h"
 #include "device/driver.h"

@@ -7,6 +7,8 @@
 #include "base/memory/memory.h"
 #include "base/settings.h"
 #include "base/text/text.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include "device/allocation.h"
 #include "device/driver.h"

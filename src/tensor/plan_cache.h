@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <tessera/dtensor.h>
 
-#include "comm/core/group.h"
+#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 
 /** Tensors that are moved together: one pair of layouts each, asked for one after the other. */
 typedef struct tsr_layout_pairs {

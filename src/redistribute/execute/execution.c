@@ -3,6 +3,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
+#include "comm/core/comm.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/bind.h"
 #include "redistribute/execute/direct.h"

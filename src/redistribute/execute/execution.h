@@ -2,7 +2,8 @@
 #ifndef TSR_REDISTRIBUTE_EXECUTE_EXECUTION_H
 #define TSR_REDISTRIBUTE_EXECUTE_EXECUTION_H
 
-#include "comm/core/group.h"
+#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 #include "device/device.h"
 #include "redistribute/execute/fragments.h"
 #include "redistribute/execute/scratch.h"

@@ -2,6 +2,7 @@
 
 #include <tessera/sys/status.h>
 
+#include "comm/collectives/exchange.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/boxes.h"
 #include "redistribute/execute/fragments.h"

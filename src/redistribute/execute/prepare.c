@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
 #include "comm/core/lineage.h"
 #include "comm/core/traits.h"
 #include "mesh/mesh.h"

@@ -2,7 +2,8 @@
 #ifndef TSR_REDISTRIBUTE_EXECUTE_PREPARE_H
 #define TSR_REDISTRIBUTE_EXECUTE_PREPARE_H
 
-#include "comm/core/group.h"
+#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 #include "redistribute/schedule/plan.h"
 
 /** TSR_ERROR_STATE: the plan is another rank's, or over another communicator, of one descent with `comm`, in which ranks of its meshes are

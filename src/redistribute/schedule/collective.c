@@ -5,6 +5,8 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
+#include "comm/collectives/collective.h"
+#include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"

@@ -1,7 +1,7 @@
 #include "redistribute/schedule/confined.h"
 
-#include "comm/core/group.h"
 #include "comm/core/traits.h"
+#include "comm/groups/group.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"
 #include "redistribute/match/problem.h"

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/settings.h"
+#include "comm/core/call.h"
 #include "comm/core/object.h"
 #include <string.h>
 

@@ -1,29 +1,15 @@
 /** Groups of ranks within a communicator, made collectively, kept in it, and found again by their ranks. */
-#ifndef TSR_COMM_CORE_GROUP_H
-#define TSR_COMM_CORE_GROUP_H
+#ifndef TSR_COMM_GROUPS_GROUP_H
+#define TSR_COMM_GROUPS_GROUP_H
 
 #include "comm/core/call.h"
-#include <stdbool.h>
+#include "comm/core/comm.h"
 
 /** A set of ranks of a communicator, ascending, each once. */
 typedef struct tsr_rank_set {
     const int *ranks;
     int count;
 } tsr_rank_set;
-
-/** A group as this rank holds it. The whole communicator is a group too, whose comm is the communicator itself. */
-typedef struct tsr_group {
-    tsr_comm *comm;      /**< this group's communicator: its ranks are positions in `ranks`; NULL if this rank is not in it */
-    const int *ranks;    /**< group rank -> parent rank; NULL for the whole communicator (identity) */
-    const int *position; /**< parent rank -> group rank, -1 outside; NULL for identity */
-    int count;
-    void *scratch; /**< host memory for one call in flight, at least as large as the largest that any prepare asked for */
-    size_t scratch_bytes;
-    void *shelf;         /**< likewise, where peers reach it; NULL where they reach all memory */
-    size_t shelf_bytes;  /**< SIZE_MAX there */
-    const void *pending; /**< what was started over this group and is not finished; its owner's to set */
-    bool streams;        /**< the tensors of the last execution by messages were on a device with streams; likewise */
-} tsr_group;
 
 /** The group's rank of a rank of the communicator that is in it. */
 static inline int tsr_group_position(const tsr_group *group, int64_t rank)

@@ -1,11 +1,14 @@
-#include "comm/core/group.h"
+#include "comm/groups/group.h"
 
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
+#include "comm/collectives/collectives.h"
+#include "comm/core/agree.h"
 #include "comm/core/arrays.h"
 #include "comm/core/traits.h"
+#include "comm/groups/split.h"
 #include <string.h>
 
 #define WORDS 256
@@ -43,34 +46,6 @@ const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
 const tsr_group *tsr_group_whole(const tsr_comm *comm)
 {
     return comm->whole.hash ? &comm->whole.group : NULL;
-}
-
-/* Peers' engines share what theirs allocate, so it is the engine's to free. */
-static void free_shelf(tsr_comm *comm, void *shelf, size_t bytes)
-{
-    if (shelf)
-        comm->engine.memory.free(comm->self, shelf, bytes);
-}
-
-static void free_entry(tsr_comm *comm, tsr_group_entry *entry)
-{
-    if (!entry)
-        return;
-    tsr_comm_destroy(entry->group.comm);
-    tsr_release(comm->context, entry->group.scratch);
-    free_shelf(comm, entry->group.shelf, entry->group.shelf_bytes);
-    tsr_release(comm->context, entry);
-}
-
-void tsr_groups_destroy(tsr_comm *comm)
-{
-    while (comm->groups) {
-        tsr_group_entry *entry = comm->groups;
-        comm->groups = entry->next;
-        free_entry(comm, entry);
-    }
-    tsr_release(comm->context, comm->whole.group.scratch);
-    free_shelf(comm, comm->whole.group.shelf, comm->whole.group.shelf_bytes);
 }
 
 static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
@@ -273,7 +248,7 @@ typedef struct growth {
 static void free_growth(tsr_comm *comm, const tsr_group_request *request, const growth *grown)
 {
     tsr_release(comm->context, grown->scratch);
-    free_shelf(comm, grown->shelf, request->shelf_bytes);
+    tsr_group_free_shelf(comm, grown->shelf, request->shelf_bytes);
 }
 
 static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, growth *grown)
@@ -292,7 +267,7 @@ static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_
         held->group.comm = entry->group.comm;
         held->group.comm->names = held->names;
         entry->group.comm = NULL;
-        free_entry(comm, entry);
+        tsr_group_free(comm, entry);
     } else if (entry) {
         entry->group.comm->names = entry->names;
         entry->next = comm->groups;
@@ -304,7 +279,7 @@ static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_
         kept->group.scratch_bytes = request->scratch_bytes;
     }
     if (grown->shelf) {
-        free_shelf(comm, kept->group.shelf, kept->group.shelf_bytes);
+        tsr_group_free_shelf(comm, kept->group.shelf, kept->group.shelf_bytes);
         kept->group.shelf = grown->shelf;
         kept->group.shelf_bytes = request->shelf_bytes;
     }
@@ -331,7 +306,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     if (status == TSR_OK && missing)
         status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
     if (status != TSR_OK) {
-        free_entry(comm, entry);
+        tsr_group_free(comm, entry);
         free_growth(comm, request, &grown);
         return status;
     }
