@@ -4,6 +4,7 @@
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "comm/core/object.h"
+#include "comm/groups/group.h"
 #include "comm/core/traits.h"
 #include <stdio.h>
 
