@@ -15,7 +15,7 @@ NAME = re.compile(r"\b(?!__attribute__\b)(\w+)\s*\(")
 MACRO_CALL = re.compile(r"^[A-Z][A-Z_]*\([^;{]*?\)$", re.M)
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
-# Circles that docs/adr/0026 defends: each a set of files.
+# Circles of files that are allowed, each a sorted list, with a sentence in docs/adr/0026-calls-go-one-way.md that says why. There is none.
 CIRCLES = []
 
 
