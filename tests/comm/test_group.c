@@ -1,8 +1,11 @@
 /* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
 #include "comm_suite.h"
 
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
 #include "comm/core/object.h"
 #include "comm/core/traits.h"
+#include "comm/groups/group.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 /**
+ * @file
  * What an engine implements: the operation table behind a tsr_comm.
  *
  * A table has a few entries that every engine has, and sub-tables that are there or not. An engine gives one of these two, or both:
@@ -30,6 +31,7 @@ extern "C" {
 /** Bytes of a rank's slot in a direct engine. */
 #define TSR_COMM_SLOT_BYTES 9216
 
+/** An engine's operations. */
 typedef struct tsr_comm_table tsr_comm_table;
 
 /** For engines: a call waits, for `seconds` by now, for `ranks` ("rank 1, rank 3", or what is known of them). Called by the thread that
@@ -204,7 +206,7 @@ typedef tsr_status tsr_comm_conformance(const char *directory, int rank, int ran
  * that communicate (TSR_ERROR_STATE). Any thread; neither communicates.
  */
 TSR_API tsr_comm *tsr_comm_retain(tsr_comm *comm);
-TSR_API void tsr_comm_release(tsr_comm *comm);
+TSR_API void tsr_comm_release(tsr_comm *comm); /**< gives one reference back */
 
 /**
  * For a call that is made of several calls over `comm`, as a layer's is: from here to tsr_comm_let_go() the handle is in `call`, static

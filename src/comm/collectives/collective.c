@@ -300,3 +300,9 @@ tsr_status tsr_traffic_deliver(const tsr_traffic *traffic)
     return comm->engine.messages.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
                                           traffic->call->device, traffic->call->stream);
 }
+
+bool tsr_native_is_exact(tsr_dtype dtype)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
+    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
+}

@@ -1,7 +1,10 @@
+#include "comm/collectives/exchange.h"
+
 #include "base/hash.h"
 #include "comm/collectives/collective.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
+#include "comm/core/call.h"
 #include "comm/core/traits.h"
 #include <string.h>
 

@@ -2,9 +2,12 @@
  * Collectives on an engine that only sends messages: one exchange with one message a pair of ranks, and our own kernels in rank order where
  * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
  */
+#include "comm/collectives/message.h"
+
 #include "base/hash.h"
 #include "comm/collectives/hierarchy.h"
 #include "comm/collectives/native.h"
+#include "comm/core/agree.h"
 
 /* A rank whose own step failed tells the others, who have done theirs. */
 static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)

@@ -1,6 +1,8 @@
 #include "comm/collectives/native.h"
 
 #include "comm/collectives/hierarchy.h"
+#include "comm/core/agree.h"
+#include "comm/core/call.h"
 
 /* What a call needs that goes by nodes. */
 static size_t scratch_bytes(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
@@ -76,10 +78,4 @@ tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
     default:
         return tsr_status_set(TSR_ERROR_INTERNAL, "collective %d is none", (int)c->kind);
     }
-}
-
-bool tsr_native_is_exact(tsr_dtype dtype)
-{
-    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
-    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
 }

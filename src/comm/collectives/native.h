@@ -34,8 +34,4 @@ tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status loc
 /** Collective; what it needs is reserved. TSR_ERROR_STATE: an exchange is in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
 
-/** True if a reduction gives the same bits in any order and by anybody's kernel: integers and bool. Floating min and max do not, for
- * engines may differ from ours in NaNs and in the order of zeros. */
-bool tsr_native_is_exact(tsr_dtype dtype);
-
 #endif

@@ -1,8 +1,14 @@
 /*
- * Agreement over a message engine, through rank 0: every rank tells it 32 bytes, it tells every rank what came of them, and only where
- * something did, words follow. Every rank makes the same exchanges, those without messages included.
+ * Over a direct engine ranks agree in a call that does nothing else. Over a message engine they agree through rank 0: every rank tells it
+ * 32 bytes, it tells every rank what came of them, and only where something did, words follow. Every rank makes the same exchanges, those
+ * without messages included.
  */
+#include "comm/core/agree.h"
+
+#include "base/hash.h"
+#include "comm/core/call.h"
 #include "comm/core/object.h"
+#include "comm/core/traits.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/log.h>
@@ -125,4 +131,43 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
     if (balance)
         *balance = found.balance;
     return TSR_OK;
+}
+
+static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
+{
+    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
+    return tsr_call_end(comm, TSR_OK);
+}
+
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg)
+{
+    if (!tsr_comm_is_direct(comm))
+        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
+    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
+    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
+    /* What follows may wait in the engine, when `arg` is gone. */
+    comm->describe = NULL;
+    return status;
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
+}
+
+static void describe_name(const void *arg, char *text, size_t capacity)
+{
+    if (capacity == 0)
+        return;
+    const size_t length = strnlen(arg, capacity - 1);
+    memcpy(text, arg, length);
+    text[length] = '\0';
+}
+
+tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local)
+{
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
 }

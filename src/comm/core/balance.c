@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/memory/memory.h"
+#include "comm/core/agree.h"
 #include "comm/core/arrays.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -359,7 +359,7 @@ void tsr_call_abandon(tsr_comm *comm)
 
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 {
-    return &comm->slots[rank]->call[comm->turn];
+    return tsr_published_call(comm, rank);
 }
 
 void *tsr_call_buffer(const tsr_comm *comm)
@@ -448,29 +448,4 @@ uint64_t tsr_call_sum_counts(const tsr_comm *comm)
     for (int r = 0; r < comm->size; r++)
         sum += tsr_call_of(comm, r)->count;
     return sum;
-}
-
-static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
-{
-    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
-    if (balance)
-        *balance = tsr_call_sum_counts(comm);
-    return tsr_call_end(comm, TSR_OK);
-}
-
-tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
-                                  const void *arg)
-{
-    if (!tsr_comm_is_direct(comm))
-        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
-    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
-    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
-    /* What follows may wait in the engine, when `arg` is gone. */
-    comm->describe = NULL;
-    return status;
-}
-
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
-{
-    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
 }

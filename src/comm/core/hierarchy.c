@@ -7,7 +7,7 @@ static int number_nodes(const tsr_comm *comm, int *node, int *names)
 {
     int count = 0;
     for (int r = 0; r < comm->size; r++) {
-        const int name = tsr_comm_node_of(comm, r);
+        const int name = comm->engine.nodes.node_of(comm->self, r);
         node[r] = 0;
         while (node[r] < count && names[node[r]] != name)
             node[r]++;

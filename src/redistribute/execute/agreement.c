@@ -3,6 +3,10 @@
 #include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
+#include "redistribute/schedule/plan_text.h"
+
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
 
 static memory memory_of(const tsr_tensor *tensor)

@@ -3,7 +3,13 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
+#include "comm/core/comm.h"
 #include "redistribute/execute/agreement.h"
+#include "redistribute/execute/bind.h"
+#include "redistribute/execute/direct.h"
+#include "redistribute/execute/message.h"
+#include "redistribute/execute/native.h"
+#include "redistribute/execute/prepare.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/collective.h"
 

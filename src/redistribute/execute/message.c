@@ -1,7 +1,10 @@
+#include "redistribute/execute/message.h"
+
 #include <tessera/sys/status.h>
 
+#include "comm/collectives/exchange.h"
 #include "redistribute/execute/agreement.h"
-#include "redistribute/execute/execution.h"
+#include "redistribute/execute/boxes.h"
 #include "redistribute/execute/fragments.h"
 
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */

@@ -1,16 +1,21 @@
+#include "redistribute/execute/prepare.h"
+
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
 #include "comm/core/lineage.h"
 #include "comm/core/traits.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/collective.h"
 #include "redistribute/schedule/confined.h"
+#include "redistribute/schedule/plan_text.h"
 #include "redistribute/schedule/ranks.h"
 
 /* All ranks of so many meshes, ascending, which the communicator must have; the caller releases `*ranks`, also after an error. */

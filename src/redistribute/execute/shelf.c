@@ -3,6 +3,8 @@
 #include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 
+#include "redistribute/execute/direct.h"
+
 static size_t shard_bytes(const tsr_item *item, bool inside, int ndim, const int64_t *shape)
 {
     size_t bytes = inside ? item->src->element_bytes : 0;
@@ -91,9 +93,4 @@ tsr_status tsr_shelf_end(const tsr_execution *e)
             TSR_TRY(tsr_execution_copy_whole(e, b->item, false, b->given, b->dst));
     }
     return TSR_OK;
-}
-
-tsr_view *tsr_shelf_views(const tsr_execution *e)
-{
-    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
 }

@@ -23,7 +23,4 @@ tsr_status tsr_shelf_begin(tsr_execution *e);
 /** Copies its destinations to where they belong. */
 tsr_status tsr_shelf_end(const tsr_execution *e);
 
-/** What a rank shows its peers of a batch: an array of one an item that they reach. */
-tsr_view *tsr_shelf_views(const tsr_execution *e);
-
 #endif

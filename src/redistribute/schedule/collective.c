@@ -5,9 +5,13 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
+#include "comm/collectives/collective.h"
+#include "comm/core/comm.h"
 #include "comm/core/traits.h"
-#include "mesh/geometry.h"
-#include "redistribute/schedule/build.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
+#include "redistribute/schedule/plan_text.h"
+#include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sizes.h"
 
 /* The two layouts of a move that cuts further, or takes cuts away: all of outer's cuts come first in inner. */

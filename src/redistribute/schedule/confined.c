@@ -1,8 +1,9 @@
 #include "redistribute/schedule/confined.h"
 
-#include "comm/core/group.h"
 #include "comm/core/traits.h"
-#include "mesh/geometry.h"
+#include "comm/groups/group.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
 #include "redistribute/match/problem.h"
 
 /* A row-major walk over a mesh; false from `visit` ends it. */

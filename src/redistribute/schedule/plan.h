@@ -189,7 +189,4 @@ tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout 
 tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
                                 int64_t rank, tsr_plan **out);
 
-/** "redistribute f32 64x64 S(0) on mesh 2 -> S(1) on mesh 2, direct": what ranks compare. */
-void tsr_plan_describe_call(const void *plan, char *text, size_t capacity);
-
 #endif

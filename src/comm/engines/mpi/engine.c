@@ -1,10 +1,11 @@
 #include "comm/engines/mpi/engine.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/exchange.h"
-#include "comm/engines/mpi/launcher.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/split.h"
+#include "comm/engines/mpi/world.h"
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>

@@ -2,8 +2,11 @@
 
 #include "comm/engines/nccl/collectives.h"
 #include "comm/engines/nccl/exchange.h"
+#include "comm/engines/nccl/family.h"
+#include "comm/engines/nccl/life.h"
 #include "comm/engines/nccl/split.h"
 #include "comm/engines/nccl/types.h"
+#include "comm/engines/nccl/wait.h"
 #include <string.h>
 #include <tessera/sys/options.h>
 

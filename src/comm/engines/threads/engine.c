@@ -1,8 +1,10 @@
 #include "comm/engines/threads/engine.h"
 
+#include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/settings.h"
+#include "comm/core/call.h"
 #include "comm/core/object.h"
 #include <string.h>
 
