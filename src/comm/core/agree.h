@@ -4,7 +4,8 @@
 
 #include "comm/core/call.h"
 
-/** The agreement of tsr_call_begin(), and its end, over any engine: of messages, by 64 bits a rank. For checks and prepare, not for hot paths. */
+/** The agreement of tsr_call_begin(), and its end, over any engine: of messages, by 64 bits a rank. For checks and prepare, not for hot
+ * paths. */
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
 
 /** The same, in which ranks also bring what tsr_balance_of() gives: `*balance` becomes the sum of all, on success. */
