@@ -58,7 +58,7 @@ typedef struct tsr_group_entry tsr_group_entry;
 /** Frees a group, or NULL, that `comm` does not list, and what it holds; peers that are inside are waited for. */
 void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry);
 
-/** Frees what a group of `comm` holds in its slot. */
+/** Frees what is kept in a group's slot. */
 void tsr_group_release_slot(tsr_comm *comm, tsr_group *group);
 
 /** TSR_ERROR_ARGUMENT: `comm` is NULL. */

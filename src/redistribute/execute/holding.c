@@ -1,6 +1,7 @@
 #include "redistribute/execute/holding.h"
 
 #include "base/memory/memory.h"
+#include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include <tessera/sys/status.h>
 

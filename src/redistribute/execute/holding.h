@@ -2,7 +2,7 @@
 #ifndef TSR_REDISTRIBUTE_EXECUTE_HOLDING_H
 #define TSR_REDISTRIBUTE_EXECUTE_HOLDING_H
 
-#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 
 typedef struct tsr_holding {
     void *scratch; /**< host memory for one execution, at least as large as the largest that any prepare asked for: see scratch.h */
