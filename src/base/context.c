@@ -1,3 +1,7 @@
+
+#include "base/context.h"
+#include "base/links.h"
+
 #include <tessera/context.h>
 
 #include "base/environment.h"
@@ -20,12 +24,6 @@
 #define DEFAULT_PLAN_CACHE   64
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 #define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
-
-struct tsr_context {
-    tsr_references references;
-    atomic_uint_least64_t numbers;      /* that were given */
-    _Alignas(64) tsr_settings settings; /* every call reads them: apart from what threads write */
-};
 
 /* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. A
  * sanitizer is to see where blocks begin and end: to it all but empty ones are large. */
@@ -225,16 +223,6 @@ size_t tsr_context_trim(tsr_context *context)
 {
     tsr_pool *const pool = context ? context->settings.pool : NULL;
     return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
-}
-
-const tsr_settings *tsr_context_settings(const tsr_context *context)
-{
-    return &context->settings;
-}
-
-uint64_t tsr_context_number(tsr_context *context)
-{
-    return atomic_fetch_add_explicit(&context->numbers, 1, memory_order_relaxed) + 1;
 }
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)

@@ -1,12 +1,10 @@
-/** What a cost profile holds, the rule that its links keep, wherever they come from, and its text. */
+/** What a cost profile holds. */
 #ifndef TSR_BASE_PROFILE_H
 #define TSR_BASE_PROFILE_H
 
 #include <tessera/profile.h>
 
 #include "base/references.h"
-#include "base/text/scan.h"
-#include "base/text/text.h"
 
 #define TSR_ROW_POINTS    32 /* of a row, at most */
 #define TSR_TABLE_ROWS    8  /* of a kind of work, at most */
@@ -44,15 +42,6 @@ struct tsr_profile {
     size_t length;
     uint64_t hash; /**< of the text */
 };
-
-/** TSR_ERROR_ARGUMENT: `profile` is not as tsr_cost_profile says; `source` ("tsr_plan_create: options.profile") begins the sentence. */
-tsr_status tsr_profile_check(const char *source, const tsr_cost_profile *profile);
-
-/** The text as tsr_profile_parse() reads it, links that are left out being those of tsr_cost_default(). */
-tsr_status tsr_profile_read(const char *text, tsr_profile_content *out);
-
-/** The text as tsr_profile_print() writes it. */
-void tsr_profile_append(tsr_text *text, const tsr_profile_content *content);
 
 /** The text of a profile, borrowed. */
 static inline const char *tsr_profile_text(const tsr_profile *profile)

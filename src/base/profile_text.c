@@ -1,9 +1,12 @@
+#include "base/profile_text.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/status.h>
 
+#include "base/links.h"
 #include "base/text/decimal.h"
-#include "base/profile.h"
+#include "base/text/scan.h"
 
 static const char *const link_names[] = {"inside=", "between="};
 static const char *const span_names[TSR_PROFILE_SPANS] = {"step=", "piece="};

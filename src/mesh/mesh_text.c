@@ -2,8 +2,8 @@
 #include <tessera/mesh.h>
 
 #include "base/checked.h"
+#include "base/context.h"
 #include "base/memory/memory.h"
-#include "base/settings.h"
 #include "base/text/scan.h"
 #include "base/text/text.h"
 #include "mesh/build.h"

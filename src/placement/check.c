@@ -4,7 +4,8 @@
 
 #include "base/checked.h"
 #include "base/text/text.h"
-#include "mesh/geometry.h"
+#include "placement/placement.h"
+#include "placement/print.h"
 
 /* What the sentences quote. */
 typedef struct subject {

@@ -8,9 +8,9 @@
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text/text.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/check.h"
+#include "placement/placement.h"
 
 /* The arrays of all placements, as prefix sums too, live behind the struct in one allocation. */
 static size_t count_numbers(const tsr_placement *placements, int count)
@@ -274,22 +274,6 @@ tsr_dtype tsr_layout_dtype(const tsr_layout *layout)
 const tsr_placement *tsr_layout_placements(const tsr_layout *layout)
 {
     return layout->placements;
-}
-
-size_t tsr_layout_print(const tsr_layout *layout, char *text, size_t capacity)
-{
-    return tsr_placements_print(layout->placements, layout->mesh_ndim, text, capacity);
-}
-
-const char *tsr_layout_describe(const tsr_layout *layout, char *buffer, size_t capacity)
-{
-    char shape[TSR_SHAPE_TEXT], placements[256], mesh[128];
-    tsr_layout_print(layout, placements, sizeof placements);
-    tsr_mesh_print(layout->mesh, mesh, sizeof mesh);
-    tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype), tsr_shape_print(layout->ndim, layout->shape, shape),
-                    placements, mesh);
-    return buffer;
 }
 
 /* Compares the cuts of all tensor dims in order, mesh dims numbered as if those of size 1 were not there. */

@@ -10,7 +10,8 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "device/device.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "placement/walk.h"
 #include "tensor/dtensor.h"
 

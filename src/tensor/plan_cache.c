@@ -7,10 +7,15 @@
 #include "base/memory/memory.h"
 #include "base/settings.h"
 #include "base/text/text.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
+#include "comm/core/traits.h"
 #include "device/allocation.h"
 #include "device/driver.h"
-#include "mesh/geometry.h"
-#include "redistribute/schedule/confined.h"
+#include "mesh/derive.h"
+#include "mesh/mesh.h"
+#include "redistribute/execute/prepare.h"
+#include "redistribute/match/confined.h"
 
 typedef struct cache {
     tsr_context *context;

@@ -8,9 +8,11 @@
 #ifndef TSR_TENSOR_PLAN_CACHE_H
 #define TSR_TENSOR_PLAN_CACHE_H
 
+#include <stdbool.h>
 #include <tessera/dtensor.h>
 
-#include "redistribute/execute/execution.h"
+#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 
 /** Tensors that are moved together: one pair of layouts each, asked for one after the other. */
 typedef struct tsr_layout_pairs {

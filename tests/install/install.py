@@ -61,6 +61,19 @@ def archives_only(destination, copy):
         path.unlink()
 
 
+def backend(user, destination, source, cc):
+    """examples/backend, built as a stranger would, as a program and as an engine that the installed suite tests."""
+    place, example = user.build, source / "examples" / "backend"
+    engine = [example / name for name in ("connect.c", "sockets.c", "wire.c")]
+    build = [*cc.split(), "-std=gnu11", "-Wall", "-Wextra", "-Werror"]
+    user.run(*build, "-fPIC", "-shared", *engine, "-o", place / "libengine.so", *user.flags("tessera-core"))
+    user.run(*build, example / "main.c", *engine, "-o", place / "backend", *user.flags("tessera"))
+    suite = find(destination, "tessera-conformance")
+    if suite:
+        user.run(suite, place / "libengine.so", "split")
+    return user.run(place / "backend", "2")
+
+
 def installed_files(report, destination, source, build):
     include, installed = source / "include", find(destination, "include")
     report.check("headers are there, all of them",
@@ -69,6 +82,8 @@ def installed_files(report, destination, source, build):
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
+    if (build / "tests" / "comm" / "tessera-conformance").exists():
+        wanted += ["bin/tessera-conformance"]
     there = [str(path.relative_to(destination)) for path in destination.rglob("*") if path.is_file() or path.is_symlink()]
     for name in wanted:
         report.check(f"{name} is installed", [] if any(path.endswith("/" + name) for path in there) else ["not among " + " ".join(there)])
@@ -88,6 +103,9 @@ def main(meson, build_root, source_root, version, cc, cxx=None):
         report.check("a C program builds with pkg-config and runs", attempt(expected, lambda: user.output(cc, "-std=c99", HERE / "user.c", "tessera")))
         report.check("a program needs libtessera-core alone for all but layers",
                      attempt(expected, lambda: user.output(cc, "-std=c99", HERE / "user.c", "tessera-core")))
+        report.check("a communicator outside the library builds with pkg-config, runs, and passes the installed suite",
+                     attempt("2 ranks, the last row: 32 122 212 302 392 482 572 662\n",
+                             lambda: backend(user, destination, pathlib.Path(source_root), cc)))
         fact = "a C++ program builds with pkg-config and runs"
         if cxx:
             report.check(fact, attempt(f"tessera {version} S(1)\n", lambda: user.output(cxx, "-std=c++11", HERE / "user.cc", "tessera")))

@@ -9,15 +9,17 @@ import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
-# Rooms of a folder, of which each includes itself and those that are named behind it.
+# Rooms of a folder, of which each includes itself and those that are named behind it; ".": the files that lie in no room.
 ROOMS = {
-    "src/comm": {"core": [], "collectives": ["core"], "engines": ["core", "collectives"]},
+    "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "engines": ["core"]},
+    "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
+    "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }
 # Rooms of the tool: each includes itself, what lies at the top, and the rooms before it.
 TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
-              "bench/linear", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
+              "bench/linear", "bench/kernels", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
 MOST_FILES = 34
 CODE = (".c", ".h", ".cc", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
@@ -40,16 +42,21 @@ def downward(root, path):
             yield f"{path.relative_to(root)}: {name}"
 
 
+def room_of(names):
+    return names[0] if len(names) > 1 else "."
+
+
 def beyond_rooms(root, top, rooms):
     """Includes of a folder's rooms that name a room which they may not include."""
+    prefix = top.removeprefix("src/") + "/"
     for path in sorted((root / top).rglob("*.[ch]")):
-        room = path.relative_to(root / top).parts[0]
+        room = room_of(path.relative_to(root / top).parts)
         if room not in rooms:
             yield f"{path.relative_to(root)}: it lies in no room of {top}"
             continue
         for quote, name in includes(path):
-            target = name.split("/")
-            if quote == '"' and target[0] == top.split("/")[1] and target[1] != room and target[1] not in rooms[room]:
+            target = room_of(name[len(prefix):].split("/"))
+            if quote == '"' and name.startswith(prefix) and target != room and target not in rooms[room]:
                 yield f"{path.relative_to(root)}: {name}"
 
 

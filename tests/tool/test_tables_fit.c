@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
+#include <bench/calibrate/tables.h>
 #include <command.h>
 #include <math.h>
 #include <stdlib.h>
-#include <bench/calibrate/tables.h>
 
 /* What the tool is linked with in place of the benchmarks' own: a move has one time. */
 spread samples_spread(const samples *s)

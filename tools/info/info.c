@@ -1,5 +1,5 @@
 #include "cli/report.h"
-#include "info_kernels.h"
+#include "info/info_kernels.h"
 #include "place/blas.h"
 #include "place/engines.h"
 

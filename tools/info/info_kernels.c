@@ -1,9 +1,9 @@
-#include "info_kernels.h"
+#include "info/info_kernels.h"
 
-#include "command.h"
-#include "bench/kernels/kernel_call.h"
 #include "cli/report.h"
 #include "cli/words.h"
+#include "command.h"
+#include "place/kernel_call.h"
 
 #include <stdlib.h>
 #include <string.h>

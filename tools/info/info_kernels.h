@@ -1,6 +1,6 @@
 /** What `tessera info` says of the ways in which the host's kernels move many bytes: found out on the spot, by one thread. */
-#ifndef TESSERA_TOOLS_INFO_KERNELS_H
-#define TESSERA_TOOLS_INFO_KERNELS_H
+#ifndef TESSERA_TOOLS_INFO_INFO_KERNELS_H
+#define TESSERA_TOOLS_INFO_INFO_KERNELS_H
 
 #include <jansson.h>
 #include <tessera/sys/device.h>

@@ -297,6 +297,12 @@ void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64
 tsr_status tsr_traffic_deliver(const tsr_traffic *traffic)
 {
     const tsr_comm *comm = traffic->comm;
-    return comm->table.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
-                                traffic->call->device, traffic->call->stream);
+    return comm->engine.messages.exchange(comm->self, traffic->sends, traffic->send_count, traffic->receives, traffic->receive_count,
+                                          traffic->call->device, traffic->call->stream);
+}
+
+bool tsr_native_is_exact(tsr_dtype dtype)
+{
+    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
+    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
 }

@@ -110,23 +110,8 @@ void tsr_traffic_receive(tsr_traffic *traffic, int rank, const void *base, int64
 
 tsr_status tsr_traffic_deliver(const tsr_traffic *traffic);
 
-/** One function for each collective and kind of engine: carries out a call on which all ranks have agreed. */
-tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_scatter(tsr_comm *comm, const tsr_collective *call);
-tsr_status tsr_message_gather(tsr_comm *comm, const tsr_collective *call);
-
-/** Of a direct all-to-all: every part that comes here is as long as this rank expects. The sentence of a mismatch is for all ranks. */
-tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call);
+/** True if a reduction gives the same bits in any order and by anybody's kernel: integers and bool. Floating min and max do not, for
+ * engines may differ from ours in NaNs and in the order of zeros. */
+bool tsr_native_is_exact(tsr_dtype dtype);
 
 #endif

@@ -1,7 +1,14 @@
+#include "comm/collectives/collectives.h"
+
 #include "base/checked.h"
+#include "comm/collectives/direct.h"
 #include "comm/collectives/hierarchy.h"
+#include "comm/collectives/message.h"
+#include "comm/core/agree.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
+#include "comm/core/call.h"
+#include "comm/core/traits.h"
 
 /* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
 static void borrow_ones(const tsr_comm *comm, tsr_collective *call)

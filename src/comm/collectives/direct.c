@@ -2,7 +2,8 @@
  * Collectives where peers' memory can be read in place: every rank pulls what it needs between begin and end, one read and one write a
  * byte, reductions fused.
  */
-#include "comm/collectives/collective.h"
+#include "comm/collectives/direct.h"
+
 #include <inttypes.h>
 
 static const void *send_of(const tsr_comm *comm, int rank)

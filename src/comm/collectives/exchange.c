@@ -1,7 +1,11 @@
+#include "comm/collectives/exchange.h"
+
 #include "base/hash.h"
 #include "comm/collectives/collective.h"
 #include "comm/core/arrays.h"
 #include "comm/core/balance.h"
+#include "comm/core/call.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list, size_t count)
@@ -122,7 +126,8 @@ static void word_call(tsr_comm *comm, tsr_exchange *mine)
 
 static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange *mine)
 {
-    return comm->table.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device, mine->stream);
+    return comm->engine.messages.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
+                                          mine->stream);
 }
 
 /* After all have met. */
@@ -168,9 +173,9 @@ tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t se
 static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
 {
     TSR_TRY(check_lists(comm, mine));
-    if (comm->table.exchange_start)
-        TSR_TRY(comm->table.exchange_start(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
-                                           mine->stream));
+    if (comm->engine.messages.start)
+        TSR_TRY(comm->engine.messages.start(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
+                                            mine->stream));
     comm->started = true;
     return TSR_OK;
 }
@@ -205,7 +210,7 @@ static tsr_status check_started(const tsr_comm *comm)
     if (!comm->exchanging)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
                               comm->rank, comm->size);
-    if (comm->whole.group.pending)
+    if (tsr_group_is_busy(&comm->whole.group))
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
                               comm->rank, comm->size);
@@ -222,7 +227,7 @@ tsr_status tsr_exchange_finish(tsr_comm *comm)
         return deliver(comm, mine);
     }
     comm->started = false;
-    return comm->table.exchange_finish ? comm->table.exchange_finish(comm->self) : exchange_by_messages(comm, mine);
+    return comm->engine.messages.finish ? comm->engine.messages.finish(comm->self) : exchange_by_messages(comm, mine);
 }
 
 tsr_status tsr_comm_exchange_finish(tsr_comm *comm)

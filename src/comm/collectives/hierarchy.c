@@ -1,6 +1,7 @@
 #include "comm/collectives/hierarchy.h"
 
 #include "base/checked.h"
+#include "comm/collectives/collective.h"
 #include "comm/collectives/native.h"
 #include <string.h>
 

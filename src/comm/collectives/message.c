@@ -2,9 +2,12 @@
  * Collectives on an engine that only sends messages: one exchange with one message a pair of ranks, and our own kernels in rank order where
  * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
  */
+#include "comm/collectives/message.h"
+
 #include "base/hash.h"
 #include "comm/collectives/hierarchy.h"
 #include "comm/collectives/native.h"
+#include "comm/core/agree.h"
 
 /* A rank whose own step failed tells the others, who have done theirs. */
 static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
@@ -22,8 +25,9 @@ static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collectiv
 
 tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.all_gather && !call->counts)
-        return comm->table.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device, call->stream);
+    if (comm->engine.collectives.all_gather && !call->counts)
+        return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device,
+                                                   call->stream);
     if (tsr_hierarchy_serves(comm, call)) {
         tsr_hierarchy_divide(comm, call);
         return tsr_hierarchy_all_gather(comm, call, call->send);
@@ -60,8 +64,8 @@ static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
-        return comm->table.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
-                                          call->stream);
+        return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op,
+                                                       call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return reduce_scatter_by_nodes(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
@@ -114,8 +118,8 @@ static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
-        return comm->table.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
-                                      call->stream);
+        return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
+                                                   call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return all_reduce_by_nodes(comm, call);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);
@@ -149,8 +153,9 @@ tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
 
 tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
-    if (comm->table.broadcast)
-        return comm->table.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device, call->stream);
+    if (comm->engine.collectives.broadcast)
+        return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device,
+                                                  call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return tsr_hierarchy_broadcast(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);

@@ -1,50 +1,8 @@
 #include "comm/collectives/native.h"
 
 #include "comm/collectives/hierarchy.h"
-
-static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
-{
-    return !comm->table.reduces || comm->table.reduces(comm->self, dtype, op);
-}
-
-/* What a node adds up is kept in the dtype until other nodes' sums come to it: there narrow floats would round, and overflow, which a sum
- * in one go does in wide accumulators. */
-static bool reduces_by_nodes(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
-{
-    const bool is_narrow = tsr_dtype_get(dtype)->kind == TSR_CLASS_FLOAT && tsr_dtype_bytes(dtype) < sizeof(float);
-    return comm->hierarchy && (!is_narrow || op == TSR_MIN || op == TSR_MAX);
-}
-
-bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op)
-{
-    if (tsr_comm_is_direct(comm))
-        return false;
-    switch (kind) {
-    case TSR_NATIVE_ALL_GATHER:
-        return comm->table.all_gather;
-    case TSR_NATIVE_REDUCE_SCATTER:
-        return comm->table.reduce_scatter ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
-    case TSR_NATIVE_ALL_REDUCE:
-        return comm->table.all_reduce ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
-    case TSR_NATIVE_BROADCAST:
-        return comm->table.broadcast;
-    default:
-        return false;
-    }
-}
-
-bool tsr_comm_has_natives(const tsr_comm *comm)
-{
-    const tsr_comm_table *table = &comm->table;
-    return !tsr_comm_is_direct(comm) &&
-           (table->all_gather || table->reduce_scatter || table->all_reduce || table->broadcast || comm->hierarchy);
-}
-
-bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind)
-{
-    return comm->hierarchy && ((kind == TSR_NATIVE_REDUCE_SCATTER && !comm->table.reduce_scatter) ||
-                               (kind == TSR_NATIVE_ALL_REDUCE && !comm->table.all_reduce));
-}
+#include "comm/core/agree.h"
+#include "comm/core/call.h"
 
 /* What a call needs that goes by nodes. */
 static size_t scratch_bytes(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
@@ -104,26 +62,20 @@ tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status loc
 
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
 {
-    const tsr_comm_table *table = &comm->table;
+    const tsr_comm_collectives *own = &comm->engine.collectives;
     TSR_TRY(tsr_comm_check_idle(comm));
     if (tsr_native_goes_by_nodes(comm, c->kind))
         return reduce_by_nodes(comm, c);
     switch (c->kind) {
     case TSR_NATIVE_ALL_GATHER:
-        return table->all_gather(comm->self, c->send, c->receive, c->count, c->dtype, c->device, c->stream);
+        return own->all_gather(comm->self, c->send, c->receive, c->count, c->dtype, c->device, c->stream);
     case TSR_NATIVE_REDUCE_SCATTER:
-        return table->reduce_scatter(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
+        return own->reduce_scatter(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
     case TSR_NATIVE_ALL_REDUCE:
-        return table->all_reduce(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
+        return own->all_reduce(comm->self, c->send, c->receive, c->count, c->dtype, c->op, c->device, c->stream);
     case TSR_NATIVE_BROADCAST:
-        return table->broadcast(comm->self, c->receive, c->count, c->dtype, c->root, c->device, c->stream);
+        return own->broadcast(comm->self, c->receive, c->count, c->dtype, c->root, c->device, c->stream);
     default:
         return tsr_status_set(TSR_ERROR_INTERNAL, "collective %d is none", (int)c->kind);
     }
-}
-
-bool tsr_native_is_exact(tsr_dtype dtype)
-{
-    const tsr_dtype_class kind = tsr_dtype_get(dtype)->kind;
-    return kind == TSR_CLASS_SIGNED || kind == TSR_CLASS_UNSIGNED || kind == TSR_CLASS_BOOL;
 }

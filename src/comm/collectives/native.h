@@ -4,14 +4,7 @@
 #define TSR_COMM_COLLECTIVES_NATIVE_H
 
 #include "comm/core/call.h"
-
-typedef enum tsr_native {
-    TSR_NATIVE_NONE,
-    TSR_NATIVE_ALL_GATHER,
-    TSR_NATIVE_REDUCE_SCATTER,
-    TSR_NATIVE_ALL_REDUCE,
-    TSR_NATIVE_BROADCAST
-} tsr_native;
+#include "comm/core/traits.h"
 
 /** Arguments as in the table: a broadcast has `receive` alone, on the root too. */
 typedef struct tsr_native_call {
@@ -26,19 +19,8 @@ typedef struct tsr_native_call {
     tsr_stream stream;
 } tsr_native_call;
 
-/** True if this is a message engine that has the collective of its own, for this dtype and op where it reduces, or where reductions go by
- * nodes (hierarchy.h), in whatever order; not where a step of that would round more than a reduction in one go. The same on all ranks; in
- * the first case in all groups of the communicator too. */
-bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype, tsr_reduce_op op);
-
-/** True if it has any of them, for any values. The same on all ranks. */
-bool tsr_comm_has_natives(const tsr_comm *comm);
-
-/** True in the second case: its groups may have no nodes, or be direct. */
-bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind);
-
-/** Sees to it that this rank has the memory for such calls, which in the second case is host memory that the communicator keeps. No less
- * than that of the largest call is kept. */
+/** Sees to it that this rank has the memory for such calls, which is host memory that the communicator keeps where they go by nodes
+ * (tsr_native_goes_by_nodes()). No less than that of the largest call is kept. */
 tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
 
 /** True if this rank has it. */
@@ -51,9 +33,5 @@ tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status loc
 
 /** Collective; what it needs is reserved. TSR_ERROR_STATE: an exchange is in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
-
-/** True if a reduction gives the same bits in any order and by anybody's kernel: integers and bool. Floating min and max do not, for
- * engines may differ from ours in NaNs and in the order of zeros. */
-bool tsr_native_is_exact(tsr_dtype dtype);
 
 #endif

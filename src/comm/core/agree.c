@@ -1,8 +1,14 @@
 /*
- * Agreement over a message engine, through rank 0: every rank tells it 32 bytes, it tells every rank what came of them, and only where
- * something did, words follow. Every rank makes the same exchanges, those without messages included.
+ * Over a direct engine ranks agree in a call that does nothing else. Over a message engine they agree through rank 0: every rank tells it
+ * 32 bytes, it tells every rank what came of them, and only where something did, words follow. Every rank makes the same exchanges, those
+ * without messages included.
  */
+#include "comm/core/agree.h"
+
+#include "base/hash.h"
+#include "comm/core/call.h"
 #include "comm/core/object.h"
+#include "comm/core/traits.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/log.h>
@@ -25,12 +31,12 @@ tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size
     tsr_message *messages = comm->messages;
     if (comm->rank > 0) {
         messages[0] = (tsr_message){0, (void *)mine, bytes};
-        return comm->table.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
+        return comm->engine.messages.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
     }
     memcpy(all, mine, bytes);
     for (int r = 1; r < comm->size; r++)
         messages[r - 1] = (tsr_message){r, (char *)all + (size_t)r * bytes, bytes};
-    return comm->table.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
 }
 
 tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
@@ -39,8 +45,8 @@ tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
     for (int r = 1; r < comm->size; r++)
         messages[r - 1] = (tsr_message){comm->rank == 0 ? r : 0, data, bytes};
     if (comm->rank > 0)
-        return comm->table.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
-    return comm->table.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
+        return comm->engine.messages.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
 }
 
 static tsr_status brought_by(const tsr_comm *comm, int rank)
@@ -73,7 +79,8 @@ static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
         return TSR_OK;
     tsr_message message = {comm->rank == 0 ? from : 0, words, WORDS};
     const size_t sends = comm->rank == from, receives = comm->rank == 0;
-    return comm->table.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives,
+                                          tsr_device_host(), NULL);
 }
 
 static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, tsr_status local)
@@ -124,4 +131,43 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
     if (balance)
         *balance = found.balance;
     return TSR_OK;
+}
+
+static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
+{
+    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
+    return tsr_call_end(comm, TSR_OK);
+}
+
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg)
+{
+    if (!tsr_comm_is_direct(comm))
+        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
+    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
+    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
+    /* What follows may wait in the engine, when `arg` is gone. */
+    comm->describe = NULL;
+    return status;
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
+}
+
+static void describe_name(const void *arg, char *text, size_t capacity)
+{
+    if (capacity == 0)
+        return;
+    const size_t length = strnlen(arg, capacity - 1);
+    memcpy(text, arg, length);
+    text[length] = '\0';
+}
+
+tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local)
+{
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
 }

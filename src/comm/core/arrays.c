@@ -1,6 +1,7 @@
 #include "comm/core/arrays.h"
 
 #include "base/memory/memory.h"
+#include "comm/core/traits.h"
 #include <string.h>
 
 static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)
@@ -11,20 +12,20 @@ static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)
 /* A list that the engine keeps for all ranks of this process, or one of this handle's own. */
 static tsr_status list_slots(tsr_comm *comm)
 {
-    if (comm->table.slots) {
-        comm->slots = (tsr_slot **)comm->table.slots(comm->self);
+    if (comm->engine.direct.slots) {
+        comm->slots = (tsr_slot **)comm->engine.direct.slots(comm->self);
         return TSR_OK;
     }
     TSR_TRY(reserve(comm, (void **)&comm->own_slots, sizeof *comm->own_slots));
     for (int r = 0; r < comm->size; r++)
-        comm->own_slots[r] = comm->table.slot(comm->self, r);
+        comm->own_slots[r] = comm->engine.direct.slot(comm->self, r);
     comm->slots = comm->own_slots;
     return TSR_OK;
 }
 
 tsr_status tsr_arrays_create(tsr_comm *comm)
 {
-    if (comm->table.capabilities & TSR_COMM_DIRECT)
+    if (comm->engine.table.direct)
         TSR_TRY(list_slots(comm));
     if (tsr_comm_shares_all(comm))
         return TSR_OK;

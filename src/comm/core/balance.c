@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/memory/memory.h"
+#include "comm/core/agree.h"
 #include "comm/core/arrays.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -114,7 +115,7 @@ static tsr_status swap_windows(tsr_comm *comm, const tsr_sizes *mine, int64_t fi
         sends[count] = (tsr_message){r, &out[r], sizeof *out};
         receives[count++] = (tsr_message){r, &windows[r], sizeof *windows};
     }
-    return comm->table.exchange(comm->self, sends, count, receives, count, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, sends, count, receives, count, tsr_device_host(), NULL);
 }
 
 static void judge(const tsr_comm *comm, const finding *all, finding *verdict)

@@ -2,6 +2,7 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/object.h"
+#include "comm/core/traits.h"
 #include "device/driver.h"
 #include <string.h>
 #include <tessera/sys/log.h>
@@ -23,7 +24,7 @@ tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, 
         return TSR_OK;
     if (!tsr_comm_shares_all(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "ranks of engine \"%s\" share host memory alone, and this is on another device",
-                              comm->table.name);
+                              comm->engine.table.name);
     tsr_order *order;
     TSR_TRY(tsr_order_find(comm, device, &order));
     if (order->ops.table->capture)
@@ -69,7 +70,7 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
 /* Without a life of its own a rank is as alive as this one. */
 static int life_of(const tsr_comm *comm, int rank)
 {
-    return comm->table.life ? comm->table.life(comm->self, rank) : 1;
+    return comm->engine.direct.life ? comm->engine.direct.life(comm->self, rank) : 1;
 }
 
 /* Until a peer leaves this rank's memory alone, or will not any more. */
@@ -133,7 +134,7 @@ static tsr_status wait(tsr_comm *comm, tsr_status (*meet_or_await)(void *self))
 
 static tsr_status meet(tsr_comm *comm)
 {
-    return wait(comm, comm->table.meet);
+    return wait(comm, comm->engine.direct.meet);
 }
 
 static void publish_text(const tsr_comm *comm, const char *text)
@@ -333,8 +334,8 @@ tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
     if (comm->broken)
         return TSR_OK;
     publish(comm, mine);
-    if (comm->table.arrive)
-        note(comm, comm->table.arrive(comm->self));
+    if (comm->engine.direct.arrive)
+        note(comm, comm->engine.direct.arrive(comm->self));
     return TSR_OK;
 }
 
@@ -347,7 +348,7 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
         return say_broken(comm);
     comm->describe = describe;
     comm->described = arg;
-    TSR_TRY(wait(comm, comm->table.await ? comm->table.await : comm->table.meet));
+    TSR_TRY(wait(comm, comm->engine.direct.await ? comm->engine.direct.await : comm->engine.direct.meet));
     if (mine->status != TSR_OK)
         tsr_status_restore(&comm->fault, mine->status);
     return compare(comm, mine, describe, arg);
@@ -367,7 +368,7 @@ void tsr_call_abandon(tsr_comm *comm)
 
 const tsr_call *tsr_call_of(const tsr_comm *comm, int rank)
 {
-    return &comm->slots[rank]->call[comm->turn];
+    return tsr_published_call(comm, rank);
 }
 
 void *tsr_call_buffer(const tsr_comm *comm)
@@ -450,55 +451,10 @@ tsr_status tsr_call_follow(tsr_comm *comm)
     return tsr_order_wait(comm->order, comm->stream, comm->meeting, TSR_OK);
 }
 
-bool tsr_comm_is_direct(const tsr_comm *comm)
-{
-    return comm->slots != NULL;
-}
-
-bool tsr_comm_shares_all(const tsr_comm *comm)
-{
-    return tsr_comm_is_direct(comm) && !comm->table.shares;
-}
-
-bool tsr_comm_shares_some(const tsr_comm *comm)
-{
-    return comm->table.shares != NULL;
-}
-
-bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes)
-{
-    return !comm->table.shares || comm->table.shares(comm->self, memory, bytes);
-}
-
 uint64_t tsr_call_sum_counts(const tsr_comm *comm)
 {
     uint64_t sum = 0;
     for (int r = 0; r < comm->size; r++)
         sum += tsr_call_of(comm, r)->count;
     return sum;
-}
-
-static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
-{
-    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
-    if (balance)
-        *balance = tsr_call_sum_counts(comm);
-    return tsr_call_end(comm, TSR_OK);
-}
-
-tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
-                                  const void *arg)
-{
-    if (!tsr_comm_is_direct(comm))
-        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
-    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
-    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
-    /* What follows may wait in the engine, when `arg` is gone. */
-    comm->describe = NULL;
-    return status;
-}
-
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
-{
-    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
 }

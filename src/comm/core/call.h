@@ -100,34 +100,24 @@ tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
  * end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 
-/** True if peers' memory can be read in place: what the engine shares. */
-bool tsr_comm_is_direct(const tsr_comm *comm);
-
-/** True if that is all memory, whoever it is from. */
-bool tsr_comm_shares_all(const tsr_comm *comm);
-
-/** True if ranks share what they allocate, and not all memory: all ranks of a direct engine, of others those of a node. */
-bool tsr_comm_shares_some(const tsr_comm *comm);
-
-/** Such memory; not collective. Freed with tsr_comm_free(). */
-tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out);
-
-/** True if peers reach these bytes; direct communicators only. */
-bool tsr_comm_shares(const tsr_comm *comm, const void *memory, size_t bytes);
-
-/** tsr_comm_exchange_start() and tsr_comm_exchange_finish(), within calls that have entered already. */
-tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                              size_t receive_count, tsr_device device, tsr_stream stream);
-tsr_status tsr_exchange_finish(tsr_comm *comm);
-
-/** The same agreement over a message engine: 64 bits a rank are exchanged. Used by checks and prepare, not by hot paths. */
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
-
-/** The same, in which ranks also bring what tsr_balance_of() gives: `*balance` becomes the sum of all, on success. */
-tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
-                                  const void *arg);
-
 /** The sum of what ranks have brought as `count` to the call in flight; between begin and end. */
 uint64_t tsr_call_sum_counts(const tsr_comm *comm);
+
+/** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
+ * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
+tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
+
+/** For a handle that goes, perhaps with a call started: peers that join it later find that this rank is gone, those that are inside are
+ * waited for. */
+void tsr_call_abandon(tsr_comm *comm);
+
+/** TSR_ERROR_STATE while a call is started. */
+tsr_status tsr_comm_check_idle(const tsr_comm *comm);
+
+/** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
+tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
+
+/** "rank 2 failed: ..", as TSR_ERROR_PEER. */
+tsr_status tsr_peer_failed(int rank, const char *text);
 
 #endif

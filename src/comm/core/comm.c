@@ -1,61 +1,28 @@
-#include "base/hash.h"
+#include "comm/core/comm.h"
+
+#include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
-#include "comm/collectives/hierarchy.h"
+#include "comm/core/agree.h"
 #include "comm/core/arrays.h"
+#include "comm/core/call.h"
 #include "comm/core/hierarchy.h"
 #include "comm/core/late.h"
 #include "comm/core/lineage.h"
+#include "comm/core/traits.h"
 #include "device/host/choose.h"
 #include <string.h>
 
-typedef struct required_entry {
-    const char *name;
-    bool present;
-} required_entry;
-
-static const char *first_missing(const required_entry *entries, size_t count)
+static tsr_status ask_rank(tsr_comm *comm, void *self)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!entries[i].present)
-            return entries[i].name;
-    return NULL;
-}
-
-static const char *missing_entry(const tsr_comm_table *table)
-{
-    const bool direct = table->capabilities & TSR_COMM_DIRECT;
-    const required_entry entries[] = {
-        {"name", table->name != NULL},
-        {"rank", table->rank != NULL},
-        {"ranks", table->ranks != NULL},
-        {"split", table->split != NULL},
-        {"exchange", (direct && !table->shares) || table->exchange != NULL},
-        {"barrier", direct || table->barrier != NULL},
-        {"abort", table->abort != NULL},
-        {"destroy", table->destroy != NULL},
-        {"slot", !direct || table->slot != NULL},
-        {"meet", !direct || table->meet != NULL},
-        {"alloc", (!table->free && !table->shares) || table->alloc != NULL},
-        {"free", (!table->alloc && !table->shares) || table->free != NULL},
-        {"leave", !table->alloc || table->leave != NULL},
-        {"exchange_start", !table->exchange_finish || table->exchange_start != NULL},
-        {"exchange_finish", !table->exchange_start || table->exchange_finish != NULL},
-        {"arrive", !table->await || table->arrive != NULL},
-        {"await", !table->arrive || table->await != NULL},
-    };
-    return first_missing(entries, sizeof entries / sizeof *entries);
-}
-
-static tsr_status check_table(const tsr_comm_table *table)
-{
-    if (table->size < sizeof *table)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: table.size is %zu, but a table has %zu bytes", table->size,
-                              sizeof *table);
-    const char *missing = missing_entry(table);
-    if (missing)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: the table of \"%s\" lacks the required entry `%s`",
-                              table->name ? table->name : "", missing);
+    const tsr_comm_table *table = &comm->engine.table;
+    comm->self = self;
+    comm->rank = table->rank(self);
+    comm->size = table->ranks(self);
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
+    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
+                              comm->rank, comm->size);
     return TSR_OK;
 }
 
@@ -74,19 +41,12 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
 {
     tsr_comm *comm;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
-    comm->table = *table;
-    comm->table.size = sizeof comm->table;
     comm->references = 1;
-    comm->self = self;
     comm->context = context;
-    comm->rank = table->rank(self);
-    comm->size = table->ranks(self);
-    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = table->shares ? 0 : SIZE_MAX};
-    tsr_status status;
-    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
-        status = tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
-                                comm->rank, comm->size);
-    else
+    tsr_status status = tsr_table_read(table, &comm->engine);
+    if (status == TSR_OK)
+        status = ask_rank(comm, self);
+    if (status == TSR_OK)
         status = make_choices(comm, parent);
     if (status == TSR_OK)
         status = tsr_arrays_create(comm);
@@ -101,15 +61,14 @@ static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *
         tsr_release(context, comm);
         return status;
     }
-    if (table->tell_late)
-        table->tell_late(self, tsr_comm_tell_late, comm);
+    if (comm->engine.table.tell_late)
+        comm->engine.table.tell_late(self, tsr_comm_tell_late, comm);
     *out = comm;
     return TSR_OK;
 }
 
-static tsr_status create(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
+tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
 {
-    TSR_TRY(check_table(table));
     tsr_context *held;
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_status status = make(held, table, self, parent, out);
@@ -122,7 +81,7 @@ tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table
 {
     if (!table || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: %s is NULL", table ? "out" : "table");
-    return create(context, table, self, NULL, out);
+    return tsr_comm_create_with(context, table, self, NULL, out);
 }
 
 tsr_comm *tsr_comm_retain(tsr_comm *comm)
@@ -138,7 +97,7 @@ void tsr_comm_release(tsr_comm *comm)
         tsr_context *const context = comm->context;
         tsr_comm *const parent = comm->parent;
         if (comm->self)
-            comm->table.destroy(comm->self);
+            comm->engine.table.destroy(comm->self);
         tsr_kernel_choices_destroy(comm->choices);
         tsr_release(context, comm->ranks_in_parent);
         tsr_release(context, comm);
@@ -150,12 +109,37 @@ void tsr_comm_release(tsr_comm *comm)
 /* What an engine has handed out to meshes' tensors stays until the last of them goes. */
 static void leave_engine(tsr_comm *comm)
 {
-    if (comm->table.leave) {
-        comm->table.leave(comm->self);
+    if (comm->engine.memory.leave) {
+        comm->engine.memory.leave(comm->self);
         return;
     }
-    comm->table.destroy(comm->self);
+    comm->engine.table.destroy(comm->self);
     comm->self = NULL;
+}
+
+void tsr_group_release_slot(tsr_comm *comm, tsr_group *group)
+{
+    if (group->keeper)
+        group->keeper->release(comm, group->slot);
+}
+
+void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry)
+{
+    if (!entry)
+        return;
+    tsr_comm_destroy(entry->group.comm);
+    tsr_group_release_slot(comm, &entry->group);
+    tsr_release(comm->context, entry);
+}
+
+static void destroy_groups(tsr_comm *comm)
+{
+    while (comm->groups) {
+        tsr_group_entry *entry = comm->groups;
+        comm->groups = entry->next;
+        tsr_group_free(comm, entry);
+    }
+    tsr_group_release_slot(comm, &comm->whole.group);
 }
 
 void tsr_comm_destroy(tsr_comm *comm)
@@ -165,7 +149,7 @@ void tsr_comm_destroy(tsr_comm *comm)
     /* Peers may be reading what the groups hold. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
-    tsr_groups_destroy(comm);
+    destroy_groups(comm);
     tsr_orders_destroy(comm);
     leave_engine(comm);
     tsr_hierarchy_destroy(comm->context, comm->hierarchy);
@@ -186,12 +170,12 @@ int tsr_comm_size(const tsr_comm *comm)
 
 const char *tsr_comm_engine(const tsr_comm *comm)
 {
-    return comm->table.name;
+    return comm->engine.table.name;
 }
 
 int tsr_comm_node_of(const tsr_comm *comm, int rank)
 {
-    return comm->table.node_of && tsr_comm_is_open(comm) ? comm->table.node_of(comm->self, rank) : -1;
+    return comm->engine.nodes.node_of && tsr_comm_is_open(comm) ? comm->engine.nodes.node_of(comm->self, rank) : -1;
 }
 
 tsr_context *tsr_comm_context(const tsr_comm *comm)
@@ -204,127 +188,27 @@ const tsr_kernel_choices *tsr_comm_kernel_choices(const tsr_comm *comm)
     return comm->choices;
 }
 
-static void describe_name(const void *arg, char *text, size_t capacity)
-{
-    if (capacity == 0)
-        return;
-    const size_t length = strnlen(arg, capacity - 1);
-    memcpy(text, arg, length);
-    text[length] = '\0';
-}
-
-static tsr_status agree(tsr_comm *comm, const char *name, tsr_status local)
-{
-    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
-}
-
-static tsr_status check(const tsr_comm *comm, const char *call)
+tsr_status tsr_comm_check(const tsr_comm *comm, const char *call)
 {
     return comm ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
 }
 
-/* The engine's part and the object around it, on this rank. */
-static tsr_status split_locally(tsr_comm *comm, int color, int key, tsr_comm **out)
-{
-    void *self = NULL;
-    tsr_comm_table table = comm->table;
-    TSR_TRY(comm->table.split(comm->self, color, key, &self));
-    if (!self)
-        return TSR_OK;
-    if (comm->table.tell_table)
-        comm->table.tell_table(self, &table);
-    const tsr_status status = create(comm->context, &table, self, comm, out);
-    if (status != TSR_OK)
-        comm->table.destroy(self);
-    return status;
-}
-
-/* Who its members are in the communicator that it was split off. */
-static tsr_status learn_ranks(tsr_comm *parent, tsr_comm *made)
-{
-    TSR_TRY(tsr_gather_bytes(made, &parent->rank, made->ranks_in_parent, sizeof parent->rank));
-    made->parent = tsr_comm_retain(parent);
-    tsr_comm_be_numbered(made);
-    return TSR_OK;
-}
-
-static tsr_status split_off(tsr_comm *comm, int color, int key, tsr_comm **out)
-{
-    TSR_TRY(split_locally(comm, color, key, out));
-    if (!*out)
-        return TSR_OK;
-    void *ranks;
-    TSR_TRY(tsr_allocate_array(comm->context, (size_t)(*out)->size, sizeof(int), &ranks));
-    (*out)->ranks_in_parent = ranks;
-    return TSR_OK;
-}
-
-/* A rank that has no place for the result takes part as failed, so that its peers are told. */
-static tsr_status check_out(const void *out, const char *call)
+tsr_status tsr_comm_check_out(const void *out, const char *call)
 {
     return out ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
-}
-
-static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
-{
-    tsr_comm *made = NULL;
-    tsr_status status = agree(comm, "split", check_out(out, "tsr_comm_split"));
-    if (status == TSR_OK)
-        status = agree(comm, "split", split_off(comm, color, key, &made));
-    if (status == TSR_OK && made)
-        status = learn_ranks(comm, made);
-    if (status != TSR_OK) {
-        tsr_comm_destroy(made);
-        return status;
-    }
-    *out = made;
-    return TSR_OK;
-}
-
-/* With what executions over the group need. */
-static tsr_status split_off_group(tsr_comm *comm, int color, tsr_comm **out)
-{
-    TSR_TRY(split_locally(comm, color, comm->rank, out));
-    if (!*out)
-        return TSR_OK;
-    (*out)->outer = comm;
-    return tsr_cursors_reserve(*out);
-}
-
-tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out)
-{
-    TSR_TRY(agree(comm, "split", TSR_OK));
-    tsr_comm *made = NULL;
-    const tsr_status status = agree(comm, "split", split_off_group(comm, color, &made));
-    if (status != TSR_OK) {
-        tsr_comm_destroy(made);
-        return status;
-    }
-    *out = made;
-    return TSR_OK;
-}
-
-tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
-{
-    TSR_TRY(check(comm, "tsr_comm_split"));
-    if (!tsr_comm_can_split(comm))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
-                              comm->table.name);
-    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
-    return tsr_comm_leave(comm, split(comm, color, key, out));
 }
 
 static tsr_status barrier(tsr_comm *comm)
 {
     if (tsr_comm_is_direct(comm) || tsr_comm_is_checked(comm))
-        return agree(comm, "barrier", TSR_OK);
+        return tsr_comm_agree_on(comm, "barrier", TSR_OK);
     TSR_TRY(tsr_comm_check_idle(comm));
-    return comm->table.barrier(comm->self);
+    return comm->engine.messages.barrier(comm->self);
 }
 
 tsr_status tsr_comm_barrier(tsr_comm *comm)
 {
-    TSR_TRY(check(comm, "tsr_comm_barrier"));
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_barrier"));
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_barrier"));
     return tsr_comm_leave(comm, barrier(comm));
 }
@@ -332,17 +216,17 @@ tsr_status tsr_comm_barrier(tsr_comm *comm)
 void tsr_comm_abort(tsr_comm *comm)
 {
     if (comm && tsr_comm_is_open(comm))
-        comm->table.abort(comm->self);
+        comm->engine.table.abort(comm->self);
 }
 
 static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
-    return comm->table.wait ? comm->table.wait(comm->self, stream, timeout_ms) : TSR_OK;
+    return comm->engine.table.wait ? comm->engine.table.wait(comm->self, stream, timeout_ms) : TSR_OK;
 }
 
 tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 {
-    TSR_TRY(check(comm, "tsr_comm_wait"));
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_wait"));
     if (timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
     if (stream && tsr_comm_shares_some(comm))
@@ -353,21 +237,21 @@ tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
 
 static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
 {
-    return comm->table.alloc ? comm->table.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
+    return comm->engine.memory.alloc ? comm->engine.memory.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
 }
 
 tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
 {
     TSR_TRY(tsr_comm_check_open(comm, "memory"));
-    return comm->table.alloc(comm->self, bytes, out);
+    return comm->engine.memory.alloc(comm->self, bytes, out);
 }
 
 static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
 {
-    TSR_TRY(agree(comm, "alloc", check_out(out, "tsr_comm_alloc")));
+    TSR_TRY(tsr_comm_agree_on(comm, "alloc", tsr_comm_check_out(out, "tsr_comm_alloc")));
     void *memory = NULL;
     const tsr_status local = alloc_locally(comm, bytes, &memory);
-    const tsr_status status = agree(comm, "alloc", local);
+    const tsr_status status = tsr_comm_agree_on(comm, "alloc", local);
     if (status != TSR_OK) {
         if (local == TSR_OK)
             tsr_comm_free(comm, memory, bytes);
@@ -379,7 +263,7 @@ static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
 
 tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
 {
-    TSR_TRY(check(comm, "tsr_comm_alloc"));
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_alloc"));
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_alloc"));
     return tsr_comm_leave(comm, alloc_on_all(comm, bytes, out));
 }
@@ -388,8 +272,8 @@ void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes)
 {
     if (!comm || !memory)
         return;
-    if (comm->table.free)
-        comm->table.free(comm->self, memory, bytes);
+    if (comm->engine.memory.free)
+        comm->engine.memory.free(comm->self, memory, bytes);
     else
         tsr_release(comm->context, memory);
 }

@@ -19,7 +19,7 @@ static tsr_status refuse_destroyed(const tsr_comm *comm, const char *call)
 {
     return tsr_status_set(TSR_ERROR_STATE,
                           "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
-                          call, comm->rank, comm->size, comm->table.name);
+                          call, comm->rank, comm->size, comm->engine.table.name);
 }
 
 tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
@@ -142,7 +142,7 @@ bool tsr_comm_close(tsr_comm *comm)
     if (is_called_here(&comm->mark))
         return keep_open(comm, "which this very thread called, and has to end first");
     const tsr_deadline deadline = tsr_deadline_in(PATIENCE_MS);
-    comm->table.abort(comm->self);
+    comm->engine.table.abort(comm->self);
     for (int look = 0; !tsr_deadline_passed(deadline); look++) {
         if (close_if_idle(comm))
             return true;

@@ -7,7 +7,7 @@ static int number_nodes(const tsr_comm *comm, int *node, int *names)
 {
     int count = 0;
     for (int r = 0; r < comm->size; r++) {
-        const int name = tsr_comm_node_of(comm, r);
+        const int name = comm->engine.nodes.node_of(comm->self, r);
         node[r] = 0;
         while (node[r] < count && names[node[r]] != name)
             node[r]++;
@@ -40,7 +40,7 @@ tsr_status tsr_hierarchy_create(const tsr_comm *comm, tsr_hierarchy **out)
     const size_t n = (size_t)comm->size;
     void *memory;
     *out = NULL;
-    if (!comm->table.node_of || comm->slots || comm->size < 3)
+    if (!comm->engine.nodes.node_of || comm->slots || comm->size < 3)
         return TSR_OK;
     TSR_TRY(tsr_allocate_zeroed(comm->context,
                                 sizeof(tsr_hierarchy) + 2 * TSR_HIERARCHY_LIST * n * sizeof(tsr_message) + (n + 1) * sizeof(int64_t) +

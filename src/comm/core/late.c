@@ -1,6 +1,7 @@
 #include "comm/core/late.h"
 
 #include "base/text/text.h"
+#include "comm/core/traits.h"
 #include <tessera/sys/log.h>
 
 #define WORDS 512

@@ -4,9 +4,10 @@
 
 #include "base/references.h"
 #include "comm/core/call.h"
+#include "comm/core/comm.h"
 #include "comm/core/entry.h"
-#include "comm/core/group.h"
 #include "comm/core/order.h"
+#include "comm/core/table.h"
 
 /** What is left of a slot for the words of a rank that failed or disagrees. */
 #define TSR_SLOT_TEXT_BYTES                                                                                                                \
@@ -67,12 +68,12 @@ typedef struct tsr_group_record {
 /** See hierarchy.h. */
 typedef struct tsr_hierarchy tsr_hierarchy;
 
-typedef struct tsr_group_entry {
+struct tsr_group_entry {
     tsr_group group;
     const int *names; /**< of its communicator */
     uint64_t hash;
     struct tsr_group_entry *next;
-} tsr_group_entry;
+};
 
 struct tsr_comm {
     tsr_comm_mark mark;        /**< see entry.h; first */
@@ -82,7 +83,7 @@ struct tsr_comm {
     int *ranks_in_parent;      /**< one a rank of this one; NULL exactly where `parent` is */
     uint64_t number;           /**< see tsr_comm_number(); 0: the eldest, or a group's */
     uint64_t descendants;      /**< atomic; of the eldest: how many there have been */
-    tsr_comm_table table;
+    tsr_engine engine;
     void *self;
     tsr_context *context;
     tsr_kernel_choices *choices; /**< of the host's kernels; those that are split off share it */
@@ -126,36 +127,17 @@ static inline tsr_device_ops tsr_comm_device_ops(const tsr_comm *comm, tsr_devic
     return device.driver ? tsr_device_resolve(comm->context, device) : comm->host;
 }
 
-/** tsr_comm_all_gather() and tsr_comm_broadcast() of host memory, within a call that has entered already: `bytes` of each rank become
- * `all`, and those of rank `root` everybody's `data`. */
-tsr_status tsr_gather_bytes(tsr_comm *comm, const void *mine, void *all, size_t bytes);
-tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int root);
-
-/** tsr_comm_split() within a call that has entered already, of ranks in their order, into a communicator that does not know its parent. */
-tsr_status tsr_comm_split_group(tsr_comm *comm, int color, tsr_comm **out);
-
-/** Frees the groups and what they hold. */
-void tsr_groups_destroy(tsr_comm *comm);
-
-/** Words a fault of the call in flight that concerns all ranks, in place of tsr_call_end(): every rank returns `status` with the sentence
- * of the lowest rank that called this. Direct engines; `status` has its sentence in this thread. */
-tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status);
-
-/** For a handle that goes, perhaps with a call started: peers that join it later find that this rank is gone, those that are inside are
- * waited for. */
-void tsr_call_abandon(tsr_comm *comm);
+/** What rank `rank` has published of the call in flight: see tsr_call_of(). */
+static inline const tsr_call *tsr_published_call(const tsr_comm *comm, int rank)
+{
+    return &comm->slots[rank]->call[comm->turn];
+}
 
 /** What sentences call a rank. */
 static inline int tsr_comm_name(const tsr_comm *comm, int rank)
 {
     return comm->names ? comm->names[rank] : rank;
 }
-
-/** TSR_ERROR_STATE while a call is started. */
-tsr_status tsr_comm_check_idle(const tsr_comm *comm);
-
-/** Ranks by name. "rank 0 calls .., but rank 2 calls ..", as TSR_ERROR_ARGUMENT. */
-tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text);
 
 /** True if a rank with status `mine` is told of one with `cause` in place of its own: it has not failed, or only because of a peer. */
 static inline bool tsr_status_yields(tsr_status mine, tsr_status cause)
@@ -174,16 +156,5 @@ static inline int tsr_find_failed(const tsr_comm *comm, tsr_status (*status_of)(
     }
     return failed;
 }
-
-/** "rank 2 failed: ..", as TSR_ERROR_PEER. */
-tsr_status tsr_peer_failed(int rank, const char *text);
-
-/** tsr_comm_agree(), tsr_comm_agree_balance() and tsr_native_agree() of a message engine; what is NULL is not asked. */
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
-                             tsr_call_describe *describe, const void *arg);
-
-/** The steps of that, by the engine's own exchange: `mine` of each rank becomes all[r] on rank 0, or `data` of rank 0 everybody's. */
-tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes);
-tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes);
 
 #endif

@@ -94,7 +94,7 @@ void tsr_order_meet_peers(const tsr_comm *comm)
 {
     tsr_order *const mine = comm->order;
     for (int r = 0; mine && r < comm->size; r++) {
-        tsr_order *const theirs = r == comm->rank ? NULL : tsr_call_of(comm, r)->order;
+        tsr_order *const theirs = r == comm->rank ? NULL : tsr_published_call(comm, r)->order;
         tsr_known *const peer = &mine->known[r];
         if (peer->order == theirs)
             continue;

@@ -1,4 +1,5 @@
 #include "device/host/choose.h"
+#include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
 #include <string.h>

@@ -1,4 +1,6 @@
-#include "device/host/kernels.h"
+#include "device/host/copy.h"
+
+#include "device/host/rows.h"
 #include "device/host/stream.h"
 #include "device/request.h"
 #include <stdlib.h>

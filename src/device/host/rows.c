@@ -1,8 +1,9 @@
+#include "device/host/rows.h"
+
 /*
  * The ways of copying rows. Each copies the same bytes; which is fastest depends on the processor: some fetch along several sequences of
  * addresses at once by themselves, to some a fetch by software is a help, to others a hindrance.
  */
-#include "device/host/kernels.h"
 #include "device/host/stream.h"
 
 /* What a piece of a row that is copied along with others is: one page of 4 KiB, which is as far as processors fetch ahead. */

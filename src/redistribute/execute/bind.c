@@ -1,10 +1,12 @@
 /* What an execution is given, checked against its plan. */
+#include "redistribute/execute/bind.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text/text.h"
-#include "redistribute/execute/execution.h"
+#include "placement/print.h"
 
 /* What a tensor must be: the shard that a layout gives this rank. */
 typedef struct expectation {

@@ -1,7 +1,7 @@
 /* Boxes of a plan on their way through the device's table. */
-#include <tessera/sys/status.h>
+#include "redistribute/execute/boxes.h"
 
-#include "redistribute/execute/execution.h"
+#include <tessera/sys/status.h>
 
 /* Copies are written before they are read: a whole batch of zeros would cost more than a small move. */
 void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)

@@ -1,7 +1,10 @@
+#include "redistribute/execute/direct.h"
+
 #include <tessera/sys/status.h>
 
-#include "redistribute/execute/execution.h"
+#include "redistribute/execute/boxes.h"
 #include "redistribute/execute/shelf.h"
+#include "redistribute/schedule/plan_text.h"
 
 static const tsr_view *view_of(const tsr_execution *e, const tsr_bound *b, int position)
 {
@@ -78,7 +81,7 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
 static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
-    const tsr_scratch scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    const tsr_scratch scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
     tsr_box_reduce reduce = tsr_execution_reduce(item, &scratch.reduce, (int)item->owner_count);
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
@@ -116,9 +119,15 @@ static tsr_status show_copy(const tsr_execution *e)
     return shown.base && b->src.base ? tsr_execution_copy_whole(e, b->item, true, shown, b->src) : TSR_OK;
 }
 
+/* What this rank shows its peers of a batch: an array of one an item, which they reach. */
+static tsr_view *views_of(const tsr_execution *e)
+{
+    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
+}
+
 static void show_all(tsr_execution *e)
 {
-    tsr_view *views = tsr_shelf_views(e);
+    tsr_view *views = views_of(e);
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_bound *b = &e->bound[i];
         views[i].src = b->src.base;

@@ -1,8 +1,11 @@
+#include "redistribute/execute/message.h"
+
 #include <tessera/sys/status.h>
 
+#include "comm/collectives/exchange.h"
 #include "device/host/choose.h"
 #include "redistribute/execute/agreement.h"
-#include "redistribute/execute/execution.h"
+#include "redistribute/execute/boxes.h"
 #include "redistribute/execute/fragments.h"
 
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
@@ -289,8 +292,8 @@ static void *find_parts(const tsr_execution *e)
 
 tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
 {
-    e->scratch = tsr_scratch_divide(e->plan, e->group->scratch);
-    e->rounds = __atomic_load_n(&e->plan->agreed_rounds, __ATOMIC_RELAXED);
+    e->scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
+    e->rounds = __atomic_load_n(&e->plan->found->agreed_rounds, __ATOMIC_RELAXED);
     e->parts = find_parts(e);
     e->local = TSR_OK;
     return begin_phase(e, 0, local);

@@ -2,12 +2,17 @@
  * A move as one of the engine's own collectives. It takes memory in which pieces lie one after the other, in the order of the group's
  * ranks: tensors that lie so are given as they are, what does not is packed into the workspace, or unpacked from it.
  */
+#include "redistribute/execute/native.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
+#include "comm/core/traits.h"
 #include "redistribute/execute/agreement.h"
-#include "redistribute/execute/execution.h"
+#include "redistribute/execute/boxes.h"
+#include "redistribute/execute/message.h"
 #include "redistribute/schedule/collective.h"
+#include "redistribute/schedule/plan_text.h"
 
 static const tsr_item *item_of(const tsr_execution *e)
 {

@@ -1,6 +1,9 @@
 #include "redistribute/execute/shelf.h"
 
+#include "comm/core/traits.h"
 #include <tessera/sys/status.h>
+
+#include "redistribute/execute/direct.h"
 
 static size_t shard_bytes(const tsr_item *item, bool inside, int ndim, const int64_t *shape)
 {
@@ -68,7 +71,7 @@ tsr_status tsr_shelf_begin(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++)
         e->bound[i].given = e->bound[i].dst;
-    char *at = (char *)e->group->shelf + views_bytes(e->plan);
+    char *at = (char *)tsr_holding_of(e->group)->shelf + views_bytes(e->plan);
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_bound *b = &e->bound[i];
         const size_t source = source_bytes(b->item), destination = destination_bytes(b->item);
@@ -90,9 +93,4 @@ tsr_status tsr_shelf_end(const tsr_execution *e)
             TSR_TRY(tsr_execution_copy_whole(e, b->item, false, b->given, b->dst));
     }
     return TSR_OK;
-}
-
-tsr_view *tsr_shelf_views(const tsr_execution *e)
-{
-    return tsr_has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
 }

@@ -1,11 +1,13 @@
 /* The least bytes to receive, found without a plan: from what ranks own before and after. */
+#include "redistribute/explain/bound.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "placement/walk.h"
-#include "redistribute/explain/told.h"
-#include "redistribute/schedule/build.h"
+#include "redistribute/schedule/regions.h"
 
 bool tsr_bound_is_exact(const tsr_item *item)
 {

@@ -1,8 +1,11 @@
+#include <tessera/explain.h>
+
 #include <tessera/sys/status.h>
 
 #include "base/text/decimal.h"
 #include "base/text/text.h"
-#include "redistribute/explain/told.h"
+#include "placement/print.h"
+#include "redistribute/explain/figures.h"
 
 /* "7 ranks" */
 static void append_ranks(tsr_text *text, int64_t count)

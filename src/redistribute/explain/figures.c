@@ -1,7 +1,11 @@
+#include "redistribute/explain/figures.h"
+
 #include <tessera/sys/status.h>
 
-#include "mesh/geometry.h"
-#include "redistribute/explain/told.h"
+#include "mesh/mesh.h"
+#include "redistribute/explain/bound.h"
+#include "redistribute/explain/flows.h"
+#include "redistribute/explain/steps.h"
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/work.h"
 

@@ -1,8 +1,10 @@
+#include "redistribute/explain/flows.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "redistribute/explain/told.h"
+#include "redistribute/explain/steps.h"
 
 /* Where flows of one phase and item go. */
 typedef struct listing {

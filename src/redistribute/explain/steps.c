@@ -1,9 +1,10 @@
-#include "redistribute/explain/told.h"
+#include "redistribute/explain/steps.h"
 
 #include <tessera/sys/status.h>
 
 #include "base/text/text.h"
-#include "mesh/geometry.h"
+#include "placement/ownership.h"
+#include "placement/placement.h"
 
 static const char *const op_names[] = {
     [TSR_STEP_COPY] = "copy",

@@ -1,3 +1,5 @@
+#include <tessera/explain.h>
+
 #include <limits.h>
 
 #include <tessera/sys/status.h>
@@ -5,7 +7,9 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "redistribute/explain/told.h"
+#include "redistribute/explain/bound.h"
+#include "redistribute/explain/figures.h"
+#include "redistribute/explain/steps.h"
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/ranks.h"
 #include "redistribute/schedule/work.h"

@@ -1,3 +1,5 @@
+#include <tessera/explain.h>
+
 #include <string.h>
 
 #include <tessera/sys/status.h>
@@ -5,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "placement/walk.h"
-#include "redistribute/explain/told.h"
+#include "redistribute/explain/flows.h"
 
 /* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
 typedef struct shard {

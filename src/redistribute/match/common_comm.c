@@ -4,7 +4,8 @@
 
 #include "base/memory/memory.h"
 #include "comm/core/lineage.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/print.h"
 
 /* What the meshes seen so far have in common. */
 typedef struct search {

@@ -3,8 +3,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/memory/memory.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/blocks.h"
+#include "placement/placement.h"
 
 /* One of the two layouts, and what becomes of it. */
 typedef struct side {

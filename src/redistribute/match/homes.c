@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 
 /* All owners: whoever holds the destination piece rather than a fill. */
 static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)

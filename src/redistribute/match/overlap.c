@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "placement/walk.h"
 
 /* So many are listed without knowing how many there will be. */

@@ -1,7 +1,9 @@
 #include "redistribute/match/problem.h"
 
-#include "mesh/geometry.h"
 #include "mesh/grid.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
+#include "placement/placement.h"
 
 static void init_side(tsr_side *side, const tsr_layout *layout)
 {

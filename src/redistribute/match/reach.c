@@ -3,7 +3,8 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 
 /* How the cuts of one tensor dim go on below the first few of them. */
 typedef struct nest {

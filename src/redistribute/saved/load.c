@@ -6,11 +6,12 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
+#include "base/context.h"
+#include "base/links.h"
 #include "base/memory/memory.h"
 #include "base/profile.h"
-#include "base/settings.h"
-#include "mesh/geometry.h"
-#include "redistribute/saved/saved.h"
+#include "mesh/mesh.h"
+#include "redistribute/saved/save.h"
 
 /* What an item and its two sides take at least, on a mesh of one dim that stands elsewhere. */
 #define LEAST_ITEM_BYTES 32

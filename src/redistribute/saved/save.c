@@ -1,3 +1,5 @@
+#include "redistribute/saved/save.h"
+
 #include <tessera/saved.h>
 
 #include <string.h>
@@ -5,8 +7,8 @@
 #include <tessera/sys/status.h>
 
 #include "base/profile.h"
-#include "mesh/geometry.h"
-#include "redistribute/saved/saved.h"
+#include "mesh/mesh.h"
+#include "placement/placement.h"
 
 /* A side by its number: sources are even, destinations odd. */
 static const tsr_layout *side_of(const tsr_plan *plan, size_t number)

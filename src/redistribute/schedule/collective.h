@@ -2,7 +2,8 @@
 #ifndef TSR_REDISTRIBUTE_SCHEDULE_COLLECTIVE_H
 #define TSR_REDISTRIBUTE_SCHEDULE_COLLECTIVE_H
 
-#include "comm/core/group.h"
+#include "comm/core/comm.h"
+#include "comm/groups/group.h"
 #include "redistribute/schedule/plan.h"
 
 /** Finds out what the move is, and lists its pieces. Kind TSR_NATIVE_NONE: several tensors, pieces that differ in length, or values whose

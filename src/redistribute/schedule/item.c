@@ -5,9 +5,12 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/call.h"
-#include "mesh/geometry.h"
-#include "redistribute/schedule/build.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "redistribute/schedule/collective.h"
+#include "redistribute/schedule/receives.h"
+#include "redistribute/schedule/regions.h"
+#include "redistribute/schedule/sends.h"
 #include "redistribute/schedule/variant.h"
 
 /* Row by row without gaps. */
@@ -76,14 +79,6 @@ static size_t first_on_host(const tsr_item *item)
 static bool has_results(const tsr_problem *problem)
 {
     return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;
-}
-
-size_t tsr_item_shard_bytes(const tsr_item *item)
-{
-    size_t bytes = item->dst->element_bytes;
-    for (int dim = 0; dim < item->dst->ndim; dim++)
-        bytes *= (size_t)tsr_layout_largest_length(item->dst, dim);
-    return bytes;
 }
 
 bool tsr_item_is_small(const tsr_item *item)

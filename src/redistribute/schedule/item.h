@@ -15,8 +15,4 @@ bool tsr_item_is_small(const tsr_item *item);
 /** True if the whole tensor is so small that sources can be copied to where peers read them. The same on every rank. */
 bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode);
 
-/** Bytes that no shard of the destination exceeds: those of the largest, or a little more where blocks interleave. The same on every rank.
- */
-size_t tsr_item_shard_bytes(const tsr_item *item);
-
 #endif

@@ -1,8 +1,8 @@
 #include "redistribute/schedule/nodes.h"
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
 #include "mesh/grid.h"
+#include "mesh/mesh.h"
 #include <string.h>
 
 /* From so many source pieces a mate on, the regions need not be cut to give everybody the same. */

@@ -7,16 +7,18 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "base/links.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/profile.h"
 #include "base/settings.h"
-#include "base/text/text.h"
 #include "comm/core/call.h"
-#include "comm/core/group.h"
-#include "mesh/geometry.h"
+#include "comm/core/traits.h"
+#include "comm/groups/group.h"
+#include "mesh/mesh.h"
+#include "placement/print.h"
 #include "redistribute/match/common_comm.h"
-#include "redistribute/schedule/confined.h"
+#include "redistribute/match/confined.h"
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/messages.h"
 #include "redistribute/schedule/sizes.h"
@@ -201,8 +203,9 @@ static tsr_status make(const char *call, const tsr_common_layouts *layouts, cons
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
-    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan), &memory));
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan) + sizeof(tsr_plan_findings), &memory));
     tsr_plan *plan = memory;
+    plan->found = (tsr_plan_findings *)(plan + 1);
     plan->references = 1;
     plan->context = tsr_context_retain(context);
     plan->comm = layouts->comm;
@@ -367,43 +370,4 @@ int tsr_plan_in_place(const tsr_plan *plan)
         if (!plan->items[i].problem.in_place)
             return 0;
     return 1;
-}
-
-/* Those that are not the defaults: what ranks whose layouts agree may differ in. */
-static void describe_options(const tsr_plan *plan, tsr_text *text)
-{
-    const tsr_plan_options *o = &plan->options;
-    const tsr_cost_profile usual = tsr_cost_default();
-    if (o->objective == TSR_OBJECTIVE_TIME)
-        tsr_text_append(text, ", in least time");
-    if (o->max_workspace > 0)
-        tsr_text_append(text, ", in %zu bytes of workspace", o->max_workspace);
-    if (plan->nodes) {
-        tsr_text_append(text, ", ");
-        tsr_node_map_append(text, plan->nodes);
-    }
-    if (o->no_split)
-        tsr_text_append(text, ", without splitting");
-    if (o->reduction == TSR_REDUCTION_ANY_ORDER)
-        tsr_text_append(text, ", reduced in any order");
-    if (plan->measured || memcmp(&plan->profile, &usual, sizeof usual) != 0) {
-        char links[128];
-        tsr_cost_print(&plan->profile, links, sizeof links);
-        tsr_text_append(text, ", links %s", links);
-    }
-    if (plan->measured)
-        tsr_text_append(text, " with tables (fingerprint %016llx)", (unsigned long long)plan->measured->hash);
-}
-
-void tsr_plan_describe_call(const void *arg, char *buffer, size_t capacity)
-{
-    const tsr_plan *plan = arg;
-    char src[512], dst[512];
-    tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "redistribute %s -> %s, %s", tsr_layout_describe(plan->items[0].given_src, src, sizeof src),
-                    tsr_layout_describe(plan->items[0].given_dst, dst, sizeof dst),
-                    plan->options.mode == TSR_MODE_DIRECT ? "direct" : "by messages");
-    describe_options(plan, &text);
-    if (plan->count > 1)
-        tsr_text_append(&text, " (the first of %zu tensors)", plan->count);
 }

@@ -4,7 +4,7 @@
 
 #include "base/memory/memory.h"
 #include "base/sort.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 
 static int by_rank(const void *a, const void *b, const void *unused)
 {

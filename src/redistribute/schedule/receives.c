@@ -1,12 +1,14 @@
+#include "redistribute/schedule/receives.h"
+
 #include <string.h>
 
 #include <tessera/sys/status.h>
 
 #include "base/memory/memory.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
-#include "redistribute/schedule/build.h"
 #include "redistribute/schedule/nodes.h"
+#include "redistribute/schedule/regions.h"
 
 /* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
  */

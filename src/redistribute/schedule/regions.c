@@ -1,8 +1,9 @@
+#include "redistribute/schedule/regions.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
 #include "base/memory/memory.h"
-#include "redistribute/schedule/build.h"
 
 /* Makes the current group along `dim` part of the current region. */
 static void enter(tsr_regions *regions, int dim)

@@ -1,11 +1,12 @@
+#include "redistribute/schedule/sends.h"
+
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
-#include "redistribute/schedule/build.h"
-#include "redistribute/schedule/item.h"
 #include "redistribute/schedule/nodes.h"
+#include "redistribute/schedule/regions.h"
 
 typedef struct sender {
     tsr_item *item;

@@ -43,4 +43,8 @@ static inline size_t tsr_item_staged_bytes(const tsr_item *item)
     return tsr_mail_line(bytes);
 }
 
+/** Bytes that no shard of the destination exceeds: those of the largest, or a little more where blocks interleave. The same on every rank.
+ */
+size_t tsr_item_shard_bytes(const tsr_item *item);
+
 #endif

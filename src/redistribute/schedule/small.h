@@ -5,14 +5,16 @@
  * to the device, with shapes and strides, would cost more than the bytes. Of tensors that lie row by row without gaps the rows are the same
  * in every execution. A rank whose tensors do not lie so takes the general way, alone: to its peers it is the same call.
  */
-#ifndef TSR_REDISTRIBUTE_SMALL_H
-#define TSR_REDISTRIBUTE_SMALL_H
+#ifndef TSR_REDISTRIBUTE_SCHEDULE_SMALL_H
+#define TSR_REDISTRIBUTE_SCHEDULE_SMALL_H
 
 #include "comm/core/call.h"
 #include <tessera/dtype.h>
 
 typedef struct tsr_plan tsr_plan;
-typedef struct tsr_group tsr_group;
+
+/** Terms of a reduction whose pointers the stack has room for. */
+#define TSR_SMALL_TERMS 8
 
 /** Rows of bytes into the destination, out of what `peer` shows in its tsr_call_buffer(), or out of this rank's own source. */
 typedef struct tsr_small_copy {
@@ -50,13 +52,5 @@ typedef struct tsr_small {
  * tensors, or where a box has too many rows. To be freed also after an error. */
 tsr_status tsr_small_build(tsr_plan *plan);
 void tsr_small_free(tsr_plan *plan);
-
-/** Of a plan whose rows are found: true if the tensors lie as it expects, on the host and apart, and nothing else is wrong with what was
- * given. What is wrong the general way finds and says. */
-bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
-                     tsr_stream stream);
-
-/** tsr_plan_run() of tensors that it takes. */
-tsr_status tsr_small_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst);
 
 #endif

@@ -1,8 +1,8 @@
 #include "redistribute/schedule/variant.h"
 
 #include "redistribute/match/cost.h"
-#include "redistribute/schedule/item.h"
 #include "redistribute/schedule/nodes.h"
+#include "redistribute/schedule/sizes.h"
 #include "redistribute/schedule/work.h"
 
 /* Up to here every owner of a sum of two terms reduces for itself in direct mode; beyond, halves that are given to the other cost less. */

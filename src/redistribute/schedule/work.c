@@ -1,7 +1,9 @@
 #include "redistribute/schedule/work.h"
 
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
+#include "placement/ownership.h"
 #include "redistribute/schedule/item.h"
+#include "redistribute/schedule/sizes.h"
 
 /* What is added up: of one rank, who touches so many bytes in all. */
 typedef struct rank_work {

@@ -4,8 +4,8 @@
  * In direct mode a rank copies boxes out of its own and its peers' tensors, and reduces what it is the home of into the tensors of all
  * owners; by messages it reduces into its own, and the others get copies.
  */
-#ifndef TSR_REDISTRIBUTE_WORK_H
-#define TSR_REDISTRIBUTE_WORK_H
+#ifndef TSR_REDISTRIBUTE_SCHEDULE_WORK_H
+#define TSR_REDISTRIBUTE_SCHEDULE_WORK_H
 
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/plan.h"

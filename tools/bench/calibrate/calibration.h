@@ -6,7 +6,6 @@
 #include "bench/calibrate/fit_profile.h"
 #include "bench/calibrate/tables.h"
 
-
 typedef struct calibration_request {
     int ranks; /**< 2 at least */
     tsr_mode mode;

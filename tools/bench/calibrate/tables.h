@@ -1,9 +1,9 @@
 /** What a rank's own work costs: moves that tell it by their times, and the tables of a profile that these come to (tessera/profile.h). */
-#ifndef TESSERA_TOOLS_TABLES_H
-#define TESSERA_TOOLS_TABLES_H
+#ifndef TESSERA_TOOLS_BENCH_CALIBRATE_TABLES_H
+#define TESSERA_TOOLS_BENCH_CALIBRATE_TABLES_H
 
-#include "bench/run/size_range.h"
 #include "bench/moves/timed_moves.h"
+#include "bench/run/size_range.h"
 
 /** What is asked for. */
 typedef struct tables_request {

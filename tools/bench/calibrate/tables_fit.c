@@ -1,7 +1,7 @@
 #include "tables.h"
 
-#include "fit.h"
 #include "cli/text_buffer.h"
+#include "fit.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-#include "kernel_bench.h"
+#include "bench/kernels/kernel_bench.h"
 
-#include "kernel_call.h"
+#include "place/kernel_call.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /** How fast one kernel of the host is in each of its ways, in turns, next to plain copies of as many bytes. */
-#ifndef TESSERA_TOOLS_KERNEL_BENCH_H
-#define TESSERA_TOOLS_KERNEL_BENCH_H
+#ifndef TESSERA_TOOLS_BENCH_KERNELS_KERNEL_BENCH_H
+#define TESSERA_TOOLS_BENCH_KERNELS_KERNEL_BENCH_H
 
 #include "bench/run/bench.h"
 #include "bench/run/copy.h"

@@ -1,6 +1,6 @@
-#include "kernel_bench.h"
-#include "draw/svg.h"
+#include "bench/kernels/kernel_bench.h"
 #include "cli/words.h"
+#include "draw/svg.h"
 
 #include <math.h>
 #include <stdlib.h>

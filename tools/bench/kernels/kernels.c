@@ -1,9 +1,9 @@
 /* How fast the host's kernels are in each of their ways, over lengths of runs and sizes, and whether the best one is what calls choose. */
+#include "bench/kernels/kernel_bench.h"
 #include "bench/run/run.h"
-#include "files/file.h"
-#include "kernel_bench.h"
 #include "cli/report.h"
 #include "cli/words.h"
+#include "files/file.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
+#include "bench/linear/linear.h"
 #include "bench/check/linear_oracle.h"
 #include "bench/linear/product.h"
-#include "bench/run/run.h"
-#include "bench/linear/linear.h"
 #include "bench/linear/read.h"
+#include "bench/run/run.h"
 #include "cli/report.h"
 #include "place/blas.h"
 

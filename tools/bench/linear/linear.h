@@ -1,9 +1,9 @@
 /** What bench linear measures, and how it prints that. */
-#ifndef TESSERA_TOOLS_BENCH_LINEAR_H
-#define TESSERA_TOOLS_BENCH_LINEAR_H
+#ifndef TESSERA_TOOLS_BENCH_LINEAR_LINEAR_H
+#define TESSERA_TOOLS_BENCH_LINEAR_LINEAR_H
 
-#include "bench/run/run.h"
 #include "bench/check/linear_oracle.h"
+#include "bench/run/run.h"
 
 enum { FORWARD, BACKWARD, PASSES };
 

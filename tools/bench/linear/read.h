@@ -1,6 +1,6 @@
 /** What cores read at most, to compare with what else has to read the same bytes. */
-#ifndef TESSERA_TOOLS_BENCH_READ_H
-#define TESSERA_TOOLS_BENCH_READ_H
+#ifndef TESSERA_TOOLS_BENCH_LINEAR_READ_H
+#define TESSERA_TOOLS_BENCH_LINEAR_READ_H
 
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 /** Options whose values have no commas of their own. */
 static bool takes_lists(tool_option option)
 {
-    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,   OPT_TOKENS,
+    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,    OPT_TOKENS,
                                         OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS, OPT_KERNEL, OPT_RUN_BYTES, OPT_WEIGHTS};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)

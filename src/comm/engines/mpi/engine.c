@@ -1,10 +1,11 @@
 #include "comm/engines/mpi/engine.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/exchange.h"
-#include "comm/engines/mpi/launcher.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/split.h"
+#include "comm/engines/mpi/world.h"
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
@@ -108,62 +109,57 @@ static int life(void *self, int rank)
     return resident ? (int)tsr_mpi_resident_life(resident) : TSR_MPI_RUNS;
 }
 
-static void tell_table(void *self, tsr_comm_table *out);
-
-/* Ranks of several nodes, or of one where nothing is shared. */
-static const tsr_comm_table message_table = {
-    .size = sizeof(tsr_comm_table),
-    .name = "mpi",
-    .rank = rank_of,
-    .ranks = count_ranks,
-    .split = tsr_mpi_split,
+static const tsr_comm_messages mpi_messages = {
+    .size = sizeof(tsr_comm_messages),
     .exchange = tsr_mpi_exchange_all,
     .barrier = tsr_mpi_barrier,
-    .abort = abort_all,
-    .destroy = destroy,
-    .leave = leave,
-    .exchange_start = tsr_mpi_exchange_start,
-    .exchange_finish = tsr_mpi_exchange_finish,
-    .node_of = node_of,
-    .tell_table = tell_table,
-    .tell_late = tell_late,
+    .start = tsr_mpi_exchange_start,
+    .finish = tsr_mpi_exchange_finish,
 };
 
-/* Ranks of one node. */
-static const tsr_comm_table node_table = {
-    .size = sizeof(tsr_comm_table),
-    .name = "mpi",
-    .capabilities = TSR_COMM_DIRECT,
-    .rank = rank_of,
-    .ranks = count_ranks,
-    .split = tsr_mpi_split,
-    .exchange = tsr_mpi_exchange_all,
-    .abort = abort_all,
-    .destroy = destroy,
-    .leave = leave,
+static const tsr_comm_direct mpi_direct = {
+    .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
     .meet = meet,
     .arrive = arrive,
     .await = await,
-    .tell_table = tell_table,
-    .tell_late = tell_late,
     .life = life,
 };
+
+static const tsr_comm_memory mpi_memory = {
+    .size = sizeof(tsr_comm_memory),
+    .alloc = alloc,
+    .free = release,
+    .leave = leave,
+    .shares = shares,
+};
+
+static const tsr_comm_nodes mpi_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of};
+static const tsr_comm_nodes mpi_direct_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of, .direct = 1};
 
 /* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */
 static void tell_table(void *self, tsr_comm_table *out)
 {
     const tsr_mpi_handle *handle = self;
     const tsr_mpi_options *options = &handle->world->options;
-    *out = handle->gated ? node_table : message_table;
-    out->capabilities |= (options->no_split ? TSR_COMM_NO_SPLIT : 0) | (options->unchecked ? TSR_COMM_UNCHECKED : 0);
-    if (handle->world->shares && !handle->gated)
-        out->capabilities |= TSR_COMM_DIRECT_NODES;
-    if (handle->world->node) {
-        out->alloc = alloc;
-        out->free = release;
-        out->shares = shares;
-    }
+    *out = (tsr_comm_table){
+        .size = sizeof *out,
+        .name = "mpi",
+        .flags = options->unchecked ? TSR_COMM_UNCHECKED : 0,
+        .rank = rank_of,
+        .ranks = count_ranks,
+        .abort = abort_all,
+        .destroy = destroy,
+        .split = options->no_split ? NULL : tsr_mpi_split,
+        .tell_table = tell_table,
+        .tell_late = tell_late,
+        .messages = &mpi_messages,
+        .memory = handle->world->node ? &mpi_memory : NULL,
+    };
+    if (handle->gated)
+        out->direct = &mpi_direct;
+    else
+        out->nodes = handle->world->shares ? &mpi_direct_nodes : &mpi_nodes;
 }
 
 static tsr_status check_mpi(const char *call)

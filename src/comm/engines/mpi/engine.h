@@ -2,8 +2,8 @@
 #ifndef TSR_COMM_ENGINES_MPI_ENGINE_H
 #define TSR_COMM_ENGINES_MPI_ENGINE_H
 
+#include "comm/engines/mpi/calls/together.h"
 #include "comm/engines/mpi/handle.h"
-#include "comm/engines/mpi/together.h"
 
 /** tsr_comm_from_mpi(), for sentences that begin with `call`. `losses` is written while the communicator or one that was split off it
  * lives; NULL is fine. */

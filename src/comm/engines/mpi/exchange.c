@@ -1,8 +1,10 @@
 #include "comm/engines/mpi/exchange.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/loss.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/transit.h"
+#include "comm/engines/mpi/world.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/log.h>

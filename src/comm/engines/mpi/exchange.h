@@ -3,6 +3,7 @@
 #define TSR_COMM_ENGINES_MPI_EXCHANGE_H
 
 #include "comm/engines/mpi/handle.h"
+#include "comm/engines/mpi/world.h"
 
 /** Room for `count` messages. */
 tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count);

@@ -1,59 +1,15 @@
 #include "comm/engines/mpi/handle.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/calls/leftover.h"
 #include "comm/engines/mpi/exchange.h"
-#include "comm/engines/mpi/leftover.h"
 #include "comm/engines/mpi/notice.h"
-#include <stdio.h>
+#include "comm/engines/mpi/world.h"
 #include <string.h>
-#include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
 /* How long a rank that leaves waits for the others to leave too. */
 #define FAREWELL_MS 100
-
-const char *tsr_mpi_name(const tsr_mpi_handle *handle, int rank, char *text)
-{
-    const int all = handle->names[rank];
-    if (all == rank)
-        snprintf(text, 64, "rank %d", rank);
-    else
-        snprintf(text, 64, "rank %d (rank %d of all)", rank, all);
-    return text;
-}
-
-tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status)
-{
-    if (handle->broken)
-        return status;
-    handle->broken = true;
-    handle->world->broken = true;
-    tsr_status_keep(&handle->why);
-    tsr_log(handle->world->context, TSR_LOG_ERROR, "rank %d of %d: %s", handle->rank, handle->ranks, handle->why.text);
-    if (handle->gated)
-        tsr_mpi_gate_lose(&handle->gate, handle->why.text);
-    return status;
-}
-
-tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle)
-{
-    if (handle->broken)
-        return tsr_status_restore(&handle->why, TSR_ERROR_PEER);
-    if (handle->gated && tsr_mpi_gate_is_lost(&handle->gate))
-        return tsr_mpi_break(handle, tsr_mpi_gate_say_broken(&handle->gate));
-    const int aborter = tsr_mpi_world_aborter(handle->world);
-    if (aborter < 0)
-        return TSR_OK;
-    tsr_mpi_notice_abort(handle->world);
-    return tsr_mpi_break(handle, tsr_status_set(TSR_ERROR_PEER, "rank %d of all has aborted, so this communicator is broken", aborter));
-}
-
-void tsr_mpi_world_note_loss(tsr_mpi_world *world)
-{
-    tsr_mpi_losses *const losses = atomic_load(&world->losses);
-    if (losses)
-        atomic_store(&losses->missed, true);
-}
 
 void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
 {
@@ -61,20 +17,6 @@ void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms)
     if (*limit == 0 || *limit > timeout_ms)
         *limit = timeout_ms;
     tsr_mpi_gate_hurry(&handle->gate, timeout_ms);
-}
-
-void tsr_mpi_world_abort(tsr_mpi_world *world, int who)
-{
-    int nobody = 0;
-    atomic_compare_exchange_strong(&world->aborter, &nobody, who + 1);
-    if (world->node)
-        tsr_mpi_node_abort(world->node, who);
-}
-
-int tsr_mpi_world_aborter(const tsr_mpi_world *world)
-{
-    const int aborter = atomic_load(&world->aborter) - 1;
-    return aborter < 0 && world->node ? tsr_mpi_node_aborter(world->node) : aborter;
 }
 
 /* Looks once more when the time is over, for this rank may have slept meanwhile. `*barrier` is that of those who do not come. */
@@ -177,27 +119,6 @@ tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_m
         tsr_mpi_node_retain(node);
     *out = world;
     return TSR_OK;
-}
-
-bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank)
-{
-    return world->node && world->first[rank] == world->first[world->rank];
-}
-
-bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot)
-{
-    return !(atomic_load(&world->taken[slot / 64]) >> slot % 64 & 1);
-}
-
-void tsr_mpi_world_take_slot(tsr_mpi_world *world, int slot)
-{
-    atomic_fetch_or(&world->taken[slot / 64], UINT64_C(1) << slot % 64);
-}
-
-void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot)
-{
-    if (slot >= 0)
-        atomic_fetch_and(&world->taken[slot / 64], ~(UINT64_C(1) << slot % 64));
 }
 
 static void free_arrays(tsr_mpi_handle *handle)

@@ -9,18 +9,13 @@
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
 
-#include "comm/engines/mpi/gate.h"
-#include "comm/engines/mpi/together.h"
-#include "comm/engines/mpi/tray.h"
+#include "comm/engines/mpi/calls/together.h"
+#include "comm/engines/mpi/node/gate.h"
+#include "comm/engines/mpi/node/tray.h"
+#include "comm/engines/mpi/world.h"
 
 /** Room for what a call says of its messages. */
 #define TSR_MPI_WORDS 256
-
-/** Tags of a group: one a way. */
-#define TSR_MPI_TAGS 4
-
-/** Groups with tags of their own, at most. */
-#define TSR_MPI_SLOTS 8192
 
 typedef enum tsr_mpi_course {
     TSR_MPI_WAITS,   /**< to be laid into a tray, or for its sender to do that; or for those before it */
@@ -59,11 +54,11 @@ typedef struct tsr_mpi_transit {
 } tsr_mpi_transit;
 
 /** Begins the memory of an exchange. One that was given up while MPI had some of it is kept until MPI is done. */
-typedef struct tsr_mpi_grave {
+struct tsr_mpi_grave {
     struct tsr_mpi_grave *next;
     tsr_mpi_transit *transits;
     size_t count;
-} tsr_mpi_grave;
+};
 
 /** The arrays of an exchange. `transits` and `letters` have `capacity` elements, sends after receives. */
 typedef struct tsr_mpi_exchange {
@@ -78,33 +73,6 @@ typedef struct tsr_mpi_exchange {
     bool started;
     bool shown; /**< mates see whom this rank waits for */
 } tsr_mpi_exchange;
-
-/**
- * What tsr_comm_from_mpi() makes: one MPI communicator, for that and all that is split off it, which differ in the tags of their messages.
- * So what a lost rank has sent never meets a later communicator, and MPI's numbers for communicators do not run out.
- */
-typedef struct tsr_mpi_world {
-    MPI_Comm comm; /**< our own; errors return */
-    tsr_context *context;
-    tsr_mpi_options options; /**< `context` apart, and with nothing left to defaults */
-    int rank, ranks;
-    tsr_mpi_node *node;                          /**< NULL: everything goes by messages of MPI's */
-    int *first;                                  /**< one a rank: the lowest rank of its node */
-    bool shares;                                 /**< on every node ranks share memory */
-    bool alone;                                  /**< no other thread of this process may call at the same time */
-    bool apart;                                  /**< some ranks share no memory with this one */
-    atomic_int *gone;                            /**< one a rank: when it was heard that it has left, counted from 1; 0: not */
-    atomic_int leavers;                          /**< that have been heard of */
-    atomic_bool told;                            /**< this rank has aborted, and the others have been told */
-    int next_group;                              /**< no group of this rank has this number or a higher one */
-    int slots;                                   /**< groups that have tags of their own: TSR_MPI_SLOTS, or less where MPI has fewer */
-    _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< those of this rank's groups: a bit each */
-    tsr_mpi_grave *graves;
-    int handles;                      /**< that are left, or whoever else holds it; atomic */
-    atomic_int aborter;               /**< one more than a rank that has aborted; 0: nobody that this rank knows of without its node */
-    bool broken;                      /**< messages may be under way that nobody waits for */
-    _Atomic(tsr_mpi_losses *) losses; /**< of the world's maker; NULL: the maker does not ask, or asks no more */
-} tsr_mpi_world;
 
 /** What a rank shows to the others while a communicator is split. */
 typedef struct tsr_mpi_post {
@@ -139,23 +107,6 @@ typedef struct tsr_mpi_handle {
 tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
                                 tsr_mpi_world **out);
 
-/** True if that rank of the world and this one share memory. */
-bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank);
-
-/** Whether none of this rank's groups has that slot, and to take it and give it back; below 0: nothing. A broken group keeps its own. */
-bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot);
-void tsr_mpi_world_take_slot(tsr_mpi_world *world, int slot);
-void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot);
-
-/** Rank `who` has aborted: this rank and its mates know. Any thread. */
-void tsr_mpi_world_abort(tsr_mpi_world *world, int who);
-
-/** The rank that has; -1: none. Any thread. */
-int tsr_mpi_world_aborter(const tsr_mpi_world *world);
-
-/** Its maker learns that a rank did not come, or has died. */
-void tsr_mpi_world_note_loss(tsr_mpi_world *world);
-
 /** Calls of the handle, of which no group is in use, wait for peers no longer than that from now on. */
 void tsr_mpi_handle_hurry(tsr_mpi_handle *handle, int64_t timeout_ms);
 
@@ -179,14 +130,5 @@ void tsr_mpi_handle_leave(tsr_mpi_handle *handle);
 
 /** Leaves first if need be. */
 void tsr_mpi_handle_destroy(tsr_mpi_handle *handle);
-
-/** "rank 1", or "rank 1 (rank 3 of all)" in a group, where a sentence names rank 1. `text` has 64 bytes. */
-const char *tsr_mpi_name(const tsr_mpi_handle *handle, int rank, char *text);
-
-/** The communicator's first loss: keeps this thread's sentence for later calls. Returns `status`. */
-tsr_status tsr_mpi_break(tsr_mpi_handle *handle, tsr_status status);
-
-/** TSR_ERROR_PEER if it is broken or aborted. */
-tsr_status tsr_mpi_check_whole(tsr_mpi_handle *handle);
 
 #endif

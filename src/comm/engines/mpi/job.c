@@ -1,7 +1,7 @@
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/engine.h"
-#include "comm/engines/mpi/error.h"
-#include "comm/engines/mpi/launcher.h"
-#include <stdio.h>
+#include "comm/engines/mpi/world.h"
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
@@ -102,28 +102,6 @@ int tsr_mpi_job_rank(const tsr_mpi_job *job)
 int tsr_mpi_job_size(const tsr_mpi_job *job)
 {
     return job->size;
-}
-
-/* MPICH puts a tab before the number; more lines say how it was built. */
-static void keep_first_line(char *words)
-{
-    size_t length = 0;
-    for (const char *c = words; *c != '\0' && *c != '\n'; c++) {
-        const char next = *c == '\t' ? ' ' : *c;
-        if (next != ' ' || (length > 0 && words[length - 1] != ' '))
-            words[length++] = next;
-    }
-    words[length] = '\0';
-}
-
-size_t tsr_mpi_version_print(char *text, size_t capacity)
-{
-    char words[TSR_MPI_VERSION_BYTES] = "";
-    int length = 0;
-    if (MPI_Get_library_version(words, &length) != MPI_SUCCESS)
-        words[0] = '\0';
-    keep_first_line(words);
-    return (size_t)snprintf(text, capacity, "%s", words);
 }
 
 /* Zeroed behind the sentence too, for all of it is sent. */

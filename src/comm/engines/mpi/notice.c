@@ -1,5 +1,7 @@
 #include "comm/engines/mpi/notice.h"
 
+#include "comm/engines/mpi/world.h"
+
 /* The first group's tags are its ways, and this one. */
 #define TAG ((int)TSR_MPI_WAYS)
 

@@ -7,6 +7,7 @@
 #define TSR_COMM_ENGINES_MPI_NOTICE_H
 
 #include "comm/engines/mpi/handle.h"
+#include "comm/engines/mpi/world.h"
 
 /** True if this thread, whichever it is, may call MPI just now: not where threads take turns, for it need not have its turn, nor once MPI
  * is finalized. */

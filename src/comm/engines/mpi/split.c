@@ -1,8 +1,9 @@
 #include "comm/engines/mpi/split.h"
 
-#include "comm/engines/mpi/error.h"
+#include "comm/engines/mpi/calls/error.h"
 #include "comm/engines/mpi/exchange.h"
 #include "comm/engines/mpi/notice.h"
+#include "comm/engines/mpi/world.h"
 
 /* True if `a` has its place in their new group before `b`: of equal color, by key, then by rank. */
 static bool comes_before(const tsr_mpi_post *posts, int a, int b)

@@ -2,8 +2,8 @@
 #ifndef TSR_COMM_ENGINES_MPI_SPLIT_H
 #define TSR_COMM_ENGINES_MPI_SPLIT_H
 
+#include "comm/engines/mpi/calls/together.h"
 #include "comm/engines/mpi/handle.h"
-#include "comm/engines/mpi/together.h"
 
 /** As the table's entry. */
 tsr_status tsr_mpi_split(void *self, int color, int key, void **out);

@@ -1,9 +1,12 @@
 #include "comm/engines/mpi/transit.h"
 
-#include "comm/engines/mpi/error.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/loss.h"
+#include "comm/engines/mpi/world.h"
 
 #define LETTER_HEAD offsetof(tsr_mpi_letter, text)
 

@@ -4,8 +4,10 @@
  */
 #include "comm/engines/nccl/collectives.h"
 
+#include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/types.h"
+#include "comm/engines/nccl/wait.h"
 #include <string.h>
 
 typedef struct collective collective;

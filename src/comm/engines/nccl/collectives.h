@@ -1,8 +1,8 @@
-/** NCCL's collectives of equal parts: the entries all_gather, reduce_scatter, all_reduce and broadcast of the table. */
+/** NCCL's collectives of equal parts: the table of `collectives`. */
 #ifndef TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 #define TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 
-#include "comm/engines/nccl/handle.h"
+#include <tessera/sys/comm.h>
 
 tsr_status tsr_nccl_all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
                                tsr_stream stream);

@@ -2,8 +2,11 @@
 
 #include "comm/engines/nccl/collectives.h"
 #include "comm/engines/nccl/exchange.h"
+#include "comm/engines/nccl/family.h"
+#include "comm/engines/nccl/life.h"
 #include "comm/engines/nccl/split.h"
 #include "comm/engines/nccl/types.h"
+#include "comm/engines/nccl/wait.h"
 #include <string.h>
 #include <tessera/sys/options.h>
 
@@ -49,25 +52,35 @@ static void tell_late(void *self, tsr_comm_late *late, void *arg)
     ((tsr_nccl_handle *)self)->late = (tsr_late_hook){late, arg};
 }
 
+static const tsr_comm_messages nccl_messages = {
+    .size = sizeof(tsr_comm_messages),
+    .exchange = tsr_nccl_exchange_all,
+    .barrier = tsr_nccl_barrier,
+    .start = tsr_nccl_exchange_start,
+    .finish = tsr_nccl_exchange_finish,
+};
+
+static const tsr_comm_collectives nccl_collectives = {
+    .size = sizeof(tsr_comm_collectives),
+    .all_gather = tsr_nccl_all_gather,
+    .reduce_scatter = tsr_nccl_reduce_scatter,
+    .all_reduce = tsr_nccl_all_reduce,
+    .broadcast = tsr_nccl_broadcast,
+    .reduces = reduces,
+};
+
 static const tsr_comm_table nccl_table = {
     .size = sizeof(tsr_comm_table),
     .name = "nccl",
     .rank = rank_of,
     .ranks = count_ranks,
-    .split = tsr_nccl_split,
-    .exchange = tsr_nccl_exchange_all,
-    .barrier = tsr_nccl_barrier,
     .abort = abort_family,
     .destroy = destroy,
-    .all_gather = tsr_nccl_all_gather,
-    .reduce_scatter = tsr_nccl_reduce_scatter,
-    .all_reduce = tsr_nccl_all_reduce,
-    .broadcast = tsr_nccl_broadcast,
-    .wait = wait_for,
-    .exchange_start = tsr_nccl_exchange_start,
-    .exchange_finish = tsr_nccl_exchange_finish,
-    .reduces = reduces,
+    .split = tsr_nccl_split,
     .tell_late = tell_late,
+    .wait = wait_for,
+    .messages = &nccl_messages,
+    .collectives = &nccl_collectives,
 };
 
 /* Before 2.9 a version had one digit less. */
@@ -119,7 +132,8 @@ static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *o
 static tsr_status make_comm(tsr_nccl_handle *handle, const tsr_nccl_options *options, tsr_comm **out)
 {
     tsr_comm_table table = nccl_table;
-    table.capabilities = options->no_split ? TSR_COMM_NO_SPLIT : 0;
+    if (options->no_split)
+        table.split = NULL;
     const tsr_status status = tsr_comm_create_from_table(handle->family->context, &table, handle, out);
     if (status != TSR_OK)
         tsr_nccl_handle_destroy(handle);

@@ -4,7 +4,9 @@
  */
 #include "comm/engines/nccl/exchange.h"
 
+#include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
+#include "comm/engines/nccl/wait.h"
 #include <string.h>
 
 /* Parts of messages begin at multiples of it: NCCL is faster then. */

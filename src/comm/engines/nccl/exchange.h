@@ -1,8 +1,8 @@
-/** Messages: the entries exchange, exchange_start, exchange_finish and barrier of the table. */
+/** Messages: the table of `messages`. */
 #ifndef TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 #define TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 
-#include "comm/engines/nccl/handle.h"
+#include <tessera/sys/comm.h>
 
 tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                                  tsr_device device, tsr_stream stream);

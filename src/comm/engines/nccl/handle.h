@@ -74,33 +74,6 @@ struct tsr_nccl_handle {
     tsr_nccl_exchange exchange;
 };
 
-/** A family without handles, of this thread's rank on `device`. The last handle that goes takes it along. */
-tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver, int device,
-                                  int64_t timeout_ms, tsr_nccl_family **out);
-
-/** Frees a family that has no handles. */
-void tsr_nccl_family_free(tsr_nccl_family *family);
-
-/** From any thread, more than once. */
-void tsr_nccl_family_abort(tsr_nccl_family *family);
-
-/** The lock; whoever lets it go aborts what was to be aborted meanwhile. */
-void tsr_nccl_lock(tsr_nccl_family *family);
-void tsr_nccl_unlock(tsr_nccl_family *family);
-
-/** Under the lock: makes the family's device current. */
-tsr_status tsr_nccl_switch(const tsr_nccl_family *family, int *previous_device);
-
-/** A handle in the family, with everything but its communicator, which will have `ranks` ranks at most. A family whose first one fails is
- * gone. */
-tsr_status tsr_nccl_handle_create(tsr_nccl_family *family, int ranks, tsr_nccl_handle **out);
-
-/** This rank's return: what it has started is dropped. */
-void tsr_nccl_handle_destroy(tsr_nccl_handle *handle);
-
-/** Under the lock: aborts the handle's communicator if we made it. */
-void tsr_nccl_handle_abort(tsr_nccl_handle *handle);
-
 /** Breaks the handle with `status` and this thread's sentence, aborts its communicator if we made it, and returns `status`. Not under the
  * lock. */
 tsr_status tsr_nccl_break(tsr_nccl_handle *handle, tsr_status status);
@@ -109,25 +82,5 @@ tsr_status tsr_nccl_break(tsr_nccl_handle *handle, tsr_status status);
  * aborted. */
 tsr_status tsr_nccl_open(tsr_nccl_handle *handle, int *previous_device);
 void tsr_nccl_close(tsr_nccl_handle *handle, int previous_device);
-
-/** tsr_nccl_open() for a call that puts a kernel into `stream`, which then runs after the family's earlier ones. */
-tsr_status tsr_nccl_open_kernel(tsr_nccl_handle *handle, cudaStream_t stream, int *previous_device);
-
-/** What came of such a call, the `result` of `call`, after closing: waits until the kernel is in the stream. A failure breaks the handle.
- */
-tsr_status tsr_nccl_conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call, cudaStream_t stream);
-
-/** The same for later: the kernel is in the family's stream before anything else is done in the family, or when this is called. */
-void tsr_nccl_conclude_later(tsr_nccl_handle *handle);
-tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family);
-
-/** That of this handle alone. */
-tsr_status tsr_nccl_conclude_own(tsr_nccl_handle *handle);
-
-/** Waits until NCCL has done what it was given, so that the communicator may be called again. A failure breaks the handle. */
-tsr_status tsr_nccl_settle(tsr_nccl_handle *handle);
-
-/** Waits until what `stream` holds is done. A failure breaks the handle. `timeout_ms` 0: for ever. */
-tsr_status tsr_nccl_drain(tsr_nccl_handle *handle, cudaStream_t stream, int64_t timeout_ms);
 
 #endif

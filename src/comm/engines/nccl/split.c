@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#include "comm/engines/nccl/family.h"
+#include "comm/engines/nccl/kernel.h"
+#include "comm/engines/nccl/life.h"
+#include "comm/engines/nccl/wait.h"
+
 /* Non-blocking, so that a peer that does not come is left behind. */
 static ncclConfig_t config_of_ours(void)
 {

@@ -10,7 +10,7 @@ tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm);
 /** Makes one of all who bring the same id. Collective. */
 tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr_nccl_id *id);
 
-/** The entry split of the table. */
+/** The entry `split` of the table. */
 tsr_status tsr_nccl_split(void *self, int color, int key, void **out);
 
 #endif

@@ -32,17 +32,6 @@ void tsr_nccl_give_back(tsr_nccl_handle *handle)
     handle->staging = NULL;
 }
 
-void tsr_nccl_free_spare(tsr_nccl_family *family)
-{
-    while (family->spare) {
-        tsr_nccl_block *block = family->spare;
-        family->spare = block->next;
-        if (!family->leaks)
-            family->api->cuda_free_host(block->at);
-        tsr_release(family->context, block);
-    }
-}
-
 /* Under the lock. */
 static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
 {

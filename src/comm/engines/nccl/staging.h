@@ -15,9 +15,6 @@ tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes);
 /** Under the lock: the handle's memory becomes the family's. */
 void tsr_nccl_give_back(tsr_nccl_handle *handle);
 
-/** Frees what the family keeps. */
-void tsr_nccl_free_spare(tsr_nccl_family *family);
-
 /** Whether memory of `device` is staged: host memory is, that of the family's device is not. TSR_ERROR_UNSUPPORTED: other memory. */
 tsr_status tsr_nccl_place(const tsr_nccl_handle *handle, tsr_device device, bool *staged);
 

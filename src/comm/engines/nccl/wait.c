@@ -1,6 +1,7 @@
 /* Waiting: for NCCL to enqueue, for streams to be done, never longer than the timeout, with an eye on asynchronous errors. */
+#include "comm/engines/nccl/wait.h"
+
 #include "comm/core/clock.h"
-#include "comm/engines/nccl/handle.h"
 #include <inttypes.h>
 
 /* What NCCL says of the communicator, and CUDA of the stream that is waited for. */

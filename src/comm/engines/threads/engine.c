@@ -1,8 +1,10 @@
 #include "comm/engines/threads/engine.h"
 
+#include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/options.h"
 #include "base/settings.h"
+#include "comm/core/call.h"
 #include "comm/core/object.h"
 #include <string.h>
 
@@ -171,21 +173,25 @@ static tsr_status split(void *self, int color, int key, void **out)
     return TSR_OK;
 }
 
-static const tsr_comm_table threads_table = {
-    .size = sizeof(tsr_comm_table),
-    .name = "threads",
-    .capabilities = TSR_COMM_DIRECT,
-    .rank = rank_of,
-    .ranks = count_ranks,
-    .split = split,
-    .abort = abort_world,
-    .destroy = leave,
+static const tsr_comm_direct threads_direct = {
+    .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
     .meet = meet,
     .arrive = arrive,
     .await = await,
-    .tell_late = tell_late,
     .slots = slots_of,
+};
+
+static const tsr_comm_table threads_table = {
+    .size = sizeof(tsr_comm_table),
+    .name = "threads",
+    .rank = rank_of,
+    .ranks = count_ranks,
+    .abort = abort_world,
+    .destroy = leave,
+    .split = split,
+    .tell_late = tell_late,
+    .direct = &threads_direct,
 };
 
 static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, tsr_comm **out)

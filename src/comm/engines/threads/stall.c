@@ -134,6 +134,20 @@ static void look(tsr_world *world, tsr_text *words)
     world->look = end + tsr_max_i64(BETWEEN_LOOKS_NS, BETWEEN_LOOKS_LONG * (end - begin));
 }
 
+int tsr_world_lock(tsr_world *world)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_mutex_lock(&world->lock);
+    return state;
+}
+
+void tsr_world_unlock(tsr_world *world, int state)
+{
+    pthread_mutex_unlock(&world->lock);
+    pthread_setcancelstate(state, &state);
+}
+
 void tsr_stall_sleeps(void *arg, tsr_bed *bed)
 {
     tsr_world *world = arg;

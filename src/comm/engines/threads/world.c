@@ -1,7 +1,6 @@
 #include "comm/engines/threads/world.h"
 
 #include "base/memory/memory.h"
-#include "base/settings.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
 #include <sched.h>
@@ -77,20 +76,6 @@ tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_
     else
         world->first = *out;
     return status;
-}
-
-int tsr_world_lock(tsr_world *world)
-{
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    pthread_mutex_lock(&world->lock);
-    return state;
-}
-
-void tsr_world_unlock(tsr_world *world, int state)
-{
-    pthread_mutex_unlock(&world->lock);
-    pthread_setcancelstate(state, &state);
 }
 
 void tsr_world_seat(tsr_world *world, int rank)
