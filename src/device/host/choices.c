@@ -18,12 +18,12 @@ static double bandwidth(uint32_t nanoseconds_a_mib)
     return nanoseconds_a_mib > 0 ? 1048576e9 / nanoseconds_a_mib : 0;
 }
 
-static void describe(const tsr_choice *choice, tsr_kernel_choice *out)
+static void describe(const tsr_way_class *choice, tsr_kernel_choice *out)
 {
     if (__atomic_load_n(&choice->settled, __ATOMIC_RELAXED))
         out->way = tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED));
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++) {
-        out->bandwidth[way] = bandwidth(tsr_choice_estimate(choice, way));
+        out->bandwidth[way] = bandwidth(tsr_way_class_estimate(choice, way));
         out->samples += __atomic_load_n(&choice->counts[way], __ATOMIC_RELAXED);
     }
     out->changes = __atomic_load_n(&choice->changes, __ATOMIC_RELAXED);
@@ -58,6 +58,6 @@ const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char
         return tsr_way_name(TSR_WAY_PLAIN);
     if (!choices || !choices->at || run_bytes < TSR_SHORTEST_RUN)
         return tsr_way_name(tsr_choices_rule(choices, run_bytes));
-    const tsr_choice *const choice = tsr_choice_find(choices, (tsr_task)task, run_bytes, bytes);
+    const tsr_way_class *const choice = tsr_way_class_find(choices, (tsr_task)task, run_bytes, bytes);
     return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED) ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED)) : NULL;
 }

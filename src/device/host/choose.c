@@ -50,7 +50,7 @@ tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_way way = tsr_context_settings(held)->way;
     const size_t classes = way == TSR_WAY_MEASURED ? TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES : 0;
-    const tsr_status status = tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_choice), &memory);
+    const tsr_status status = tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_way_class), &memory);
     if (status != TSR_OK) {
         tsr_context_destroy(held);
         return status;
@@ -58,7 +58,7 @@ tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **
     tsr_kernel_choices *const made = memory;
     *made = (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
     made->parts = made + 1;
-    made->at = classes > 0 ? (tsr_choice *)(made + 2) : NULL;
+    made->at = classes > 0 ? (tsr_way_class *)(made + 2) : NULL;
     made[1] = (tsr_kernel_choices){.way = way, .large = TSR_LARGE_PART, .whole = made};
     *out = made;
     return TSR_OK;
@@ -106,13 +106,13 @@ static int find_class(const size_t *begins, int count, size_t bytes)
     return index;
 }
 
-tsr_choice *tsr_choice_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total)
+tsr_way_class *tsr_way_class_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total)
 {
     const int runs = find_class(run_begins, TSR_RUN_CLASSES, run), sizes = find_class(size_begins, TSR_SIZE_CLASSES, total);
     return &choices->at[((int)task * TSR_RUN_CLASSES + runs) * TSR_SIZE_CLASSES + sizes];
 }
 
-uint32_t tsr_choice_estimate(const tsr_choice *choice, tsr_way way)
+uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way)
 {
     uint32_t sorted[TSR_SAMPLES];
     const int count = GET(choice->counts[way]), end = GET(choice->places[way]);
@@ -127,27 +127,27 @@ uint32_t tsr_choice_estimate(const tsr_choice *choice, tsr_way way)
 }
 
 /* The way with the least estimate among those that have `least` samples; TSR_WAYS: there is none. */
-static tsr_way find_best(const tsr_choice *c, int least)
+static tsr_way find_best(const tsr_way_class *c, int least)
 {
     tsr_way best = TSR_WAYS;
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
-        if (GET(c->counts[way]) >= least && (best == TSR_WAYS || tsr_choice_estimate(c, way) < tsr_choice_estimate(c, best)))
+        if (GET(c->counts[way]) >= least && (best == TSR_WAYS || tsr_way_class_estimate(c, way) < tsr_way_class_estimate(c, best)))
             best = way;
     return best;
 }
 
 /* True if the way has to be tried before one is chosen. */
-static bool is_wanted(const tsr_choice *c, tsr_way way)
+static bool is_wanted(const tsr_way_class *c, tsr_way way)
 {
     const int count = GET(c->counts[way]);
     const tsr_way best = find_best(c, HOPELESS);
     if (count < HOPELESS || best == TSR_WAYS)
         return count < FIRST;
-    return count < FIRST && 2 * (uint64_t)tsr_choice_estimate(c, way) <= 3 * (uint64_t)tsr_choice_estimate(c, best);
+    return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
 /* Of those that have to be tried, the one with the fewest samples: so all take turns. TSR_WAYS: there is none. */
-static tsr_way find_wanted(const tsr_choice *c)
+static tsr_way find_wanted(const tsr_way_class *c)
 {
     tsr_way found = TSR_WAYS;
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
@@ -157,19 +157,19 @@ static tsr_way find_wanted(const tsr_choice *c)
 }
 
 /* The closest way to the best one, if it takes at most a quarter more; TSR_WAYS: there is none. Every second time the second closest. */
-static tsr_way find_rival(const tsr_choice *c)
+static tsr_way find_rival(const tsr_way_class *c)
 {
     const tsr_way best = GET(c->way);
-    const uint64_t most = (uint64_t)tsr_choice_estimate(c, best) * 5 / 4;
+    const uint64_t most = (uint64_t)tsr_way_class_estimate(c, best) * 5 / 4;
     tsr_way near[2] = {TSR_WAYS, TSR_WAYS};
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++) {
-        const uint32_t estimate = tsr_choice_estimate(c, way);
+        const uint32_t estimate = tsr_way_class_estimate(c, way);
         if (way == best || GET(c->counts[way]) == 0 || estimate > most)
             continue;
-        if (near[0] == TSR_WAYS || estimate < tsr_choice_estimate(c, near[0])) {
+        if (near[0] == TSR_WAYS || estimate < tsr_way_class_estimate(c, near[0])) {
             near[1] = near[0];
             near[0] = way;
-        } else if (near[1] == TSR_WAYS || estimate < tsr_choice_estimate(c, near[1]))
+        } else if (near[1] == TSR_WAYS || estimate < tsr_way_class_estimate(c, near[1]))
             near[1] = way;
     }
     if (near[1] == TSR_WAYS)
@@ -177,10 +177,10 @@ static tsr_way find_rival(const tsr_choice *c)
     return near[(GET(c->places[near[0]]) + GET(c->places[near[1]])) % 2];
 }
 
-static void settle(tsr_choice *c, tsr_way way)
+static void settle(tsr_way_class *c, tsr_way way)
 {
     SET(c->way, (uint8_t)way);
-    SET(c->reference, tsr_choice_estimate(c, way));
+    SET(c->reference, tsr_way_class_estimate(c, way));
 }
 
 static void count_up(uint8_t *count)
@@ -190,7 +190,7 @@ static void count_up(uint8_t *count)
 }
 
 /* All ways are tried again: what they took before says nothing any more. */
-static void restart(tsr_choice *c)
+static void restart(tsr_way_class *c)
 {
     const uint32_t wait = GET(c->restart_wait);
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
@@ -201,7 +201,7 @@ static void restart(tsr_choice *c)
 }
 
 /* All ways have been tried. */
-static void begin_use(tsr_choice *c)
+static void begin_use(tsr_way_class *c)
 {
     settle(c, find_best(c, 1));
     SET(c->settled, 1);
@@ -212,10 +212,10 @@ static void begin_use(tsr_choice *c)
 }
 
 /* A way that is better by less than 3 % changes nothing. */
-static void review(tsr_choice *c)
+static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
-    const uint64_t takes = tsr_choice_estimate(c, way), least = best < TSR_WAYS ? tsr_choice_estimate(c, best) : takes;
+    const uint64_t takes = tsr_way_class_estimate(c, way), least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
     SET(c->stretches, GET(c->stretches) + 1);
     if (100 * least < 97 * takes) {
         settle(c, best);
@@ -226,7 +226,7 @@ static void review(tsr_choice *c)
         restart(c);
 }
 
-static void add_sample(tsr_choice *c, tsr_way way, uint64_t nanoseconds, size_t bytes)
+static void add_sample(tsr_way_class *c, tsr_way way, uint64_t nanoseconds, size_t bytes)
 {
     const uint64_t sample = nanoseconds * MIB / bytes;
     const int place = GET(c->places[way]), count = GET(c->counts[way]);
@@ -240,7 +240,7 @@ static void add_sample(tsr_choice *c, tsr_way way, uint64_t nanoseconds, size_t 
         begin_use(c);
 }
 
-static tsr_way pick(tsr_choice *c)
+static tsr_way pick(tsr_way_class *c)
 {
     if (!GET(c->settled)) {
         const tsr_way wanted = find_wanted(c);
@@ -267,7 +267,7 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
 static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
 {
     for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {
-        const tsr_choice *const choice = tsr_choice_find(whole, task, run, size_begins[size]);
+        const tsr_way_class *const choice = tsr_way_class_find(whole, task, run, size_begins[size]);
         if (GET(choice->settled))
             return tsr_way_streams(GET(choice->way)) ? TSR_WAY_STREAM : TSR_WAY_PLAIN;
     }
@@ -283,7 +283,7 @@ tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run)
     return run >= TSR_STREAMED_RUN ? TSR_WAY_STREAM : TSR_WAY_PLAIN;
 }
 
-static void enter_choice(tsr_stretch *s, tsr_choice *choice)
+static void enter_choice(tsr_stretch *s, tsr_way_class *choice)
 {
     if (s->choice == choice)
         return;
@@ -299,7 +299,7 @@ void tsr_stretch_enter_run(tsr_stretch *s, size_t run)
 {
     const tsr_kernel_choices *const choices = s->choices;
     if (run >= TSR_SHORTEST_RUN && choices && choices->at) {
-        enter_choice(s, tsr_choice_find(choices, s->task, run, s->total));
+        enter_choice(s, tsr_way_class_find(choices, s->task, run, s->total));
         return;
     }
     enter_choice(s, NULL);

@@ -36,7 +36,7 @@ typedef enum tsr_task { TSR_TASK_COPY, TSR_TASK_REDUCE, TSR_TASK_REDUCE_TO_ALL, 
 #define TSR_SAMPLES      5
 
 /** What is known of a class. All fields are atomic, and relaxed. */
-typedef struct tsr_choice {
+typedef struct tsr_way_class {
     uint32_t samples[TSR_WAYS][TSR_SAMPLES]; /**< nanoseconds a MiB, the latest ones in a ring */
     uint8_t counts[TSR_WAYS];                /**< samples since all ways were tried last, TSR_SAMPLES at most */
     uint8_t places[TSR_WAYS];                /**< of the ring: where the next sample goes */
@@ -48,7 +48,7 @@ typedef struct tsr_choice {
     uint32_t stretches;                      /**< since all ways were tried last */
     uint32_t next_rival;                     /**< the stretch at which a rival is tried again */
     uint32_t restart_wait;                   /**< stretches before slowness has all ways tried again */
-} tsr_choice;
+} tsr_way_class;
 
 struct tsr_kernel_choices {
     tsr_references references;
@@ -59,7 +59,7 @@ struct tsr_kernel_choices {
     void *user;
     const tsr_kernel_choices *whole; /**< of choices for parts of large moves: those of the moves; else NULL */
     tsr_kernel_choices *parts;       /**< those for parts of moves that go by these; NULL: of parts themselves */
-    tsr_choice *at;                  /**< by task, class of runs, class of sizes; NULL: nothing is measured */
+    tsr_way_class *at;                  /**< by task, class of runs, class of sizes; NULL: nothing is measured */
 };
 
 /** Adds an owner, and takes one away; NULL is fine. The first owner is the caller of tsr_kernel_choices_create(). */
@@ -69,7 +69,7 @@ tsr_kernel_choices *tsr_choices_retain(tsr_kernel_choices *choices);
 tsr_kernel_choices *tsr_choices_pinned(tsr_way way);
 
 /** The class of a task, of runs of `run` bytes, of calls that write `total` bytes. */
-tsr_choice *tsr_choice_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total);
+tsr_way_class *tsr_way_class_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total);
 
 /**
  * What calls take as `self` that each write a part of a large move, from memory that the cache holds: `self` is what a call of the whole
@@ -82,7 +82,7 @@ const tsr_kernel_choices *tsr_choices_of_parts(const tsr_kernel_choices *self);
 /** One call's way through the choices, on the stack. */
 typedef struct tsr_stretch {
     const tsr_kernel_choices *choices; /**< NULL: by the rule */
-    tsr_choice *choice;                /**< of the class that the call is in; NULL: nothing is timed */
+    tsr_way_class *choice;                /**< of the class that the call is in; NULL: nothing is timed */
     tsr_task task;
     tsr_way way;
     size_t total;   /**< of the call */
@@ -133,6 +133,6 @@ tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run);
 
 /** What a way takes, in nanoseconds a MiB: the second least of five samples, the least of up to three, since what disturbs them only adds
  * to them. 0: there is none. */
-uint32_t tsr_choice_estimate(const tsr_choice *choice, tsr_way way);
+uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way);
 
 #endif
