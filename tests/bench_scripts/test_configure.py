@@ -134,7 +134,7 @@ def looked_for(name):
 def check_lists(report):
     """Meson itself finds threads and CUDA, without pkg-config; programs of the tree come with it."""
     texts = [path.read_text() for path in ROOT.glob("**/meson.build") if not path.relative_to(ROOT).parts[0].startswith("build")]
-    engines = re.search(r"foreach name, found : \{(.*)\}", (ROOT / "src" / "comm" / "mpi" / "meson.build").read_text())[1]
+    engines = re.search(r"foreach name, found : \{(.*)\}", (ROOT / "src" / "comm" / "engines" / "mpi" / "meson.build").read_text())[1]
     names = re.findall(r"'[^']*': \['([^']*)', \[([^]]*)\]", engines)
     packages = {name for text in texts for name in re.findall(r"\bdependency\('([^']*)'", text)} - {"threads", "cuda"} | {name for name, _ in names}
     programs = {name for text in texts for words in re.findall(r"find_program\(((?:'[^']*'(?:, )?)+)", text) for name in re.findall("'([^']*)'", words)}

@@ -26,14 +26,17 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
     return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
-/** Leaves each iteration's slowest time in the first rank's row, in ascending order. */
+/** Leaves each iteration's slowest time in the first rank's row, in ascending order, and nothing in the others: it may be called again. */
 spread samples_spread(const samples *s)
 {
     double *const slowest = s->seconds;
     const int64_t n = s->iterations;
     for (int r = 1; r < s->ranks; r++)
-        for (int64_t i = 0; i < n; i++)
-            slowest[i] = s->seconds[r * n + i] > slowest[i] ? s->seconds[r * n + i] : slowest[i];
+        for (int64_t i = 0; i < n; i++) {
+            double *const seconds = &s->seconds[r * n + i];
+            slowest[i] = *seconds > slowest[i] ? *seconds : slowest[i];
+            *seconds = 0;
+        }
     const double median = sort_to_median(slowest, (size_t)n);
     return (spread){median, slowest[0], slowest[n - 1]};
 }
