@@ -1,5 +1,6 @@
 #include <tessera/context.h>
 
+#include "base/attachment.h"
 #include "base/environment.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -23,7 +24,8 @@
 
 struct tsr_context {
     tsr_references references;
-    atomic_uint_least64_t numbers;      /* that were given */
+    atomic_uint_least64_t numbers; /* that were given */
+    tsr_attachments attachments;
     _Alignas(64) tsr_settings settings; /* every call reads them: apart from what threads write */
 };
 
@@ -114,6 +116,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .log_level = options.log_level,
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
+        .blas = options.blas,
         .timeout_ms = -1,
         .spin = -2,
         .stall_ms = -1,
@@ -129,6 +132,19 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     /* Asked once: every call on the host device wants to know. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
+    return TSR_OK;
+}
+
+/* Both options and the environment lend their text. */
+static tsr_status copy_blas(tsr_context *context)
+{
+    tsr_settings *const settings = &context->settings;
+    if (!settings->blas)
+        return TSR_OK;
+    const size_t bytes = strlen(settings->blas) + 1;
+    void *copy;
+    TSR_TRY(tsr_allocate(context, bytes, &copy));
+    settings->blas = memcpy(copy, settings->blas, bytes);
     return TSR_OK;
 }
 
@@ -152,11 +168,16 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     context->references = 1;
     atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
-    const tsr_status status = create_pool(&context->settings);
+    tsr_status status = copy_blas(context);
+    if (status == TSR_OK)
+        status = create_pool(&context->settings);
     if (status != TSR_OK) {
+        if (context->settings.blas != seed.settings.blas)
+            tsr_release(&seed, (void *)context->settings.blas);
         tsr_release(&seed, context);
         return status;
     }
+    tsr_attachments_init(&context->attachments);
     *out = context;
     return TSR_OK;
 }
@@ -172,6 +193,8 @@ void tsr_context_destroy(tsr_context *context)
 {
     if (!context || !tsr_references_drop(&context->references))
         return;
+    tsr_attachments_finish(&context->attachments, context);
+    tsr_release(context, (void *)context->settings.blas);
     tsr_pool_destroy(context->settings.pool);
     /* The allocator has to outlive the block that it is written in. */
     tsr_context last = {.settings = context->settings};
@@ -195,6 +218,16 @@ size_t tsr_context_trim(tsr_context *context)
 {
     tsr_pool *const pool = context ? context->settings.pool : NULL;
     return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
+}
+
+const char *tsr_context_blas(const tsr_context *context)
+{
+    return context->settings.blas;
+}
+
+tsr_attachments *tsr_context_attachments(tsr_context *context)
+{
+    return &context->attachments;
 }
 
 const tsr_settings *tsr_context_settings(const tsr_context *context)

@@ -19,6 +19,7 @@ typedef struct tsr_settings {
     size_t plan_cache_entries;
     int64_t plan_entries; /**< that one question about layouts may take; at least 1 */
     const char *kernels;  /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    const char *blas;     /**< which BLAS the layers are to take (tsr_context_options.blas, TSR_BLAS); NULL: not said */
     int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
     int64_t spin;         /**< TSR_SPIN; -2: not set */
     int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */

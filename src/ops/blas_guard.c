@@ -1,7 +1,5 @@
 #include "ops/blas_guard.h"
 
-#include <cblas.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
 
@@ -11,74 +9,91 @@ enum { BUILD_SERIAL = 0, BUILD_PTHREAD = 1, BUILD_OPENMP = 2 };
 /* Tokens of tsr_blas_begin() other than an OpenMP thread count to restore, which is above 1. */
 enum { TOKEN_NONE = 0, TOKEN_LOCKED = -1 };
 
-/* `calls` orders BLAS calls where they must not overlap, `lock` guards the rest. The OpenMP calls are looked up in the process, which maps
- * that runtime exactly when OpenBLAS needs it. */
-static struct {
-    pthread_mutex_t lock, calls;
-    int holders;
-    int host_threads;
-    int (*omp_get)(void);
-    void (*omp_set)(int);
-} guard = {.lock = PTHREAD_MUTEX_INITIALIZER, .calls = PTHREAD_MUTEX_INITIALIZER};
+/* So many OpenBLAS a process may have that are guarded. */
+enum { GUARDS = 8 };
 
-static void find_openmp(void)
+/* `calls` orders BLAS calls where they must not overlap. */
+struct tsr_blas_guard {
+    tsr_blas_threads threads;
+    pthread_mutex_t calls;
+    int build, holders, host_threads;
+};
+
+/* The lock is for the list, and for what a guard counts. Guards are never taken back. */
+static struct {
+    pthread_mutex_t lock;
+    int count;
+    tsr_blas_guard guards[GUARDS];
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static tsr_blas_guard *find_or_add(const tsr_blas_threads *threads)
 {
-    void *get = dlsym(RTLD_DEFAULT, "omp_get_max_threads"), *set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    if (!get || !set)
-        return;
-    *(void **)&guard.omp_get = get;
-    *(void **)&guard.omp_set = set;
+    for (int i = 0; i < process.count; i++)
+        if (process.guards[i].threads.set == threads->set)
+            return &process.guards[i];
+    if (process.count == GUARDS)
+        return NULL;
+    tsr_blas_guard *guard = &process.guards[process.count++];
+    *guard = (tsr_blas_guard){.threads = *threads, .calls = PTHREAD_MUTEX_INITIALIZER, .build = threads->parallel()};
+    return guard;
+}
+
+tsr_blas_guard *tsr_blas_guard_of(const tsr_blas_threads *threads)
+{
+    pthread_mutex_lock(&process.lock);
+    tsr_blas_guard *guard = find_or_add(threads);
+    pthread_mutex_unlock(&process.lock);
+    return guard;
 }
 
 /* An OpenMP build also sets the calling thread's own count, which is the host's and put back. */
-static void set_blas_threads(int count)
+static void set_blas_threads(const tsr_blas_guard *guard, int count)
 {
-    const int own = guard.omp_get ? guard.omp_get() : 0;
-    openblas_set_num_threads(count);
+    const tsr_blas_threads *threads = &guard->threads;
+    const int own = guard->build == BUILD_OPENMP && threads->omp_get ? threads->omp_get() : 0;
+    threads->set(count);
     if (own)
-        guard.omp_set(own);
+        threads->omp_set(own);
 }
 
-void tsr_blas_hold(void)
+void tsr_blas_hold(tsr_blas_guard *guard)
 {
-    pthread_mutex_lock(&guard.lock);
-    if (guard.holders++ == 0) {
-        if (openblas_get_parallel() == BUILD_OPENMP)
-            find_openmp();
-        guard.host_threads = openblas_get_num_threads();
-        set_blas_threads(1);
+    pthread_mutex_lock(&process.lock);
+    if (guard->holders++ == 0) {
+        guard->host_threads = guard->threads.get();
+        set_blas_threads(guard, 1);
     }
-    pthread_mutex_unlock(&guard.lock);
+    pthread_mutex_unlock(&process.lock);
 }
 
-void tsr_blas_release(void)
+void tsr_blas_release(tsr_blas_guard *guard)
 {
-    pthread_mutex_lock(&guard.lock);
-    if (--guard.holders == 0 && openblas_get_num_threads() == 1)
-        set_blas_threads(guard.host_threads);
-    pthread_mutex_unlock(&guard.lock);
+    pthread_mutex_lock(&process.lock);
+    if (--guard->holders == 0 && guard->threads.get() == 1)
+        set_blas_threads(guard, guard->host_threads);
+    pthread_mutex_unlock(&process.lock);
 }
 
-int tsr_blas_begin(void)
+int tsr_blas_begin(tsr_blas_guard *guard)
 {
-    const int build = openblas_get_parallel();
-    if (build == BUILD_PTHREAD)
+    const tsr_blas_threads *threads = &guard->threads;
+    if (guard->build == BUILD_PTHREAD)
         return TOKEN_NONE;
-    if (build == BUILD_OPENMP && guard.omp_get) {
-        const int own = guard.omp_get();
+    if (guard->build == BUILD_OPENMP && threads->omp_get) {
+        const int own = threads->omp_get();
         if (own == 1)
             return TOKEN_NONE;
-        guard.omp_set(1);
+        threads->omp_set(1);
         return own;
     }
-    pthread_mutex_lock(&guard.calls);
+    pthread_mutex_lock(&guard->calls);
     return TOKEN_LOCKED;
 }
 
-void tsr_blas_end(int token)
+void tsr_blas_end(tsr_blas_guard *guard, int token)
 {
     if (token == TOKEN_LOCKED)
-        pthread_mutex_unlock(&guard.calls);
+        pthread_mutex_unlock(&guard->calls);
     else if (token != TOKEN_NONE)
-        guard.omp_set(token);
+        guard->threads.omp_set(token);
 }

@@ -1,12 +1,13 @@
-/** One matrix product on a device: through the device's table, on the host by OpenBLAS. */
+/** One matrix product on a device: through the device's table, on the host by a provider. */
 #ifndef TSR_OPS_GEMM_H
 #define TSR_OPS_GEMM_H
 
+#include "ops/provider.h"
 #include <tessera/sys/device.h>
 
 /** `beta` is 0 where there is a bias. TSR_ERROR_UNSUPPORTED: the device has no gemm, or not for this dtype; or on the host a size that
- * OpenBLAS' 32-bit integers do not hold. On the host the caller holds the guard (blas_guard.h). */
-tsr_status tsr_gemm_run(tsr_device device, const tsr_gemm *gemm, tsr_stream stream);
+ * BLAS' 32-bit integers do not hold. On the host the product is made by the `choice`, which the caller holds. */
+tsr_status tsr_gemm_run(tsr_device device, const tsr_choice *choice, const tsr_gemm *gemm, tsr_stream stream);
 
 /** How many bytes of workspace the device's gemm wants for such a product: 0 on the host, and where the table does not say. */
 tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *bytes);

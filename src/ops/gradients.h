@@ -19,7 +19,7 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
 tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_layout **out);
 
 /** Writes this rank's part of a gradient: dx = dy w; dw = dy^T x, db = 1^T dy, both summed over the batch dims of dy. On the host the
- * caller holds the BLAS guard. */
+ * caller holds the site's choice. */
 tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to);
 
 #endif

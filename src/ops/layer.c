@@ -1,7 +1,6 @@
 #include "ops/layer.h"
 
 #include "ops/agreement.h"
-#include "ops/blas_guard.h"
 #include "ops/gemm.h"
 #include <tessera/sys/memory.h>
 
@@ -140,14 +139,8 @@ tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device 
     return tsr_status_restore(&kept, status);
 }
 
-void tsr_layer_hold(tsr_device device)
+tsr_status tsr_layer_choose(tsr_context *context, tsr_device device, tsr_choice *out)
 {
-    if (!device.driver)
-        tsr_blas_hold();
-}
-
-void tsr_layer_release(tsr_device device)
-{
-    if (!device.driver)
-        tsr_blas_release();
+    *out = (tsr_choice){.count = 0};
+    return device.driver ? TSR_OK : tsr_choice_own(context, out);
 }

@@ -114,11 +114,11 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
     else
         TSR_TRY(tsr_matrix_copy(site, b, packed_b));
     if (describe(site, packed_a, packed_b, c, accumulate, &g))
-        return tsr_gemm_run(site->device, &g, site->stream);
+        return tsr_gemm_run(site->device, site->choice, &g, site->stream);
     if (accumulate)
         TSR_TRY(tsr_matrix_copy(site, c, packed_c));
     describe(site, packed_a, packed_b, packed_c, accumulate, &g);
-    TSR_TRY(tsr_gemm_run(site->device, &g, site->stream));
+    TSR_TRY(tsr_gemm_run(site->device, site->choice, &g, site->stream));
     return tsr_matrix_copy(site, packed_c, c);
 }
 
@@ -145,7 +145,7 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
     const bool direct = describe_either(site, a, b, c, accumulate, &g);
     if (site->needs)
         return raise_needs(site, direct ? &g : NULL, a, c);
-    return direct ? tsr_gemm_run(site->device, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
+    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
 }
 
 /* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
@@ -156,7 +156,7 @@ tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matr
     const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1);
     if (adds && describe(site, a, b, c, false, &g)) {
         g.bias = bias.data;
-        return site->needs ? raise_needs(site, &g, a, c) : tsr_gemm_run(site->device, &g, site->stream);
+        return site->needs ? raise_needs(site, &g, a, c) : tsr_gemm_run(site->device, site->choice, &g, site->stream);
     }
     bias.row_stride = 0;
     bias.rows = c.rows;

@@ -2,6 +2,7 @@
 #ifndef TSR_OPS_MATMUL_H
 #define TSR_OPS_MATMUL_H
 
+#include "ops/provider.h"
 #include <stdbool.h>
 #include <tessera/sys/device.h>
 
@@ -25,6 +26,7 @@ typedef struct tsr_matmul_site {
     tsr_device device;
     tsr_dtype dtype;
     tsr_stream stream;
+    const tsr_choice *choice; /**< by which the host multiplies; NULL on other devices, and with needs */
     void *packing, *workspace;
     size_t workspace_bytes;
     tsr_matmul_needs *needs;

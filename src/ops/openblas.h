@@ -1,0 +1,19 @@
+/** What every OpenBLAS has, however its calls are found. */
+#ifndef TSR_OPS_OPENBLAS_H
+#define TSR_OPS_OPENBLAS_H
+
+#include "ops/blas_guard.h"
+#include "ops/cblas.h"
+#include "ops/library.h"
+
+typedef struct tsr_openblas_calls {
+    tsr_cblas products;
+    tsr_blas_threads threads;
+    char *(*config)(void);
+    char *(*core)(void);
+} tsr_openblas_calls;
+
+/** Makes a provider called `name` of an OpenBLAS with these calls, which finds its OpenMP, if it needs one, by `handle`. */
+tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls, tsr_library *library);
+
+#endif
