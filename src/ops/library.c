@@ -16,8 +16,7 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     tsr_library_symbol(handle, TSR_BLAS_ENTRY, &entry);
     const tsr_blas_table *table = entry ? entry() : NULL;
     if (!table || table->size != sizeof *table || !table->name || !table->version || !table->core)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table as this library knows it", library->source,
-                              TSR_BLAS_ENTRY);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table as this library knows it", library->source, TSR_BLAS_ENTRY);
     library->table = *table;
     snprintf(library->name, sizeof library->name, "%s", table->name);
     snprintf(library->version, sizeof library->version, "%s", table->version);
@@ -61,10 +60,8 @@ static void finish(tsr_library *library)
     table->name = library->name;
     table->version = library->version;
     table->core = library->core;
-    library->provider = (tsr_blas_provider){.table = table,
-                                            .self = library->family,
-                                            .source = library->source,
-                                            .warning = library->warning[0] ? library->warning : NULL};
+    library->provider = (tsr_blas_provider){
+        .table = table, .self = library->family, .source = library->source, .warning = library->warning[0] ? library->warning : NULL};
 }
 
 static tsr_status open_with(tsr_context *context, open_function *open, void *handle, tsr_library *library)

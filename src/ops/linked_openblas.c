@@ -20,9 +20,7 @@ tsr_status tsr_linked_open(tsr_context *context, void *handle, tsr_library *libr
 {
     tsr_openblas_calls calls = {
         .products = {.sgemm = CALL(cblas_sgemm), .dgemm = CALL(cblas_dgemm), .sgemv = CALL(cblas_sgemv), .dgemv = CALL(cblas_dgemv)},
-        .threads = {.parallel = CALL(openblas_get_parallel),
-                    .get = CALL(openblas_get_num_threads),
-                    .set = CALL(openblas_set_num_threads)},
+        .threads = {.parallel = CALL(openblas_get_parallel), .get = CALL(openblas_get_num_threads), .set = CALL(openblas_set_num_threads)},
         .config = CALL(openblas_get_config),
         .core = CALL(openblas_get_corename)};
     return tsr_openblas_fill(context, handle, TSR_BLAS_NAME, &calls, library);

@@ -57,21 +57,22 @@ static void settle(void *handle)
         set(THREADING_SEQUENTIAL);
 }
 
-static const char *find_kernels(const char *processor)
-{
-    if (strstr(processor, "512"))
-        return "avx512";
-    return strstr(processor, "AVX2") || strstr(processor, "Extensions 2") ? "avx2" : NULL;
-}
+/* MKL names its kernels by a sentence about the processors for which they are. */
+static const struct {
+    const char *words, *core, *kernels;
+} cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};
 
 static void describe(const mkl_version *found, tsr_library *library)
 {
-    const char *words = found->processor ? found->processor : "unknown processors";
+    const char *words = found->processor ? found->processor : "";
+    size_t row = 0;
+    while (!strstr(words, cores[row].words))
+        row++;
     snprintf(library->name, sizeof library->name, "mkl");
-    snprintf(library->version, sizeof library->version, "MKL %d.%d.%d %.40s", found->major, found->minor, found->update,
-             found->build ? found->build : "");
-    snprintf(library->core, sizeof library->core, "%.200s", words);
-    library->table.kernels = find_kernels(words);
+    snprintf(library->version, sizeof library->version, "MKL %d.%d.%d %.20s, %.180s", found->major, found->minor, found->update,
+             found->build ? found->build : "", words);
+    snprintf(library->core, sizeof library->core, "%s", cores[row].core);
+    library->table.kernels = cores[row].kernels;
 }
 
 tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library)

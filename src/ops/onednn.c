@@ -79,8 +79,8 @@ static tsr_status refuse(const char *what, int code)
 static tsr_status gemm_f32(void *self, const tsr_blas_gemm *g)
 {
     const int code = ((const onednn *)self)
-                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b, g->ldb,
-                                 (float)g->beta, g->c, g->ldc);
+                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b,
+                                 g->ldb, (float)g->beta, g->c, g->ldc);
     return code == SUCCESS ? TSR_OK : refuse("dnnl_sgemm", code);
 }
 
@@ -165,6 +165,18 @@ static tsr_status gemm_bf16(void *self, const tsr_blas_gemm *g)
 static tsr_status gemm_f16(void *self, const tsr_blas_gemm *g)
 {
     return multiply_narrow(self, TYPE_F16, g);
+}
+
+/* By a product of one element. */
+static bool multiplies(const onednn *dnn, int type)
+{
+    const uint16_t zero = 0;
+    float c;
+    const tsr_blas_gemm g = {.m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
+    narrow product = {.stream = NULL};
+    const bool made = describe(dnn, type, &g, &product) == SUCCESS && execute(dnn, &g, &product) == SUCCESS;
+    clean_up(dnn, &product);
+    return made;
 }
 
 static bool find_all(void *handle, onednn *out)
@@ -254,11 +266,11 @@ static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_libr
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s makes no engine for this processor", library->source);
     snprintf(library->name, sizeof library->name, "onednn");
     snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
-    library->table = (tsr_blas_table){
-        .hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32, .gemm_bf16 = gemm_bf16};
+    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
-    /* f16 is multiplied by its plain reference below AVX-512. */
-    library->table.gemm_f16 = isa >= ISA_AVX512 ? gemm_f16 : NULL;
+    /* Some processors have no kernels for narrow operands, or plain ones that nobody waits for. */
+    library->table.gemm_bf16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_BF16) ? gemm_bf16 : NULL;
+    library->table.gemm_f16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_F16) ? gemm_f16 : NULL;
     return TSR_OK;
 }
 

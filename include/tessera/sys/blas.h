@@ -78,8 +78,8 @@ typedef struct tsr_blas_provider {
 /**
  * The providers of a context, the one that layers try first in front, in `*out`, which is the context's; `*count` is 1 at least. The first
  * call for a context opens them, and measures them where there are several for f32: some milliseconds. What has been opened stays in the
- * process. TSR_ERROR_ARGUMENT, TSR_ERROR_UNAVAILABLE: what tsr_context_blas() says makes no sense, or is not there. Does not communicate; any
- * thread. `context` is not NULL.
+ * process. TSR_ERROR_ARGUMENT, TSR_ERROR_UNAVAILABLE: what tsr_context_blas() says makes no sense, or is not there. Does not communicate;
+ * any thread. `context` is not NULL.
  */
 TSR_API tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **out, int *count);
 
