@@ -35,8 +35,8 @@ typedef struct turn {
     blas by;
 } turn;
 
-/** a[i][p] = left(i) middle(p), b[p][j] = middle(p) right(j): c[i][j] is left(i) right(j) times the count of p where middle(p) is not 0, and
- * exact in every dtype. */
+/** a[i][p] = left(i) middle(p), b[p][j] = middle(p) right(j): c[i][j] is left(i) right(j) times the count of p where middle(p) is not 0,
+ * and exact in every dtype. */
 static float left(int64_t i)
 {
     return (float)(i % 3 - 1);

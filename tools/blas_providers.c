@@ -63,8 +63,16 @@ enum { SIDE = 512, ROUNDS = 6 };
 /** Multiply-adds a second of one thread, each counted as two; 0: it cannot be measured. */
 static double measure(const tsr_blas_provider *provider, float *matrices)
 {
-    const tsr_blas_gemm gemm = {.m = SIDE, .n = SIDE, .k = SIDE, .alpha = 1, .a = matrices, .b = matrices, .c = matrices + SIDE * SIDE,
-                                .lda = SIDE, .ldb = SIDE, .ldc = SIDE};
+    const tsr_blas_gemm gemm = {.m = SIDE,
+                                .n = SIDE,
+                                .k = SIDE,
+                                .alpha = 1,
+                                .a = matrices,
+                                .b = matrices,
+                                .c = matrices + SIDE * SIDE,
+                                .lda = SIDE,
+                                .ldb = SIDE,
+                                .ldc = SIDE};
     const blas b = {provider};
     double best = 0;
     if (provider->table->gemm_f32 == NULL)

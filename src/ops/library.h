@@ -11,7 +11,7 @@ enum { TSR_PROVIDER_TEXT = 256 };
 typedef struct tsr_library {
     tsr_blas_provider provider;
     tsr_blas_table table;
-    char name[32], version[TSR_PROVIDER_TEXT], core[TSR_PROVIDER_TEXT], source[TSR_PROVIDER_TEXT], warning[2 * TSR_PROVIDER_TEXT];
+    char name[32], version[TSR_PROVIDER_TEXT], core[TSR_PROVIDER_TEXT], source[4 * TSR_PROVIDER_TEXT], warning[2 * TSR_PROVIDER_TEXT];
     void *family; /**< the functions of a library that is called by its own names: self of the table; NULL for others */
 } tsr_library;
 

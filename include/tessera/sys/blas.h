@@ -2,7 +2,7 @@
  * Providers: the libraries by which linear layers multiply on the host, each behind one table.
  *
  * libtessera links one BLAS and knows how to call others that a context names (tsr_context_options.blas): OpenBLAS, the one of PyPI
- * whose symbols begin with scipy_, oneDNN and MKL. A shared library of anybody's is one too if it exports tsr_blas_provider(). Part of
+ * whose symbols begin with scipy_, oneDNN and MKL. A shared library of anybody's is one too if it exports tsr_blas_provider_table(). Part of
  * libtessera, not of libtessera-core.
  */
 #ifndef TESSERA_SYS_BLAS_H
@@ -65,7 +65,7 @@ typedef struct tsr_blas_table {
 
 /** What a shared library exports to be a provider: its table, static, whose functions get NULL for `self`. */
 typedef const tsr_blas_table *tsr_blas_entry(void);
-#define TSR_BLAS_ENTRY "tsr_blas_provider"
+#define TSR_BLAS_ENTRY "tsr_blas_provider_table"
 
 /** A provider that a context has. */
 typedef struct tsr_blas_provider {
