@@ -41,15 +41,17 @@ install_newer_blas() {
 # newer than it, the build gets a newer one from PyPI, into itself, and the targets are built again. Where none can be had it stays as it
 # is. Says what it does; nothing else of this tree takes anything from PyPI, and what is installed of it never does.
 fit_blas() {
-    build=$1
+    fitted=$(cd "$1" && pwd)
     shift
-    warns_of_blas "$build" || return 0
-    say "a BLAS that knows this processor ($newer_blas, into $build/blas)"
-    if ! install_newer_blas "$build/blas"; then
-        echo "it cannot be had; products are slower than this processor: $build/tools/tessera info says by how much"
+    if [ -f "$fitted/blas/scipy-openblas.pc" ] || ! warns_of_blas "$fitted"; then
         return 0
     fi
-    meson configure "$build" -Dblas=scipy-openblas -Dpkg_config_path="$build/blas" || return 1
-    ninja -C "$build" "$@" > "$build/build.log" || { cat "$build/build.log"; return 1; }
-    tail -n 1 "$build/build.log"
+    say "a BLAS that knows this processor ($newer_blas, into $fitted/blas)"
+    if ! install_newer_blas "$fitted/blas"; then
+        echo "it cannot be had; products are slower than this processor: $fitted/tools/tessera info says by how much"
+        return 0
+    fi
+    meson configure "$fitted" -Dblas=scipy-openblas -Dpkg_config_path="$fitted/blas"
+    ninja -C "$fitted" "$@" > "$fitted/build.log" || { cat "$fitted/build.log"; return 1; }
+    tail -n 1 "$fitted/build.log"
 }

@@ -1,6 +1,7 @@
 #include "ops/library.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
@@ -15,9 +16,10 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     tsr_blas_entry *entry = NULL;
     tsr_library_symbol(handle, TSR_BLAS_ENTRY, &entry);
     const tsr_blas_table *table = entry ? entry() : NULL;
-    if (!table || table->size != sizeof *table || !table->name || !table->version || !table->core)
+    if (!table || table->size < offsetof(tsr_blas_table, hold) || table->size > sizeof *table || !table->name || !table->version ||
+        !table->core)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table as this library knows it", library->source, TSR_BLAS_ENTRY);
-    library->table = *table;
+    memcpy(&library->table, table, table->size);
     snprintf(library->name, sizeof library->name, "%s", table->name);
     snprintf(library->version, sizeof library->version, "%s", table->version);
     snprintf(library->core, sizeof library->core, "%s", table->core);

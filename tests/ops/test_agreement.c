@@ -100,9 +100,8 @@ static void orders_that_measurements_made_become_one(void **state)
 static void ranks_with_nothing_in_common_are_told_of_two(void **state)
 {
     (void)state;
-    scene s = {.has = {{SKYLAKE, -1}, {SKYLAKE, -1}, {HASWELL, -1}, {NEWER, -1}},
-               .kernels = {"avx512", "avx512", "avx2", "avx512"},
-               .fails = -1};
+    scene s = {
+        .has = {{SKYLAKE, -1}, {SKYLAKE, -1}, {HASWELL, -1}, {NEWER, -1}}, .kernels = {"avx512", "avx512", "avx2", "avx512"}, .fails = -1};
     play(&s);
     for (int rank = 0; rank < RANKS; rank++) {
         assert_int_equal(s.status[rank], TSR_ERROR_UNSUPPORTED);
@@ -146,12 +145,9 @@ static void versions_and_cores_tell_providers_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_that_have_the_same_keep_it),
-        cmocka_unit_test(ranks_take_the_best_that_all_have),
-        cmocka_unit_test(orders_that_measurements_made_become_one),
-        cmocka_unit_test(ranks_with_nothing_in_common_are_told_of_two),
-        cmocka_unit_test(ranks_on_other_devices_go_with_everything),
-        cmocka_unit_test(the_failure_of_one_is_told_to_all),
+        cmocka_unit_test(ranks_that_have_the_same_keep_it),          cmocka_unit_test(ranks_take_the_best_that_all_have),
+        cmocka_unit_test(orders_that_measurements_made_become_one),  cmocka_unit_test(ranks_with_nothing_in_common_are_told_of_two),
+        cmocka_unit_test(ranks_on_other_devices_go_with_everything), cmocka_unit_test(the_failure_of_one_is_told_to_all),
         cmocka_unit_test(versions_and_cores_tell_providers_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
  * Providers: the libraries by which linear layers multiply on the host, each behind one table.
  *
  * libtessera links one BLAS and knows how to call others that a context names (tsr_context_options.blas): OpenBLAS, the one of PyPI
- * whose symbols begin with scipy_, oneDNN and MKL. A shared library of anybody's is one too if it exports tsr_blas_provider_table(). Part of
- * libtessera, not of libtessera-core.
+ * whose symbols begin with scipy_, oneDNN and MKL. A shared library of anybody's is one too if it exports tsr_blas_provider_table(). Part
+ * of libtessera, not of libtessera-core.
  */
 #ifndef TESSERA_SYS_BLAS_H
 #define TESSERA_SYS_BLAS_H
