@@ -39,7 +39,7 @@ install_newer_blas() {
 
 # fit_blas DIRECTORY TARGET..: where the BLAS of a build does not know this processor, as Debian's OpenBLAS does not know those that are
 # newer than it, the build gets a newer one from PyPI, into itself, and the targets are built again. Where none can be had it stays as it
-# is. Says what it does; nothing else of this tree takes anything from PyPI, and what is installed of it never does.
+# is. Says what it does. What is installed of this tree never needs PyPI.
 fit_blas() {
     fitted=$(cd "$1" && pwd)
     shift
