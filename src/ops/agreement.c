@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
 /* All learn the sentence of the lowest rank that failed. */
@@ -83,14 +84,24 @@ static tsr_status explain(tsr_comm *comm, int first, const int64_t *identities, 
         first, words[0], (int)odd, words[1]);
 }
 
+static void warn_of_another(tsr_comm *comm, const tsr_choice *own, const tsr_choice *kept)
+{
+    const tsr_blas_table *mine = own->by[0]->table, *theirs = kept->by[0]->table;
+    if (own->by[0] != kept->by[0])
+        tsr_log(tsr_comm_context(comm), TSR_LOG_WARN,
+                "rank %d of %d multiplies by %s (%s) in place of %s (%s), which not all ranks have first", tsr_comm_rank(comm),
+                tsr_comm_size(comm), theirs->name, theirs->core, mine->name, mine->core);
+}
+
 /* Leaves those whose place in `common` is 1, in the order of `identities`. */
-static void keep_common(const int64_t *identities, const int64_t *common, tsr_choice *choice)
+static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t *common, tsr_choice *choice)
 {
     tsr_choice kept = {.kernels = choice->kernels};
     int at;
     for (int i = 0; i < TSR_MOST_PROVIDERS; i++)
         if (common[i] && has(choice, identities[i], &at))
             kept.by[kept.count++] = choice->by[at];
+    warn_of_another(comm, choice, &kept);
     *choice = kept;
 }
 
@@ -112,7 +123,7 @@ static tsr_status meet(tsr_comm *comm, int first, tsr_choice *choice)
     if (!some)
         return explain(comm, first, identities, choice);
     if (choice->count > 0)
-        keep_common(identities, common, choice);
+        keep_common(comm, identities, common, choice);
     return TSR_OK;
 }
 
