@@ -48,9 +48,8 @@ static tsr_status make(tsr_attachments *attachments, tsr_context *context, const
     return status;
 }
 
-tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind, void **out)
+tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out)
 {
-    tsr_attachments *const attachments = tsr_context_attachments(context);
     tsr_status status = TSR_OK;
     if (!find(attachments, kind)) {
         pthread_mutex_lock(&attachments->making);

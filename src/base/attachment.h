@@ -18,7 +18,7 @@ void tsr_attachments_init(tsr_attachments *attachments);
 /** Of the context in which they stand; the newest goes first. */
 void tsr_attachments_finish(tsr_attachments *attachments, tsr_context *context);
 
-/** Those of `context`. */
-tsr_attachments *tsr_context_attachments(tsr_context *context);
+/** What tsr_context_attachment() says, of the context in which they stand. */
+tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out);
 
 #endif

@@ -225,9 +225,9 @@ const char *tsr_context_blas(const tsr_context *context)
     return context->settings.blas;
 }
 
-tsr_attachments *tsr_context_attachments(tsr_context *context)
+tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind, void **out)
 {
-    return &context->attachments;
+    return tsr_attachments_get(&context->attachments, context, kind, out);
 }
 
 const tsr_settings *tsr_context_settings(const tsr_context *context)

@@ -1,5 +1,6 @@
 #include "ops/agreement.h"
 
+#include "ops/processor.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

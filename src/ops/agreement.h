@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_AGREEMENT_H
 #define TSR_OPS_AGREEMENT_H
 
-#include "ops/provider.h"
+#include "ops/choice.h"
 #include <tessera/dtensor.h>
 
 /**

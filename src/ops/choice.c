@@ -1,17 +1,4 @@
-#include "ops/provider.h"
-
-#include <tessera/sys/status.h>
-
-tsr_status tsr_choice_own(tsr_context *context, tsr_choice *out)
-{
-    const tsr_blas_provider *providers;
-    TSR_TRY(tsr_blas_providers(context, &providers, &out->count));
-    for (int i = 0; i < out->count; i++)
-        out->by[i] = &providers[i];
-    out->kernels = tsr_context_kernels(context);
-    out->held = false;
-    return TSR_OK;
-}
+#include "ops/choice.h"
 
 tsr_blas_multiply *tsr_blas_find_gemm(const tsr_blas_table *table, tsr_dtype dtype)
 {

@@ -1,6 +1,7 @@
 /* The MKL that libtessera links. */
-#include "ops/library.h"
+#include "ops/linked.h"
 
+#include "ops/mkl.h"
 #include <dlfcn.h>
 #include <string.h>
 #include <tessera/sys/status.h>

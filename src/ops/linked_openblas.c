@@ -1,4 +1,6 @@
 /* The OpenBLAS that libtessera links: TSR_BLAS_PREFIX stands before its symbols. */
+#include "ops/linked.h"
+
 #include "ops/openblas.h"
 
 #define PASTE(prefix, name) prefix##name

@@ -1,6 +1,7 @@
 /* Intel's MKL by its single dynamic library, libmkl_rt, and its CBLAS. */
+#include "ops/mkl.h"
+
 #include "ops/cblas.h"
-#include "ops/library.h"
 #include "ops/processor.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* oneDNN 3 by its C API: products of f32, and by its matmul those of bf16 and f16 with sums in f32. */
-#include "ops/library.h"
+#include "ops/onednn.h"
+
 #include "ops/processor.h"
 #include <stdio.h>
 #include <tessera/sys/memory.h>

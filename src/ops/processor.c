@@ -1,6 +1,5 @@
 #include "ops/processor.h"
 
-#include "ops/provider.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

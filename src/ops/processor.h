@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 
+/** Where `kernels` stands among "portable", "avx2", "avx512": 0, 1, 2; -1 for NULL or another. And back. */
+int tsr_kernels_level(const char *kernels);
+const char *tsr_kernels_name(int level);
+
 /** "portable", "avx2" or "avx512": the best that runs, whatever kernels were asked for. Static. */
 const char *tsr_processor_best(void);
 

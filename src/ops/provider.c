@@ -1,6 +1,6 @@
 #include "ops/provider.h"
 
-#include "ops/library.h"
+#include "ops/open.h"
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/attachment.h>
@@ -221,5 +221,16 @@ tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **ou
     const opened *all = made;
     *out = all->by;
     *count = all->count;
+    return TSR_OK;
+}
+
+tsr_status tsr_choice_own(tsr_context *context, tsr_choice *out)
+{
+    const tsr_blas_provider *providers;
+    TSR_TRY(tsr_blas_providers(context, &providers, &out->count));
+    for (int i = 0; i < out->count; i++)
+        out->by[i] = &providers[i];
+    out->kernels = tsr_context_kernels(context);
+    out->held = false;
     return TSR_OK;
 }
