@@ -1,5 +1,5 @@
 /* The MKL that libtessera links. */
-#include "ops/linked.h"
+#include "ops/linked_mkl.h"
 
 #include "ops/mkl.h"
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 void MKL_Get_Version(void *version);
 
 /* Its symbols are looked up in itself alone: the process may have another CBLAS. */
-tsr_status tsr_linked_open(tsr_context *context, void *handle, tsr_library *library)
+tsr_status tsr_linked_mkl_open(tsr_context *context, void *handle, tsr_library *library)
 {
     void (*const known)(void *) = MKL_Get_Version;
     void *address;

@@ -1,5 +1,5 @@
 /* The OpenBLAS that libtessera links: TSR_BLAS_PREFIX stands before its symbols. */
-#include "ops/linked.h"
+#include "ops/linked_openblas.h"
 
 #include "ops/openblas.h"
 
@@ -18,7 +18,7 @@ void CALL(openblas_set_num_threads)(int);
 char *CALL(openblas_get_config)(void);
 char *CALL(openblas_get_corename)(void);
 
-tsr_status tsr_linked_open(tsr_context *context, void *handle, tsr_library *library)
+tsr_status tsr_linked_openblas_open(tsr_context *context, void *handle, tsr_library *library)
 {
     tsr_openblas_calls calls = {
         .products = {.sgemm = CALL(cblas_sgemm), .dgemm = CALL(cblas_dgemm), .sgemv = CALL(cblas_sgemv), .dgemv = CALL(cblas_dgemv)},

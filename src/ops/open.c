@@ -1,6 +1,7 @@
 #include "ops/open.h"
 
-#include "ops/linked.h"
+#include "ops/linked_mkl.h"
+#include "ops/linked_openblas.h"
 #include "ops/mkl.h"
 #include "ops/onednn.h"
 #include "ops/openblas.h"
@@ -116,8 +117,9 @@ tsr_status tsr_library_open(tsr_context *context, const char *name, tsr_library 
                           "blas is \"%.64s\", not auto, openblas, scipy-openblas, onednn, mkl, or the path of a library, with a '/'", name);
 }
 
+/* TSR_BLAS_LINKED is the function of the one file of these two that this build has. */
 tsr_status tsr_library_link(tsr_context *context, tsr_library *library)
 {
     strcpy(library->source, "linked");
-    return open_with(context, tsr_linked_open, RTLD_DEFAULT, library);
+    return open_with(context, TSR_BLAS_LINKED, RTLD_DEFAULT, library);
 }
