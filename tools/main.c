@@ -1,9 +1,9 @@
 /* tessera: the library's tool. One file a subcommand; this one finds it. */
+#include "cli/report.h"
 #include "command.h"
-#include "engines.h"
-#include "held_log.h"
-#include "mpi_library.h"
-#include "report.h"
+#include "place/engines.h"
+#include "place/held_log.h"
+#include "place/mpi_library.h"
 
 #include <fcntl.h>
 #include <signal.h>

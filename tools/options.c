@@ -1,7 +1,7 @@
+#include "cli/help.h"
 #include "command.h"
-#include "held_log.h"
-#include "help.h"
-#include "mpi_library.h"
+#include "place/held_log.h"
+#include "place/mpi_library.h"
 
 #include <argp.h>
 #include <ctype.h>

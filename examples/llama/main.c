@@ -1,7 +1,7 @@
 /* tessera-llama: a Hugging Face Llama checkpoint, tensor-parallel on any number of ranks. */
-#include "held_log.h"
-#include "npy.h"
+#include "files/npy.h"
 #include "options.h"
+#include "place/held_log.h"
 #include "random.h"
 #include "report.h"
 #include "text.h"

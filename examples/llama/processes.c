@@ -1,6 +1,6 @@
 #include "processes.h"
 
-#include "held_log.h"
+#include "place/held_log.h"
 
 #include <stdio.h>
 #include <tessera/sys/status.h>

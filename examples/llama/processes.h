@@ -2,7 +2,7 @@
 #ifndef LLAMA_PROCESSES_H
 #define LLAMA_PROCESSES_H
 
-#include "mpi_library.h"
+#include "place/mpi_library.h"
 
 typedef struct llama_processes {
     mpi_library library;

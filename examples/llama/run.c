@@ -1,6 +1,6 @@
 #include "run.h"
 
-#include "held_log.h"
+#include "place/held_log.h"
 
 #include <stdlib.h>
 #include <tessera/sys/status.h>

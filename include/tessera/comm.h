@@ -1,4 +1,5 @@
 /**
+ * @file
  * Communicators: what MPI_Comm and ncclComm_t are. A handle is one rank's end of a group of ranks.
  *
  * A rank is its handle, never the calling thread: any thread may call for a rank, one call in flight per handle. A second caller gets
@@ -24,8 +25,10 @@
 extern "C" {
 #endif
 
+/** One rank's end of a communicator. */
 typedef struct tsr_comm tsr_comm;
 
+/** Options of rank threads. */
 typedef struct tsr_threads_options {
     size_t size;          /**< sizeof(tsr_threads_options) */
     tsr_context *context; /**< retained; NULL: defaults */
@@ -34,6 +37,7 @@ typedef struct tsr_threads_options {
     int64_t stall_ms; /**< of tsr_threads_run(), which says for what; 0: for ever, the watch is off. TSR_STALL_MS overrides */
 } tsr_threads_options;
 
+/** No timeout; a minute until ranks that all wait are a stall. */
 #define TSR_THREADS_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
         sizeof(tsr_threads_options), 0, 0, -1, 60000                                                                                       \
@@ -80,7 +84,7 @@ TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, and how many ranks there are. Any thread; neither communicates. */
 TSR_API int tsr_comm_rank(const tsr_comm *comm);
-TSR_API int tsr_comm_size(const tsr_comm *comm);
+TSR_API int tsr_comm_size(const tsr_comm *comm);             /**< how many ranks there are */
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", .. borrowed */
 TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
 
@@ -115,7 +119,7 @@ TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t time
  * tsr_comm_destroy() too, while a mesh over `comm` is there.
  */
 TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
-TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);
+TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes); /**< `bytes` as they were asked for */
 
 /*
  * Collectives. Counts are in elements; all buffers of a call are contiguous and on `device`, and

@@ -1,4 +1,5 @@
 /**
+ * @file
  * What a host program may decide once: memory, log, environment, bounds.
  *
  * The library keeps no mutable globals; these choices live in a context that is given to whatever begins something: communicators
@@ -19,6 +20,7 @@ extern "C" {
 /** What it decided never changes; reference-counted, shared freely between threads. */
 typedef struct tsr_context tsr_context;
 
+/** How much a log tells: each level includes those before it. */
 typedef enum tsr_log_level { TSR_LOG_SILENT = 0, TSR_LOG_ERROR, TSR_LOG_WARN, TSR_LOG_INFO, TSR_LOG_DEBUG } tsr_log_level;
 
 /** Called from any thread, for one line without a newline; must not call the library. */
@@ -31,6 +33,7 @@ typedef struct tsr_allocator {
     void *user;
 } tsr_allocator;
 
+/** Options of a context: all zero but `size` are the defaults. */
 typedef struct tsr_context_options {
     size_t size;             /**< sizeof(tsr_context_options) */
     tsr_allocator allocator; /**< both functions NULL: the C library's */
@@ -69,6 +72,7 @@ typedef struct tsr_context_options {
 /** For tsr_context_options.kept_bytes: all memory goes back at once. */
 #define TSR_KEEP_NONE ((size_t)-1)
 
+/** The defaults. */
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
         sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0                                               \

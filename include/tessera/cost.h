@@ -1,4 +1,5 @@
 /**
+ * @file
  * What links cost: the model by which plans are compared and timed.
  *
  * A plan takes, for each kind of link that it uses, steps * latency + bytes / bandwidth, and the kinds run at once: the slower counts.

@@ -1,4 +1,5 @@
 /**
+ * @file
  * GPUs by CUDA: the driver that libtessera-cuda brings. A tensor whose device is {driver, index} lies on GPU `index` of this process.
  *
  * The library links the CUDA runtime and cuBLASLt, never libcuda: it loads on machines without a driver, and says there why it finds no
@@ -21,12 +22,14 @@
 extern "C" {
 #endif
 
+/** Options of the driver for GPUs. */
 typedef struct tsr_cuda_options {
     size_t size; /**< sizeof(tsr_cuda_options) */
     int tf32; /**< 1: products of f32 matrices round their factors to TF32, 10 bits of mantissa, which tensor cores multiply, but not those
                  of a single row or column; 0: no product does */
 } tsr_cuda_options;
 
+/** No TF32. */
 #define TSR_CUDA_OPTIONS_INIT                                                                                                              \
     {                                                                                                                                      \
         sizeof(tsr_cuda_options), 0                                                                                                        \

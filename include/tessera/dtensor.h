@@ -1,4 +1,5 @@
 /**
+ * @file
  * A sharded tensor: a layout and this rank's local tensor. PyTorch's DTensor, JAX's sharded Array.
  *
  * Reference-counted; its layout never changes but by tsr_redistribute_in_place(). Calls marked collective are made by every rank of the
@@ -17,18 +18,21 @@
 extern "C" {
 #endif
 
+/** A layout and this rank's local tensor. */
 typedef struct tsr_dtensor tsr_dtensor;
 
 /** An uninitialised dtensor on `device`: for tsr_redistribute_into(). The layout is retained and its mesh must have a communicator. Does
  * not communicate. */
 TSR_API tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out);
 
+/** Options of tsr_distribute_tensor(). */
 typedef struct tsr_distribute_options {
     size_t size;     /**< sizeof(tsr_distribute_options) */
     int source_rank; /**< -1: `global` is present, with the same values, on every rank, and nothing is communicated; else only this rank's
                         is read */
 } tsr_distribute_options;
 
+/** Every rank has the global tensor; nothing is communicated. */
 #define TSR_DISTRIBUTE_OPTIONS_INIT                                                                                                        \
     {                                                                                                                                      \
         sizeof(tsr_distribute_options), -1                                                                                                 \
@@ -60,11 +64,13 @@ TSR_API tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh
 TSR_API tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
                                        tsr_dtensor **out);
 
+/** Options of tsr_dtensor_from_local(). */
 typedef struct tsr_from_local_options {
     size_t size; /**< sizeof(tsr_from_local_options) */
     int check;   /**< 1: collective; compares layouts across ranks and fails on all of them where they differ */
 } tsr_from_local_options;
 
+/** Nothing is compared across ranks. */
 #define TSR_FROM_LOCAL_OPTIONS_INIT                                                                                                        \
     {                                                                                                                                      \
         sizeof(tsr_from_local_options), 0                                                                                                  \
@@ -80,7 +86,7 @@ TSR_API tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_lay
  * which keeps it for a new dtensor where it is large (tsr_context_options.kept_bytes), on a device when that has done all that it was
  * given. Neither communicates. */
 TSR_API tsr_dtensor *tsr_dtensor_retain(tsr_dtensor *dtensor);
-TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor);
+TSR_API void tsr_dtensor_destroy(tsr_dtensor *dtensor); /**< gives one reference back */
 
 /** The layout; borrowed. */
 TSR_API const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor);

@@ -1,4 +1,7 @@
-/** Element types: one table that every other map in the library reads. */
+/**
+ * @file
+ * Element types: one table that every other map in the library reads.
+ */
 #ifndef TESSERA_DTYPE_H
 #define TESSERA_DTYPE_H
 
@@ -32,6 +35,7 @@ typedef enum tsr_dtype {
     TSR_DTYPE_END
 } tsr_dtype;
 
+/** What kind of number a dtype is. */
 typedef enum tsr_dtype_class { TSR_CLASS_FLOAT, TSR_CLASS_SIGNED, TSR_CLASS_UNSIGNED, TSR_CLASS_BOOL, TSR_CLASS_COMPLEX } tsr_dtype_class;
 
 /** How the terms of a Partial placement combine. */

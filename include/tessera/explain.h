@@ -1,4 +1,5 @@
 /**
+ * @file
  * What a plan says of itself: its steps, who sends what to whom, bytes against the least possible, time by the model.
  *
  * All of it is read off an immutable plan: nothing here communicates, and any thread may call. What is said of one rank is that of the
@@ -85,13 +86,14 @@ typedef tsr_status tsr_plan_visitor(const tsr_plan_transfer *transfer, void *use
  * the bytes add up to the rank's bytes received, or sent. What one side receives the other sends.
  */
 TSR_API tsr_status tsr_plan_visit_receives(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
-TSR_API tsr_status tsr_plan_visit_sends(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user);
+TSR_API tsr_status tsr_plan_visit_sends(const tsr_plan *plan, tsr_plan_visitor *visitor, void *user); /**< to other ranks */
 
 /** Over ranks. */
 typedef struct tsr_plan_sum {
     int64_t max, total;
 } tsr_plan_sum;
 
+/** One step over all ranks. */
 typedef struct tsr_plan_survey_step {
     tsr_step_op op;
     unsigned mesh_dims; /**< as in tsr_plan_step, of any two ranks */

@@ -1,4 +1,5 @@
 /**
+ * @file
  * Mesh + placements + global shape + dtype: where every element of a tensor lies. PyTorch's DTensorSpec, JAX's NamedSharding.
  *
  * Immutable, reference-counted, shared freely between threads. Along a tensor dim a rank owns an ascending list of half-open
@@ -14,6 +15,7 @@
 extern "C" {
 #endif
 
+/** Where every element of a tensor lies. */
 typedef struct tsr_layout tsr_layout;
 
 /** Half-open: begin <= i < end. */
@@ -37,12 +39,12 @@ TSR_API tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *placements
 
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_layout *tsr_layout_retain(tsr_layout *layout);
-TSR_API void tsr_layout_destroy(tsr_layout *layout);
+TSR_API void tsr_layout_destroy(tsr_layout *layout); /**< gives one reference back */
 
-TSR_API const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout); /**< borrowed */
-TSR_API int tsr_layout_ndim(const tsr_layout *layout);
-TSR_API const int64_t *tsr_layout_shape(const tsr_layout *layout); /**< ndim numbers; borrowed */
-TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout);
+TSR_API const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout);            /**< borrowed */
+TSR_API int tsr_layout_ndim(const tsr_layout *layout);                        /**< how many dims the tensor has */
+TSR_API const int64_t *tsr_layout_shape(const tsr_layout *layout);            /**< ndim numbers; borrowed */
+TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout);                 /**< the elements' type */
 TSR_API const tsr_placement *tsr_layout_placements(const tsr_layout *layout); /**< one per mesh dim; borrowed */
 
 /** The placements as text, in the manner of snprintf(). */

@@ -1,4 +1,5 @@
 /**
+ * @file
  * Linear layers on dtensors: y = x w^T + b, with w of shape (out_features, in_features).
  *
  * Column-parallel: w Shard(0), b Shard(0), y sharded in its last dim. Row-parallel: w Shard(1), b Replicate, x sharded in its last dim, y
@@ -66,7 +67,7 @@ TSR_API tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout 
  * may be opened for that. TSR_ERROR_UNSUPPORTED: it cannot multiply the layouts' dtype. */
 TSR_API tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                                              tsr_device device, tsr_linear_plan **out);
-TSR_API void tsr_linear_plan_destroy(tsr_linear_plan *plan);
+TSR_API void tsr_linear_plan_destroy(tsr_linear_plan *plan); /**< NULL is fine */
 
 /** The layout of the result; borrowed. */
 TSR_API const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan);
@@ -94,7 +95,7 @@ typedef struct tsr_linear_backward_plan tsr_linear_backward_plan;
 TSR_API tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
                                                    const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
                                                    tsr_linear_backward_plan **out);
-TSR_API void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan);
+TSR_API void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan); /**< NULL is fine */
 
 /** The layout that dy is expected in; borrowed. */
 TSR_API const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan *plan);

@@ -1,4 +1,5 @@
 /**
+ * @file
  * An n-d grid of ranks with optional names for its dims: PyTorch's DeviceMesh, JAX's Mesh, MPI's Cartesian topology.
  *
  * Immutable and reference-counted. A mesh over a communicator lets dtensors communicate; an abstract one only plans. Geometry and
@@ -17,6 +18,7 @@
 extern "C" {
 #endif
 
+/** A grid of ranks. */
 typedef struct tsr_mesh tsr_mesh;
 
 /**
@@ -67,7 +69,7 @@ TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *no
 
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
-TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
+TSR_API void tsr_mesh_destroy(tsr_mesh *mesh); /**< gives one reference back */
 
 TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);                  /**< how many dims */
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);     /**< ranks along `dim`; 0 if there is no such dim */

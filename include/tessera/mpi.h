@@ -1,4 +1,5 @@
 /**
+ * @file
  * MPI: communicators over MPI_Comm, in libtessera-mpi-ompi and libtessera-mpi-mpich, one library an implementation. A rank is a process.
  *
  * Ranks of one node share memory: what tsr_comm_alloc() gives lies at the same address in all of them, and plans read it in place, as
@@ -36,6 +37,7 @@
 extern "C" {
 #endif
 
+/** Options of communicators over MPI. */
 typedef struct tsr_mpi_options {
     size_t size;          /**< sizeof(tsr_mpi_options) */
     tsr_context *context; /**< retained; NULL: defaults */

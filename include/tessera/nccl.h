@@ -1,4 +1,5 @@
 /**
+ * @file
  * NCCL: communicators over ncclComm_t, in libtessera-cuda. A rank is a GPU, and a GPU is one rank: rank threads that share a GPU use
  * tsr_comm_create_threads().
  *
@@ -29,6 +30,7 @@ typedef struct tsr_nccl_id {
     char bytes[128];
 } tsr_nccl_id;
 
+/** Options of communicators over NCCL. */
 typedef struct tsr_nccl_options {
     size_t size;                     /**< sizeof(tsr_nccl_options) */
     tsr_context *context;            /**< retained; NULL: defaults */

@@ -1,4 +1,5 @@
 /**
+ * @file
  * How ranks lie on nodes: machines, or whatever else has quicker links inside than to the outside.
  *
  * A plain value that meshes and plans are given and copy. Nodes may be of any sizes, and ranks lie on them in any order.

@@ -1,4 +1,5 @@
 /**
+ * @file
  * How one mesh dim holds a tensor: a copy on every rank, a cut along a tensor dim, or terms that are still to be reduced.
  *
  * Placements are plain values, one per mesh dim. They are PyTorch DTensor's Shard, Replicate and Partial; JAX's PartitionSpec names
@@ -20,6 +21,7 @@
 extern "C" {
 #endif
 
+/** A copy on every rank, a cut, or a term on each. */
 typedef enum tsr_placement_kind { TSR_REPLICATE = 0, TSR_SHARD, TSR_PARTIAL } tsr_placement_kind;
 
 /** A cut without an order of its own counts as its mesh dim. */
@@ -44,10 +46,10 @@ typedef struct tsr_placement {
     tsr_reduce_op op; /**< Partial: how the terms combine */
 } tsr_placement;
 
-/** A copy on every rank; a chunk of `dim` on each; terms that combine by `op`. Plain values, to be changed freely. */
-TSR_API tsr_placement tsr_replicate(void);
-TSR_API tsr_placement tsr_shard(int dim);
-TSR_API tsr_placement tsr_partial(tsr_reduce_op op);
+/* Plain values, to be changed freely. */
+TSR_API tsr_placement tsr_replicate(void);           /**< a copy on every rank */
+TSR_API tsr_placement tsr_shard(int dim);            /**< a chunk of `dim` on each rank */
+TSR_API tsr_placement tsr_partial(tsr_reduce_op op); /**< terms that combine by `op` */
 
 /**
  * Parses placements. At most `capacity` go to `out` and `*count` says how many were there; the numbers of sizes= and blocks= go to

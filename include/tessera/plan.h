@@ -1,4 +1,5 @@
 /**
+ * @file
  * A redistribution from one layout to another, planned once and executed many times.
  *
  * Building a plan is host arithmetic: it neither communicates nor touches a device, and every rank derives the same schedule by
@@ -14,6 +15,7 @@
 extern "C" {
 #endif
 
+/** A planned redistribution. */
 typedef struct tsr_plan tsr_plan;
 
 /** How boxes travel. Direct: read straight out of the peers' memory (engines that can). Message: packed, one message per peer, unpacked. */
@@ -35,6 +37,7 @@ typedef enum tsr_objective { TSR_OBJECTIVE_BYTES = 0, TSR_OBJECTIVE_TIME } tsr_o
  * zeros in their own way (for integers and bool they always may). */
 typedef enum tsr_reduction_order { TSR_REDUCTION_RANK_ORDER = 0, TSR_REDUCTION_ANY_ORDER } tsr_reduction_order;
 
+/** Options of a plan. */
 typedef struct tsr_plan_options {
     size_t size;   /**< sizeof(tsr_plan_options) */
     int64_t rank;  /**< whose part the plan is */
@@ -49,6 +52,7 @@ typedef struct tsr_plan_options {
     const tsr_cost_profile *profile; /**< copied; NULL: the context's */
 } tsr_plan_options;
 
+/** The rank's own plan, in direct mode where the engine has it, for bytes, without a cap. */
 #define TSR_PLAN_OPTIONS_INIT                                                                                                              \
     {                                                                                                                                      \
         sizeof(tsr_plan_options), TSR_RANK_DEFAULT, TSR_MODE_DIRECT, TSR_OBJECTIVE_BYTES, 0, {0, 0, 0}, 0, TSR_REDUCTION_RANK_ORDER, 0     \
@@ -81,7 +85,7 @@ TSR_API tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *
 
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
-TSR_API void tsr_plan_destroy(tsr_plan *plan);
+TSR_API void tsr_plan_destroy(tsr_plan *plan); /**< gives one reference back */
 
 /** How many moves the plan makes: 1, or what tsr_plan_create_batch() was given. */
 TSR_API size_t tsr_plan_count(const tsr_plan *plan);
@@ -99,7 +103,7 @@ TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 
 /** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and staging not counted twice. */
 TSR_API int64_t tsr_plan_bytes_received(const tsr_plan *plan);
-TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan);
+TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan); /**< to other ranks */
 
 /** 1 exactly where source and destination may be one pointer: equal meshes, the same cuts on every mesh dim of size > 1, a difference at
  * most in Replicate and Partial; for a batch, in every move. */
@@ -144,7 +148,7 @@ TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const 
  */
 TSR_API tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                                   size_t bytes, tsr_stream stream);
-TSR_API tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm);
+TSR_API tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm); /**< the second half of tsr_plan_start() */
 
 #ifdef __cplusplus
 }

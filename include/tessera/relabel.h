@@ -1,4 +1,5 @@
 /**
+ * @file
  * Which rank takes which place of a destination mesh, where that is free: the order that keeps most bytes where they are.
  *
  * Meshes often only say which ranks hold a tensor, not which of them holds what. Then a move can be made smaller by permuting the ranks of

@@ -1,4 +1,5 @@
 /**
+ * @file
  * Plans as bytes: made ahead of time by a compiler, kept in files or programs, loaded by every rank.
  *
  * Saved bytes belong to no rank and no machine. They hold layouts, options and a fingerprint, not schedules, so they do not grow with the

@@ -1,4 +1,5 @@
 /**
+ * @file
  * What every fallible call returns, and the sentence that goes with it.
  *
  * A call writes its outputs only when it returns TSR_OK. The code says whose fault it is; the sentence names the argument, its value
@@ -13,6 +14,7 @@
 extern "C" {
 #endif
 
+/** Whose fault it is. */
 typedef enum tsr_status {
     TSR_OK = 0,
     TSR_ERROR_ARGUMENT,    /**< the caller's: a value out of range, a mismatch, text that does not parse; or ranks that disagree */

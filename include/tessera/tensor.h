@@ -1,4 +1,7 @@
-/** A view of a tensor's memory: a plain value that owns nothing. DLPack's DLTensor is the nearest relative. */
+/**
+ * @file
+ * A view of a tensor's memory: a plain value that owns nothing. DLPack's DLTensor is the nearest relative.
+ */
 #ifndef TESSERA_TENSOR_H
 #define TESSERA_TENSOR_H
 

@@ -1,4 +1,5 @@
 /**
+ * @file
  * Tessera: sharded tensors on device meshes.
  *
  * Ownership. An object that a call makes (create, from, parse, split, slice, with, ..) is the caller's, who frees it with the object's

@@ -1,11 +1,17 @@
-/** The version of these headers. The build reads the library's version and its soname from the three numbers here. */
+/**
+ * @file
+ * The version of these headers. The build reads the library's version and its soname from the three numbers here.
+ */
 #ifndef TESSERA_VERSION_H
 #define TESSERA_VERSION_H
 
 #include <tessera/api.h>
 
+/** "major" of "major.minor.patch". */
 #define TSR_VERSION_MAJOR 0
+/** "minor" of "major.minor.patch". */
 #define TSR_VERSION_MINOR 1
+/** "patch" of "major.minor.patch". */
 #define TSR_VERSION_PATCH 0
 
 #ifdef __cplusplus

@@ -1,10 +1,13 @@
+
+#include "base/context.h"
+
 #include <tessera/context.h>
 
 #include "base/attachment.h"
 #include "base/environment.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
+#include "base/memory/pool.h"
 #include "base/options.h"
-#include "base/pool.h"
 #include "base/processor.h"
 #include "base/profile.h"
 #include "base/references.h"
@@ -21,13 +24,6 @@
 #define DEFAULT_PLAN_CACHE   64
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 #define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
-
-struct tsr_context {
-    tsr_references references;
-    atomic_uint_least64_t numbers; /* that were given */
-    tsr_attachments attachments;
-    _Alignas(64) tsr_settings settings; /* every call reads them: apart from what threads write */
-};
 
 /* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. A
  * sanitizer is to see where blocks begin and end: to it all but empty ones are large. */
@@ -228,16 +224,6 @@ const char *tsr_context_blas(const tsr_context *context)
 tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind, void **out)
 {
     return tsr_attachments_get(&context->attachments, context, kind, out);
-}
-
-const tsr_settings *tsr_context_settings(const tsr_context *context)
-{
-    return &context->settings;
-}
-
-uint64_t tsr_context_number(tsr_context *context)
-{
-    return atomic_fetch_add_explicit(&context->numbers, 1, memory_order_relaxed) + 1;
 }
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)

@@ -1,6 +1,6 @@
 #include <tessera/dtype.h>
 
-#include "base/text.h"
+#include "base/text/text.h"
 #include <string.h>
 #include <tessera/sys/status.h>
 

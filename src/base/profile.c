@@ -1,6 +1,6 @@
 #include "base/profile.h"
 
-#include "base/decimal.h"
+#include "base/text/decimal.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

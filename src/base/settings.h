@@ -2,8 +2,12 @@
 #ifndef TSR_BASE_SETTINGS_H
 #define TSR_BASE_SETTINGS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <tessera/context.h>
+
+#include "base/attachment.h"
+#include "base/references.h"
 
 /** The largest plan_entries: sums and small multiples of it do not overflow. */
 #define TSR_MOST_PLAN_ENTRIES ((size_t)1 << 40)
@@ -26,13 +30,17 @@ typedef struct tsr_settings {
     tsr_cost_profile profile;
 } tsr_settings;
 
+struct tsr_context {
+    tsr_references references;
+    atomic_uint_least64_t numbers; /**< that were given */
+    tsr_attachments attachments;
+    _Alignas(64) tsr_settings settings; /**< every call reads them: apart from what threads write */
+};
+
 /** `context` must not be NULL. */
 const tsr_settings *tsr_context_settings(const tsr_context *context);
 
 /** 1, 2, 3, ..: a number that this context has given nobody else. Thread-safe. */
 uint64_t tsr_context_number(tsr_context *context);
-
-/** `context` with one reference more, or, for NULL, a new context with the defaults: what objects do with a context that they are given. */
-tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out);
 
 #endif

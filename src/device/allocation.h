@@ -2,7 +2,7 @@
 #ifndef TSR_DEVICE_ALLOCATION_H
 #define TSR_DEVICE_ALLOCATION_H
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "device/device.h"
 
 /** 0 bytes give NULL. */

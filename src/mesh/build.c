@@ -1,7 +1,7 @@
 #include "mesh/build.h"
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include <string.h>
 #include <tessera/sys/comm.h>
 

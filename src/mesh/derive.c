@@ -1,11 +1,12 @@
 /* Meshes made from a mesh: slice, flatten, unflatten. */
+#include "mesh/derive.h"
+
 #include <tessera/mesh.h>
 
-#include "base/memory.h"
-#include "base/scan.h"
-#include "base/text.h"
+#include "base/memory/memory.h"
+#include "base/text/scan.h"
+#include "base/text/text.h"
 #include "mesh/build.h"
-#include "mesh/geometry.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/status.h>

@@ -1,10 +1,11 @@
+#include "mesh/mesh.h"
+
 #include <tessera/mesh.h>
 
-#include "base/memory.h"
-#include "base/settings.h"
-#include "base/text.h"
+#include "base/context.h"
+#include "base/memory/memory.h"
+#include "base/text/text.h"
 #include "mesh/build.h"
-#include "mesh/geometry.h"
 #include <string.h>
 #include <tessera/sys/comm.h>
 

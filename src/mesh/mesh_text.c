@@ -2,10 +2,10 @@
 #include <tessera/mesh.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
-#include "base/scan.h"
-#include "base/settings.h"
-#include "base/text.h"
+#include "base/context.h"
+#include "base/memory/memory.h"
+#include "base/text/scan.h"
+#include "base/text/text.h"
 #include "mesh/build.h"
 #include <stdio.h>
 #include <string.h>

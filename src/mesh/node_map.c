@@ -1,7 +1,7 @@
 #include "mesh/node_map.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/grid.h"
 #include <string.h>

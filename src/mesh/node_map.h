@@ -7,7 +7,7 @@
 #include <tessera/mesh.h>
 
 #include "base/references.h"
-#include "base/text.h"
+#include "base/text/text.h"
 
 /** Nodes have one form: what can be said by one number is not listed, and listed nodes are numbered in the order of their lowest ranks. */
 typedef struct tsr_node_map {

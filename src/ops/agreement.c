@@ -1,6 +1,6 @@
 #include "ops/agreement.h"
 
-#include "ops/processor.h"
+#include "ops/blas/processor.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_AGREEMENT_H
 #define TSR_OPS_AGREEMENT_H
 
-#include "ops/choice.h"
+#include "ops/blas/choice.h"
 #include <tessera/dtensor.h>
 
 /**

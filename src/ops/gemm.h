@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_GEMM_H
 #define TSR_OPS_GEMM_H
 
-#include "ops/choice.h"
+#include "ops/blas/choice.h"
 #include <tessera/sys/device.h>
 
 /** `beta` is 0 where there is a bias. TSR_ERROR_UNSUPPORTED: the device has no gemm, or not for this dtype; or on the host a size that

@@ -1,8 +1,8 @@
 #include "ops/layer.h"
 
 #include "ops/agreement.h"
+#include "ops/blas/provider.h"
 #include "ops/gemm.h"
-#include "ops/provider.h"
 #include <tessera/sys/memory.h>
 
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,

@@ -2,7 +2,7 @@
 #ifndef TSR_OPS_MATMUL_H
 #define TSR_OPS_MATMUL_H
 
-#include "ops/choice.h"
+#include "ops/blas/choice.h"
 #include <stdbool.h>
 #include <tessera/sys/device.h>
 

@@ -3,8 +3,9 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/text.h"
-#include "mesh/geometry.h"
+#include "base/text/text.h"
+#include "placement/placement.h"
+#include "placement/print.h"
 
 /* What the sentences quote. */
 typedef struct subject {

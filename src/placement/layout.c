@@ -6,11 +6,11 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/settings.h"
-#include "base/text.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/check.h"
+#include "placement/placement.h"
 
 /* The arrays of all placements, as prefix sums too, live behind the struct in one allocation. */
 static size_t count_numbers(const tsr_placement *placements, int count)
@@ -276,22 +276,6 @@ const tsr_placement *tsr_layout_placements(const tsr_layout *layout)
     return layout->placements;
 }
 
-size_t tsr_layout_print(const tsr_layout *layout, char *text, size_t capacity)
-{
-    return tsr_placements_print(layout->placements, layout->mesh_ndim, text, capacity);
-}
-
-const char *tsr_layout_describe(const tsr_layout *layout, char *buffer, size_t capacity)
-{
-    char shape[TSR_SHAPE_TEXT], placements[256], mesh[128];
-    tsr_layout_print(layout, placements, sizeof placements);
-    tsr_mesh_print(layout->mesh, mesh, sizeof mesh);
-    tsr_text text = {buffer, capacity, 0};
-    tsr_text_append(&text, "%s %s %s on mesh %s", tsr_dtype_name(layout->dtype), tsr_shape_print(layout->ndim, layout->shape, shape),
-                    placements, mesh);
-    return buffer;
-}
-
 /* Compares the cuts of all tensor dims in order, mesh dims numbered as if those of size 1 were not there. */
 static bool cuts_equal(const tsr_layout *a, const tsr_layout *b)
 {
@@ -385,4 +369,12 @@ tsr_status tsr_layout_gradient(const tsr_layout *layout, tsr_layout **out)
     tsr_placement placements[TSR_MAX_DIMS];
     TSR_TRY(tsr_gradient_placements(layout, layout->mesh, placements));
     return tsr_layout_with(layout, placements, out);
+}
+
+int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim)
+{
+    int64_t length = layout->shape[dim];
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        length = tsr_cut_most(&layout->cuts[layout->dims[dim].mesh_dim[i]], length);
+    return length;
 }

@@ -61,42 +61,7 @@ tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mes
 /** True if both are of one global shape and dtype, however they are laid out. */
 bool tsr_layout_same_tensor(const tsr_layout *a, const tsr_layout *b);
 
-/** The effective kind of a mesh dim: one of size 1 counts as Replicate. */
-tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim);
-
-/** The local length of `dim` at a coordinate in range. */
-int64_t tsr_layout_length(const tsr_layout *layout, int dim, const int64_t *coordinate);
-
-/** The run of global positions that starts at local position `at` of `dim`: global [begin, begin + length), local from `at`. 0 <= at <
- * length there. */
-tsr_run tsr_layout_position(const tsr_layout *layout, int dim, const int64_t *coordinate, int64_t at);
-
-/** The owner of global position `at` of `dim`: writes the coordinate of each mesh dim that cuts `dim`, and returns the run from there on.
- */
-tsr_run tsr_layout_owner(const tsr_layout *layout, int dim, int64_t at, int64_t *coordinate);
-
-/** Local shape at a coordinate, or NULL for a rank outside the mesh: one dim of size 0. Returns ndim. */
-int tsr_layout_local_shape(const tsr_layout *layout, const int64_t *coordinate, int64_t *shape);
-
-/** "64x64", or "scalar". `text` has room for TSR_SHAPE_TEXT bytes. */
-#define TSR_SHAPE_TEXT 176
-const char *tsr_shape_print(int ndim, const int64_t *shape, char *text);
-
-/** "f32 64x64 S(0),R on mesh dp=2,tp=2", cut at `capacity`. */
-const char *tsr_layout_describe(const tsr_layout *layout, char *text, size_t capacity);
-
-/** True if both cuts of mesh dim `a_dim` and `b_dim` are written alike: kind, dim, modifiers, op. Orders are not compared. */
-bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
-
-/** The place in the cut order that a Shard has, by default that of its mesh dim. */
-int tsr_placement_order(const tsr_placement *placements, int mesh_dim);
-
-/** The Shard's place among the cuts of its tensor dim, or TSR_ORDER_DEFAULT where ascending mesh dims say it already: equal orders, however
- * they are given, are said alike. */
-int tsr_placement_said_order(const tsr_placement *placements, int count, int mesh_dim);
-
-/** Mesh dims by cut order for tensor dim `dim`: indices of the Shard(dim) placements, sorted; returns how many. Equal orders stay in mesh
- * order and set `*equal`. */
-int tsr_placements_order(const tsr_placement *placements, int count, int dim, int *sorted, bool *equal);
+/** What no shard of the layout exceeds along `dim`; a little more than the largest where blocks interleave. */
+int64_t tsr_layout_largest_length(const tsr_layout *layout, int dim);
 
 #endif

@@ -5,6 +5,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/settings.h"
+#include "placement/print.h"
 
 /* Of a layout in a sentence; longer ones, which list many ranks or sizes, are cut. */
 #define LAYOUT_TEXT 200

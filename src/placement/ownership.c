@@ -1,11 +1,12 @@
 /* What coordinates own: shapes, offsets, intervals and owners, all read off runs. */
+#include "placement/ownership.h"
+
 #include <string.h>
 
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/text.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/blocks.h"
 #include "placement/meter.h"
 #include "placement/walk.h"
@@ -144,14 +145,4 @@ tsr_status tsr_layout_local_bytes(const tsr_layout *layout, const int64_t *given
         product *= (size_t)tsr_layout_length(layout, dim, coordinate);
     *bytes = product;
     return TSR_OK;
-}
-
-const char *tsr_shape_print(int ndim, const int64_t *shape, char *buffer)
-{
-    tsr_text text = {buffer, TSR_SHAPE_TEXT, 0};
-    if (ndim == 0)
-        tsr_text_append(&text, "scalar");
-    for (int i = 0; i < ndim; i++)
-        tsr_text_append(&text, "%s%lld", i == 0 ? "" : "x", (long long)shape[i]);
-    return buffer;
 }

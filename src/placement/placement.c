@@ -1,7 +1,8 @@
+#include "placement/placement.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "placement/layout.h"
 
 tsr_placement tsr_replicate(void)
 {
@@ -55,4 +56,16 @@ int tsr_placements_order(const tsr_placement *placements, int count, int dim, in
     for (int i = 1; equal && i < found; i++)
         *equal |= tsr_placement_order(placements, sorted[i - 1]) == tsr_placement_order(placements, sorted[i]);
     return found;
+}
+
+int tsr_placement_said_order(const tsr_placement *placements, int count, int mesh_dim)
+{
+    int sorted[TSR_MAX_DIMS], place = -1;
+    const int cuts = tsr_placements_order(placements, count, placements[mesh_dim].dim, sorted, NULL);
+    bool ascending = true;
+    for (int i = 0; i < cuts; i++) {
+        ascending = ascending && (i == 0 || sorted[i - 1] < sorted[i]);
+        place = sorted[i] == mesh_dim ? i : place;
+    }
+    return ascending ? TSR_ORDER_DEFAULT : place;
 }

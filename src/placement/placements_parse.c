@@ -3,7 +3,7 @@
 
 #include <tessera/sys/status.h>
 
-#include "base/scan.h"
+#include "base/text/scan.h"
 #include "placement/layout.h"
 
 typedef struct parser {

@@ -3,7 +3,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 /* Pieces whose sums are kept at a time; one more takes the place of another, whose sum is then found anew. */
 #define MOST_MARKS 4096

@@ -1,10 +1,11 @@
 #include <tessera/sys/status.h>
 
 #include "base/options.h"
+#include "comm/core/comm.h"
 #include "device/allocation.h"
-#include "mesh/geometry.h"
 #include "placement/layout.h"
-#include "redistribute/execute.h"
+#include "redistribute/execute/execution.h"
+#include "redistribute/execute/prepare.h"
 #include "tensor/dtensor.h"
 
 static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements, bool has_out)

@@ -3,11 +3,16 @@
 #include <tessera/sys/status.h>
 
 #include "base/options.h"
+#include "comm/core/comm.h"
+#include "comm/core/traits.h"
 #include "device/allocation.h"
 #include "device/driver.h"
-#include "mesh/geometry.h"
+#include "mesh/mesh.h"
 #include "placement/layout.h"
-#include "redistribute/execute.h"
+#include "placement/ownership.h"
+#include "placement/print.h"
+#include "redistribute/execute/execution.h"
+#include "redistribute/execute/prepare.h"
 
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {
@@ -200,4 +205,9 @@ const tsr_layout *tsr_dtensor_layout(const tsr_dtensor *dtensor)
 tsr_tensor tsr_dtensor_to_local(const tsr_dtensor *dtensor)
 {
     return dtensor->local;
+}
+
+tsr_status tsr_name_call(const char *call, tsr_status status)
+{
+    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }

@@ -2,8 +2,10 @@
 
 #include "device/device.h"
 #include "placement/layout.h"
-#include "redistribute/cache.h"
+#include "placement/print.h"
+#include "redistribute/execute/bind.h"
 #include "tensor/dtensor.h"
+#include "tensor/plan_cache.h"
 
 static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
@@ -20,11 +22,6 @@ static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_t
     const tsr_status begun = tsr_cached_begin(entry, stream);
     const tsr_status status = execute(entry, src, dst, stream, begun);
     return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
-}
-
-tsr_status tsr_name_call(const char *call, tsr_status status)
-{
-    return status == TSR_OK ? TSR_OK : tsr_status_set(status, "%s: %s", call, tsr_status_message());
 }
 
 /* A fault of this rank's arguments, by which peers that move x may be met. */

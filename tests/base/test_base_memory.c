@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "counted_memory.h"
 
 static const size_t sizes[] = {0,

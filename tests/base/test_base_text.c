@@ -10,8 +10,8 @@
 
 #include "base/hash.h"
 #include "base/options.h"
-#include "base/scan.h"
-#include "base/text.h"
+#include "base/text/scan.h"
+#include "base/text/text.h"
 #include <tessera/sys/status.h>
 #include <tessera/version.h>
 

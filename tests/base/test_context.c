@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/context.h"
 #include "base/processor.h"
 #include "base/settings.h"
 #include "counted_memory.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "counted_memory.h"
 
 #ifdef __SANITIZE_ADDRESS__

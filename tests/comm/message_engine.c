@@ -206,33 +206,50 @@ static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype d
     return tsr_comm_broadcast(carrier_of(self), buffer, count, dtype, root, device, stream);
 }
 
+const tsr_comm_messages message_engine_messages = {
+    .size = sizeof(tsr_comm_messages),
+    .exchange = exchange,
+    .barrier = barrier,
+};
+
+static const tsr_comm_messages messages_with_halves = {
+    .size = sizeof(tsr_comm_messages),
+    .exchange = exchange,
+    .barrier = barrier,
+    .start = exchange_start,
+    .finish = exchange_finish,
+};
+
+static const tsr_comm_collectives own_collectives = {
+    .size = sizeof(tsr_comm_collectives),
+    .all_gather = all_gather,
+    .reduce_scatter = reduce_scatter,
+    .all_reduce = all_reduce,
+    .broadcast = broadcast,
+};
+
 const tsr_comm_table message_engine_table = {
     .size = sizeof(tsr_comm_table),
     .name = "messages",
     .rank = rank_of,
     .ranks = count_ranks,
-    .split = split,
-    .exchange = exchange,
-    .barrier = barrier,
     .abort = abort_all,
     .destroy = destroy,
+    .split = split,
+    .messages = &message_engine_messages,
 };
 
 static tsr_comm_table table_with_halves(void)
 {
     tsr_comm_table table = message_engine_table;
-    table.exchange_start = exchange_start;
-    table.exchange_finish = exchange_finish;
+    table.messages = &messages_with_halves;
     return table;
 }
 
 static tsr_comm_table table_with_all(void)
 {
     tsr_comm_table table = table_with_halves();
-    table.all_gather = all_gather;
-    table.reduce_scatter = reduce_scatter;
-    table.all_reduce = all_reduce;
-    table.broadcast = broadcast;
+    table.collectives = &own_collectives;
     return table;
 }
 
@@ -252,10 +269,13 @@ tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
     return wrap(carrier, 0, calls, NULL, &table, out);
 }
 
-tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, unsigned capabilities, tsr_comm **out)
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, message_engine_kind kind, tsr_comm **out)
 {
     tsr_comm_table table = table_with_all();
-    table.capabilities = capabilities;
+    if (kind == MESSAGE_ENGINE_LENT)
+        table.split = NULL;
+    if (kind == MESSAGE_ENGINE_UNCHECKED)
+        table.flags = TSR_COMM_UNCHECKED;
     TSR_TRY(warm_up(carrier));
     return wrap(carrier, 0, calls, tally, &table, out);
 }

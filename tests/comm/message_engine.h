@@ -22,13 +22,17 @@ typedef struct message_engine_tally {
     int all_gathers, reduce_scatters, all_reduces, broadcasts;
 } message_engine_tally;
 
-/** message_engine_create() with the engine's own collectives, which `calls` counts too, and fails before they have taken part. `tally`
- * counts those of this rank, in what is split off too; NULL: nobody does. `capabilities`: of the table, TSR_COMM_NO_SPLIT or 0. */
-tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, unsigned capabilities, tsr_comm **out);
+/** Of a communicator: it may be split and compares arguments, it may not be split, it does not compare (TSR_COMM_UNCHECKED). */
+typedef enum message_engine_kind { MESSAGE_ENGINE_PLAIN, MESSAGE_ENGINE_LENT, MESSAGE_ENGINE_UNCHECKED } message_engine_kind;
 
-/** A handle's `self`, which owns `carrier`, and the table, for tests of tables. */
+/** message_engine_create() with the engine's own collectives, which `calls` counts too, and fails before they have taken part. `tally`
+ * counts those of this rank, in what is split off too; NULL: nobody does. */
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, message_engine_kind kind, tsr_comm **out);
+
+/** A handle's `self`, which owns `carrier`, and the tables, for tests of tables. */
 tsr_status message_engine_self(tsr_comm *carrier, void **self);
 void message_engine_release(void *self);
+extern const tsr_comm_messages message_engine_messages;
 extern const tsr_comm_table message_engine_table;
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef TESTS_STANDIN_H
 #define TESTS_STANDIN_H
 
-#include "comm/nccl/api.h"
+#include "comm/engines/nccl/api.h"
 #include <stdint.h>
 #include <tessera/tensor.h>
 

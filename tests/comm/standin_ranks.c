@@ -1,7 +1,7 @@
 #include "standin_ranks.h"
 
 #include "body.h"
-#include "comm/nccl/engine.h"
+#include "comm/engines/nccl/engine.h"
 #include "standin.h"
 #include <stdint.h>
 #include <string.h>

@@ -3,10 +3,21 @@
 
 #include "message_engine.h"
 #include <stdint.h>
+#include <stdio.h>
 
 typedef void any_entry(void);
 
-/* An entry of a table, by its place. */
+/* A table with all of its sub-tables, which are its own to change. */
+typedef struct tables {
+    tsr_comm_table table;
+    tsr_comm_direct direct;
+    tsr_comm_messages messages;
+    tsr_comm_memory memory;
+    tsr_comm_collectives collectives;
+    tsr_comm_nodes nodes;
+} tables;
+
+/* An entry, by its place in `tables`. */
 typedef struct entry {
     const char *name;
     size_t offset;
@@ -14,7 +25,7 @@ typedef struct entry {
 
 #define ENTRY(field)                                                                                                                       \
     {                                                                                                                                      \
-#field, offsetof(tsr_comm_table, field)                                                                                            \
+#field, offsetof(tables, field)                                                                                                    \
     }
 
 static void *nowhere(void *self, int rank)
@@ -60,48 +71,93 @@ static void assert_refused(const tsr_comm_table *table, const char *part)
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), part);
 }
 
-static void refuse_without(const tsr_comm_table *whole, const entry *missing)
+static void no_return(void *self)
 {
-    tsr_comm_table table = *whole;
-    any_entry *none = NULL;
-    char name[32] = "`";
-    memcpy((char *)&table + missing->offset, &none, sizeof none);
-    strcat(strcat(name, missing->name), "`");
-    assert_refused(&table, name);
+    (void)self;
 }
 
-static void a_message_engine_without_a_required_entry_is_refused_by_its_name(void **state)
+static int one_node(void *self, int rank)
 {
-    (void)state;
-    static const entry required[] = {ENTRY(name),     ENTRY(rank),    ENTRY(ranks), ENTRY(split),
-                                     ENTRY(exchange), ENTRY(barrier), ENTRY(abort), ENTRY(destroy)};
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        refuse_without(&message_engine_table, &required[i]);
+    (void)self;
+    (void)rank;
+    return 0;
 }
 
-static void a_direct_engine_needs_slot_and_meet(void **state)
+static void fill(tables *t)
 {
-    (void)state;
-    static const entry required[] = {ENTRY(slot), ENTRY(meet), ENTRY(split)};
-    tsr_comm_table direct = message_engine_table;
-    direct.capabilities = TSR_COMM_DIRECT;
-    direct.slot = nowhere;
-    direct.meet = do_nothing;
-    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
-        refuse_without(&direct, &required[i]);
+    *t = (tables){
+        .table = message_engine_table,
+        .direct = {sizeof t->direct, nowhere, do_nothing, do_nothing, do_nothing, NULL, NULL},
+        .messages = message_engine_messages,
+        .memory = {sizeof t->memory, no_memory, no_free, no_return, NULL},
+        .collectives = {.size = sizeof t->collectives},
+        .nodes = {sizeof t->nodes, one_node, 0},
+    };
+    t->messages.start = message_engine_messages.exchange;
+    t->messages.finish = do_nothing;
+    t->table.direct = &t->direct;
+    t->table.messages = &t->messages;
+    t->table.memory = &t->memory;
+    t->table.collectives = &t->collectives;
+    t->table.nodes = &t->nodes;
 }
 
-static void memory_entries_come_together(void **state)
+/* Entries of `table` are named without that word. */
+static void a_table_without_a_required_entry_is_refused_by_its_name(void **state)
 {
     (void)state;
-    tsr_comm_table table = message_engine_table;
-    table.alloc = no_memory;
-    assert_refused(&table, "`free`");
-    table = message_engine_table;
-    table.free = no_free;
-    assert_refused(&table, "`alloc`");
-    table.alloc = no_memory;
-    assert_refused(&table, "`leave`");
+    static const entry required[] = {
+        ENTRY(table.name),       ENTRY(table.rank),     ENTRY(table.ranks),     ENTRY(table.abort),  ENTRY(table.destroy),
+        ENTRY(direct.slot),      ENTRY(direct.meet),    ENTRY(direct.arrive),   ENTRY(direct.await), ENTRY(messages.exchange),
+        ENTRY(messages.barrier), ENTRY(messages.start), ENTRY(messages.finish), ENTRY(memory.alloc), ENTRY(memory.free),
+        ENTRY(memory.leave),     ENTRY(nodes.node_of),
+    };
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        any_entry *none = NULL;
+        tables t;
+        char name[64];
+        fill(&t);
+        memcpy((char *)&t + required[i].offset, &none, sizeof none);
+        snprintf(name, sizeof name, "`%s`", strncmp(required[i].name, "table.", 6) ? required[i].name : required[i].name + 6);
+        assert_refused(&t.table, name);
+    }
+}
+
+static int shares_all(void *self, const void *memory, size_t bytes)
+{
+    (void)self;
+    (void)memory;
+    (void)bytes;
+    return 1;
+}
+
+static void ranks_reach_memory_or_send(void **state)
+{
+    (void)state;
+    tables t;
+    fill(&t);
+    t.table.messages = NULL;
+    t.memory.shares = shares_all;
+    assert_refused(&t.table, "`messages`");
+    t.memory.shares = NULL;
+    t.table.direct = NULL;
+    assert_refused(&t.table, "`direct or messages`");
+}
+
+static void a_smaller_table_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    static const entry sizes[] = {ENTRY(table.size),  ENTRY(direct.size),      ENTRY(messages.size),
+                                  ENTRY(memory.size), ENTRY(collectives.size), ENTRY(nodes.size)};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        tables t;
+        char words[64];
+        fill(&t);
+        size_t *size = (size_t *)((char *)&t + sizes[i].offset);
+        --*size;
+        snprintf(words, sizeof words, "%s%s is %zu, but", strncmp(sizes[i].name, "table.", 6) ? "table." : "", sizes[i].name, *size);
+        assert_refused(&t.table, words);
+    }
 }
 
 static int rank_zero(void *self)
@@ -146,9 +202,8 @@ static void an_engine_that_gives_memory_is_left_at_once_and_destroyed_with_the_l
     tsr_comm_table table = message_engine_table;
     table.rank = rank_zero;
     table.ranks = one_rank;
-    table.alloc = no_memory;
-    table.free = count_free;
-    table.leave = count_leave;
+    const tsr_comm_memory memory = {sizeof memory, no_memory, count_free, count_leave, NULL};
+    table.memory = &memory;
     table.destroy = count_destroy;
     assert_int_equal(tsr_comm_create_from_table(NULL, &table, &counts, &comm), TSR_OK);
     tsr_comm_retain(comm);
@@ -162,37 +217,17 @@ static void an_engine_that_gives_memory_is_left_at_once_and_destroyed_with_the_l
     assert_int_equal(counts.destroyed, 1);
 }
 
-static void halves_come_together(void **state)
+static void no_table_and_a_wrong_rank_are_refused(void **state)
 {
     (void)state;
-    tsr_comm_table table = message_engine_table;
-    table.exchange_start = table.exchange;
-    assert_refused(&table, "`exchange_finish`");
-    table = message_engine_table;
-    table.exchange_finish = do_nothing;
-    assert_refused(&table, "`exchange_start`");
-    table = message_engine_table;
-    table.arrive = do_nothing;
-    assert_refused(&table, "`await`");
-    table = message_engine_table;
-    table.await = do_nothing;
-    assert_refused(&table, "`arrive`");
-}
-
-static void a_smaller_table_and_a_wrong_rank_are_refused(void **state)
-{
-    (void)state;
-    tsr_comm_table table = message_engine_table;
-    table.size--;
-    assert_refused(&table, "table.size is");
     assert_refused(NULL, "table is NULL");
-    table = message_engine_table;
+    tsr_comm_table table = message_engine_table;
     table.rank = wrong_rank;
     table.ranks = wrong_rank;
     assert_refused(&table, "rank 7 of 7");
 }
 
-/* A larger table, of newer headers, is taken; `self` is the communicator's from then on. */
+/* Larger tables, of newer headers, are taken, and copied; `self` is the communicator's from then on. */
 static void a_communicator_owns_its_self(void **state)
 {
     (void)state;
@@ -200,12 +235,20 @@ static void a_communicator_owns_its_self(void **state)
         tsr_comm_table table;
         any_entry *newer;
     } larger = {message_engine_table, NULL};
+    struct {
+        tsr_comm_messages messages;
+        any_entry *newer;
+    } larger_messages = {message_engine_messages, NULL};
     larger.table.size = sizeof larger;
+    larger.table.messages = &larger_messages.messages;
+    larger_messages.messages.size = sizeof larger_messages;
     tsr_comm *inner, *comm;
     void *self;
     assert_int_equal(tsr_comm_create_threads(1, NULL, &inner), TSR_OK);
     assert_int_equal(message_engine_self(inner, &self), TSR_OK);
     assert_int_equal(tsr_comm_create_from_table(NULL, &larger.table, self, &comm), TSR_OK);
+    memset(&larger, 0, sizeof larger);
+    memset(&larger_messages, 0, sizeof larger_messages);
     assert_string_equal(tsr_comm_engine(comm), "messages");
     assert_int_equal(suite_check_usable(comm), TSR_OK);
     tsr_comm_destroy(comm);
@@ -258,7 +301,7 @@ static void a_lent_communicator_is_not_split(void **state)
 {
     (void)state;
     tsr_comm_table lent = message_engine_table;
-    lent.capabilities = TSR_COMM_NO_SPLIT;
+    lent.split = NULL;
     tsr_comm *inner, *comm, *untouched = NULL;
     void *self;
     assert_int_equal(tsr_comm_create_threads(1, NULL, &inner), TSR_OK);
@@ -307,14 +350,15 @@ static void leave_alone(void *self)
 static tsr_comm *make_lonely(lonely *self, bool halves)
 {
     tsr_comm_table table = message_engine_table;
-    table.capabilities = TSR_COMM_DIRECT;
-    table.slot = only_slot;
-    table.meet = meet_unless_broken;
+    const tsr_comm_direct direct = {.size = sizeof direct,
+                                    .slot = only_slot,
+                                    .meet = meet_unless_broken,
+                                    .arrive = halves ? arrive_unless_broken : NULL,
+                                    .await = halves ? await_unless_broken : NULL};
+    table.direct = &direct;
     table.rank = rank_zero;
     table.ranks = one_rank;
     table.abort = table.destroy = leave_alone;
-    table.arrive = halves ? arrive_unless_broken : NULL;
-    table.await = halves ? await_unless_broken : NULL;
     tsr_comm *comm;
     assert_int_equal(tsr_comm_create_from_table(NULL, &table, self, &comm), TSR_OK);
     return comm;
@@ -387,12 +431,11 @@ static void halves_of_a_broken_communicator_publish_nothing(void **state)
 int main(int count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_message_engine_without_a_required_entry_is_refused_by_its_name),
-        cmocka_unit_test(a_direct_engine_needs_slot_and_meet),
-        cmocka_unit_test(memory_entries_come_together),
+        cmocka_unit_test(a_table_without_a_required_entry_is_refused_by_its_name),
+        cmocka_unit_test(ranks_reach_memory_or_send),
+        cmocka_unit_test(a_smaller_table_is_refused_by_its_name),
         cmocka_unit_test(an_engine_that_gives_memory_is_left_at_once_and_destroyed_with_the_last_reference),
-        cmocka_unit_test(halves_come_together),
-        cmocka_unit_test(a_smaller_table_and_a_wrong_rank_are_refused),
+        cmocka_unit_test(no_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),
         cmocka_unit_test(a_group_has_the_table_that_its_engine_tells),
         cmocka_unit_test(a_lent_communicator_is_not_split),

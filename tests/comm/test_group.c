@@ -1,7 +1,11 @@
 /* Groups within a communicator: made once, found again by their ranks, with everybody or with nobody. */
 #include "comm_suite.h"
 
-#include "comm/object.h"
+#include "comm/core/agree.h"
+#include "comm/core/comm.h"
+#include "comm/core/object.h"
+#include "comm/core/traits.h"
+#include "comm/groups/group.h"
 #include <stdio.h>
 
 enum { MOST_RANKS = 6 };
@@ -221,7 +225,7 @@ static tsr_status go_in_phases(tsr_comm *comm, void *arg)
     if (!tsr_comm_is_direct(comm))
         return tsr_comm_agree(comm, 3, TSR_OK, describe, "phases");
     if (without_arrive >> rank & 1)
-        comm->table.arrive = comm->table.await = NULL;
+        comm->engine.direct.arrive = comm->engine.direct.await = NULL;
     for (uintptr_t round = 1; round <= 200; round++) {
         const tsr_call mine = {.fingerprint = round, .src = (const void *)(round * 16 + (uintptr_t)rank)};
         TSR_TRY(begin(comm, &mine, (round >> rank) % 2));
@@ -284,7 +288,7 @@ static tsr_status prepare_lent(tsr_comm *comm, void *arg)
     (void)arg;
     int ranks[MOST_RANKS];
     const tsr_group *group = NULL;
-    comm->table.capabilities |= TSR_COMM_NO_SPLIT;
+    comm->engine.table.split = NULL;
     const tsr_rank_set all = every(1, 0, tsr_comm_size(comm), ranks);
     TSR_TRY(prepare(comm, all, 64, 5, "all", &group));
     CHECK(group->comm == comm && group->scratch_bytes >= 64);

@@ -1,9 +1,9 @@
 /* What is NCCL's engine's own: memory that is staged or goes in stream order, an order of kernels, its reductions, who destroys what. */
 #include "comm_suite.h"
 
-#include "comm/nccl/engine.h"
-#include "comm/nccl/staging.h"
-#include "comm/nccl/types.h"
+#include "comm/engines/nccl/engine.h"
+#include "comm/engines/nccl/staging.h"
+#include "comm/engines/nccl/types.h"
 #include "standin.h"
 #include "standin_ranks.h"
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "comm_suite.h"
 #include "counted_memory.h"
 
-#include "comm/nccl/engine.h"
+#include "comm/engines/nccl/engine.h"
 #include "standin.h"
 #include "standin_ranks.h"
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* cuBLASLt as its guide describes it: columns, descriptions that the caller keeps, an algorithm that must be the one chosen for them. */
-#include "device/cuda/blas.h"
+#include "device/cuda/cublaslt.h"
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
 #include "reference.h"

@@ -1,5 +1,5 @@
 /** Any bytes are refused, or are a .npy file whose elements lie where the header says and fill the rest of it. */
-#include "npy.h"
+#include "files/npy.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

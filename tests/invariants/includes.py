@@ -9,9 +9,22 @@ import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.M)
 ORDER = ["base", "mesh", "placement", "device", "comm", "redistribute", "tensor", "ops"]
+# Rooms of a folder, of which each includes itself and those that are named behind it; ".": the files that lie in no room.
+ROOMS = {
+    "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "engines": ["core"]},
+    "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
+    "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
+    "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
+                         "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
+}
+# Rooms of the tool: each includes itself, what lies at the top, and the rooms before it.
+TOOL_ROOMS = ["cli", "files", "shards", "place", "draw", "plan", "layout", "redistribute", "info", "bench/run", "bench/check", "bench/moves",
+              "bench/linear", "bench/calibrate", "bench/compare", "bench/plan", "bench/suite", "simulate"]
+MOST_FILES = 34
+CODE = (".c", ".h", ".cc", ".cu", ".cuh")
 VENDOR = re.compile(r"^(cuda|cublas|nccl|mpi)[\w.]*\.h$")
 # What bench/ compares us with is called as its own users call it; so is what the tests of an engine make streams, graphs and processes with.
-VENDOR_HOME = ("bench/", "src/device/cuda", "src/comm/nccl", "src/comm/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h", "tests/device",
+VENDOR_HOME = ("bench/", "src/device/cuda", "src/comm/engines/nccl", "src/comm/engines/mpi", "include/tessera/mpi.h", "include/tessera/cuda.h", "tests/device",
                "tests/graphs", "tests/mpi")
 BLAS = re.compile(r"^(f77blas|cblas|openblas_config)\.h$")
 
@@ -27,6 +40,46 @@ def downward(root, path):
         target = name.split("/")[0]
         if quote == '"' and target in ORDER and (folder == "ops" and target != "ops" or ORDER.index(target) > ORDER.index(folder)):
             yield f"{path.relative_to(root)}: {name}"
+
+
+def room_of(names):
+    return names[0] if len(names) > 1 else "."
+
+
+def beyond_rooms(root, top, rooms):
+    """Includes of a folder's rooms that name a room which they may not include."""
+    prefix = top.removeprefix("src/") + "/"
+    for path in sorted((root / top).rglob("*.[ch]")):
+        room = room_of(path.relative_to(root / top).parts)
+        if room not in rooms:
+            yield f"{path.relative_to(root)}: it lies in no room of {top}"
+            continue
+        for quote, name in includes(path):
+            target = room_of(name[len(prefix):].split("/"))
+            if quote == '"' and name.startswith(prefix) and target != room and target not in rooms[room]:
+                yield f"{path.relative_to(root)}: {name}"
+
+
+def beyond_tool_rooms(root):
+    for path in sorted((root / "tools").rglob("*.[ch]")):
+        room = str(path.relative_to(root / "tools").parent)
+        if room == ".":
+            continue
+        if room not in TOOL_ROOMS:
+            yield f"{path.relative_to(root)}: it lies in no room of tools"
+            continue
+        for quote, name in includes(path):
+            target = str(pathlib.PurePosixPath(name).parent)
+            if quote == '"' and target != "." and (target not in TOOL_ROOMS or TOOL_ROOMS.index(target) > TOOL_ROOMS.index(room)):
+                yield f"{path.relative_to(root)}: {name}"
+
+
+def crowded(root, sources):
+    """Folders with more code files than a reader takes in."""
+    counts = {}
+    for path in sources:
+        counts[path.parent] = counts.get(path.parent, 0) + 1
+    return (f"{folder.relative_to(root)}: {count}" for folder, count in sorted(counts.items()) if count > MOST_FILES)
 
 
 def into_src(root, path):
@@ -47,6 +100,11 @@ def main(root):
     for folder in ORDER:
         inside = [path for path in sources if path.relative_to(root).parts[:2] == ("src", folder)]
         report.check(f"src/{folder} includes only folders above it", (line for path in inside for line in downward(root, path)))
+    for top, rooms in ROOMS.items():
+        report.check(f"the rooms of {top} include one way", beyond_rooms(root, top, rooms))
+    report.check("the rooms of tools include one way", beyond_tool_rooms(root))
+    report.check(f"no folder of src or tools has more than {MOST_FILES} code files",
+                 crowded(root, [path for path in tree.files(root, *CODE) if path.relative_to(root).parts[0] in ("src", "tools")]))
     for folder in ("include", "tools", "bench", "examples", "tests"):
         inside = [path for path in sources if path.relative_to(root).parts[0] == folder]
         report.check(f"{folder}/ includes nothing of src/" + (" but a folder's own tests" if folder == "tests" else ""), (line for path in inside for line in into_src(root, path)))

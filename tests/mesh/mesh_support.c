@@ -1,6 +1,5 @@
 #include "mesh_support.h"
 
-#include "mesh/geometry.h"
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +9,8 @@
 #include <tessera/sys/comm.h>
 
 #include <cmocka.h>
+
+#include "mesh/mesh.h"
 
 int tsr_comm_rank(const tsr_comm *comm)
 {

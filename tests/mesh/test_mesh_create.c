@@ -8,8 +8,9 @@
 #include <cmocka.h>
 
 #include "counted_memory.h"
-#include "mesh/geometry.h"
 #include "mesh_support.h"
+
+#include "mesh/mesh.h"
 
 #define WORLD 300
 

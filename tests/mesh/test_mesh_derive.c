@@ -9,8 +9,9 @@
 #include <cmocka.h>
 
 #include "counted_memory.h"
-#include "mesh/geometry.h"
 #include "mesh_support.h"
+
+#include "mesh/derive.h"
 
 #define WORLD 300
 #define DRAWS 2000

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include <fresh_file.h>
-#include <npy.h>
+#include <files/fresh_file.h>
+#include <files/npy.h>
 #include <tessera/status.h>
 
 #define PATH_BYTES 64

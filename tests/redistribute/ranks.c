@@ -62,7 +62,7 @@ tsr_status lend(tsr_comm *carrier, tsr_comm **out)
     tsr_comm *copy = NULL;
     void *self = NULL;
     tsr_comm_table table = message_engine_table;
-    table.capabilities = TSR_COMM_NO_SPLIT;
+    table.split = NULL;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);

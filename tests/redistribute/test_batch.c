@@ -92,15 +92,17 @@ static tsr_status count_exchange(void *self, const tsr_message *sends, size_t se
     asked.exchanges++;
     asked.messages += (int)send_count;
     asked.twice |= is_repeated(sends, send_count) || is_repeated(receives, receive_count);
-    return message_engine_table.exchange(self, sends, send_count, receives, receive_count, device, stream);
+    return message_engine_messages.exchange(self, sends, send_count, receives, receive_count, device, stream);
 }
 
 static tsr_status count_over(tsr_comm *carrier, tsr_comm **out)
 {
     tsr_comm *copy = NULL;
     void *self = NULL;
+    tsr_comm_messages messages = message_engine_messages;
     tsr_comm_table table = message_engine_table;
-    table.exchange = count_exchange;
+    messages.exchange = count_exchange;
+    table.messages = &messages;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);

@@ -94,11 +94,11 @@ static tsr_status mover_fill(mover *m, const choice *c)
 typedef tsr_status use_mover(mover *m, void *arg);
 
 /** Over an engine with collectives, whose k-th call fails where `calls` says so. */
-static tsr_status with_own(tsr_comm *comm, int *calls, unsigned capabilities, const choice *c, use_mover *use, void *arg)
+static tsr_status with_own(tsr_comm *comm, int *calls, message_engine_kind kind, const choice *c, use_mover *use, void *arg)
 {
     mover *m = calloc(1, sizeof(*m));
     CHECK(m);
-    tsr_status status = message_engine_create_own(comm, calls, &m->tally, capabilities, &m->own);
+    tsr_status status = message_engine_create_own(comm, calls, &m->tally, kind, &m->own);
     m->comm = m->own;
     if (status == TSR_OK)
         status = mover_fill(m, c);
@@ -172,7 +172,7 @@ static tsr_status compare_ways(mover *m, void *arg)
 
 static tsr_status compare_on_rank(tsr_comm *comm, void *arg)
 {
-    return with_own(comm, NULL, 0, arg, compare_ways, arg);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, arg, compare_ways, arg);
 }
 
 #define RANK_ORDER TSR_REDUCTION_RANK_ORDER
@@ -294,7 +294,7 @@ static tsr_status add_others(mover *m, void *arg)
 static tsr_status use_several_on_rank(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    return with_own(comm, NULL, 0, &gather, add_others, comm);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, &gather, add_others, comm);
 }
 
 static void one_plan_runs_on_engines_with_and_without_collectives(void **state)
@@ -311,7 +311,7 @@ static tsr_status slice_on_rank(tsr_comm *comm, void *arg)
     const int pair = tsr_comm_rank(comm) / 2;
     const choice parts[] = {{"2", "8x6", "S(0)", "R", TSR_I32, RANK_ORDER, ALL_GATHER},
                             {"2@2", "8x6", "S(0)", both ? "R" : "S(1)", TSR_I32, RANK_ORDER, both ? ALL_GATHER : NO_COLLECTIVE}};
-    return with_own(comm, NULL, 0, &parts[pair], run_counted, (void *)&parts[pair]);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, &parts[pair], run_counted, (void *)&parts[pair]);
 }
 
 static void slices_of_one_communicator_have_collectives_of_their_own(void **state)
@@ -325,7 +325,7 @@ static void slices_of_one_communicator_have_collectives_of_their_own(void **stat
 
 static tsr_status lend_on_rank(tsr_comm *comm, void *arg)
 {
-    return with_own(comm, NULL, TSR_COMM_NO_SPLIT, arg, run_counted, arg);
+    return with_own(comm, NULL, MESSAGE_ENGINE_LENT, arg, run_counted, arg);
 }
 
 static void a_communicator_that_may_not_be_split_has_only_collectives_of_all_ranks(void **state)
@@ -360,7 +360,7 @@ static tsr_status spread(mover *m, void *arg)
 
 static tsr_status spread_on_rank(tsr_comm *comm, void *arg)
 {
-    return with_own(comm, NULL, 0, arg, spread, arg);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, arg, spread, arg);
 }
 
 static void one_tensor_with_gaps_sends_everybody_to_the_mail_unless_there_is_room_to_unpack(void **state)
@@ -408,7 +408,7 @@ static tsr_status bring_bad_tensors(mover *m, void *arg)
 
 static tsr_status bring_bad_tensors_on_rank(tsr_comm *comm, void *arg)
 {
-    return with_own(comm, NULL, 0, arg, bring_bad_tensors, arg);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, arg, bring_bad_tensors, arg);
 }
 
 static void a_rank_that_fails_by_itself_is_named_and_nobody_calls_the_collective(void **state)
@@ -443,7 +443,7 @@ static tsr_status break_call(mover *m, void *arg)
 static tsr_status break_call_on_rank(tsr_comm *comm, void *arg)
 {
     breaking *b = arg;
-    return with_own(comm, tsr_comm_rank(comm) == ODD ? &b->calls : NULL, 0, b->choice, break_call, b);
+    return with_own(comm, tsr_comm_rank(comm) == ODD ? &b->calls : NULL, MESSAGE_ENGINE_PLAIN, b->choice, break_call, b);
 }
 
 static void whichever_call_of_the_engine_fails_the_rank_says_so_and_nobody_hangs(void **state)
@@ -480,7 +480,7 @@ static tsr_status prepare_short_of_memory(mover *m, void *arg)
 
 static tsr_status prepare_on_rank(tsr_comm *comm, void *arg)
 {
-    return with_own(comm, NULL, 0, ((const breaking *)arg)->choice, prepare_short_of_memory, arg);
+    return with_own(comm, NULL, MESSAGE_ENGINE_PLAIN, ((const breaking *)arg)->choice, prepare_short_of_memory, arg);
 }
 
 static void preparing_without_memory_fails_on_all_ranks_and_then_succeeds(void **state)

@@ -210,7 +210,7 @@ static tsr_status run_all(actor *a, trials *all)
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     actor a = {.rank = tsr_comm_rank(comm)};
-    TSR_TRY(message_engine_create_own(comm, NULL, &a.tally, 0, &a.comm));
+    TSR_TRY(message_engine_create_own(comm, NULL, &a.tally, MESSAGE_ENGINE_PLAIN, &a.comm));
     const tsr_status status = run_all(&a, arg);
     tsr_comm_destroy(a.comm);
     return status;
@@ -395,7 +395,7 @@ static tsr_status gather_dtensors_on_rank(tsr_comm *comm, void *arg)
     actor a = {.rank = tsr_comm_rank(comm)};
     tsr_layout *columns = NULL, *whole = NULL;
     tsr_dtensor *x = NULL, *y = NULL;
-    TSR_TRY(message_engine_create_own(comm, NULL, &a.tally, 0, &a.comm));
+    TSR_TRY(message_engine_create_own(comm, NULL, &a.tally, MESSAGE_ENGINE_PLAIN, &a.comm));
     tsr_status status = layout_over(a.comm, "4", "8x8", "S(1)", TSR_I32, &columns);
     if (status == TSR_OK)
         status = tsr_layout_parse(tsr_layout_mesh(columns), "R", 2, tsr_layout_shape(columns), TSR_I32, &whole);

@@ -62,12 +62,14 @@ static int two_a_node(void *self, int rank)
     return rank / 2;
 }
 
+static const tsr_comm_nodes pairs = {.size = sizeof pairs, .node_of = two_a_node};
+
 static tsr_status make_engine(tsr_comm *carrier, tsr_comm **out)
 {
     tsr_comm *copy = NULL;
     void *self = NULL;
     tsr_comm_table table = message_engine_table;
-    table.node_of = two_a_node;
+    table.nodes = &pairs;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "redistribute/plan.h"
+#include "redistribute/schedule/plan.h"
 
 /** The last kind, wherever it stands, reverses the order of all cuts of its dim. */
 enum { REVERSED = 8, KINDS = 9, SHAPES = 6 };

@@ -357,6 +357,8 @@ static int one_node(void *self, int rank)
     return 0;
 }
 
+static const tsr_comm_nodes direct_node = {.size = sizeof direct_node, .node_of = one_node, .direct = 1};
+
 /** The engine reads memory within a node, which a plan looks for once: other ranks' parts go the way that it found. */
 static tsr_status look_at_all_parts(tsr_comm *carrier, void *arg)
 {
@@ -367,8 +369,7 @@ static tsr_status look_at_all_parts(tsr_comm *carrier, void *arg)
     tsr_plan_survey survey;
     tsr_comm_table table = message_engine_table;
     (void)arg;
-    table.node_of = one_node;
-    table.capabilities = TSR_COMM_DIRECT_NODES;
+    table.nodes = &direct_node;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     TSR_TRY(tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, &comm));

@@ -1,6 +1,6 @@
 /** A range of a run of boxes as boxes: exactly its elements, in order, in few pieces. */
-#include "redistribute/fragments.h"
-#include "redistribute/mail.h"
+#include "redistribute/execute/fragments.h"
+#include "redistribute/schedule/messages.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /** Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and within the workspace that was allowed. */
 #include "layouts.h"
 #include "ranks.h"
-#include "redistribute/plan.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
 #include <setjmp.h>
 #include <stdarg.h>

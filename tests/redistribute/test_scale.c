@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "redistribute/plan.h"
+#include "redistribute/schedule/plan.h"
 
 typedef struct large_plan {
     const char *mesh, *shape, *from, *to, *to_mesh; /* to_mesh NULL: the same */

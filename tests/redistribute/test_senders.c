@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "redistribute/plan.h"
+#include "redistribute/schedule/plan.h"
 
 enum { RANKS = 16, ELEMENTS = 1024 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "redistribute/cost.h"
+#include "redistribute/match/cost.h"
 
 static const tsr_cost_profile profile = {.inside = {0.25, 64}, .between = {0.5, 16}};
 

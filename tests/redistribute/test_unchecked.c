@@ -15,7 +15,7 @@ enum { RANKS = 2, PLENTY = 1 << 20 };
 typedef struct expected {
     const char *from, *to;
     tsr_dtype dtype;
-    unsigned capabilities;
+    message_engine_kind engine;
     int calls; /* of the engine, that one execution makes: halves of exchanges count one each */
 } expected;
 
@@ -68,7 +68,7 @@ static tsr_status with_engine(tsr_comm *carrier, const expected *x, tsr_status (
 {
     static _Thread_local actor a;
     a = (actor){.left = 0};
-    TSR_TRY(message_engine_create_own(carrier, &a.left, NULL, x->capabilities, &a.comm));
+    TSR_TRY(message_engine_create_own(carrier, &a.left, NULL, x->engine, &a.comm));
     tsr_status status = make_plan(&a, x);
     if (status == TSR_OK)
         status = body(&a, x);
@@ -85,9 +85,12 @@ static tsr_status count_on(tsr_comm *carrier, void *arg)
 static void an_execution_sends_what_moves_and_nothing_else(void **state)
 {
     static expected moves[] = {
-        {"S(0)", "S(1)", TSR_F32, TSR_COMM_UNCHECKED, 2},   {"P", "S(0)", TSR_F32, TSR_COMM_UNCHECKED, 2},
-        {"S(0)", "R", TSR_F32, TSR_COMM_UNCHECKED, 1},      {"P", "R", TSR_I32, TSR_COMM_UNCHECKED, 1},
-        {"S(0)", "S(1)", TSR_F32, 0, 2 + 2 /* to agree */}, {"S(0)", "R", TSR_F32, 0, 1 + 2},
+        {"S(0)", "S(1)", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 2},
+        {"P", "S(0)", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 2},
+        {"S(0)", "R", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 1},
+        {"P", "R", TSR_I32, MESSAGE_ENGINE_UNCHECKED, 1},
+        {"S(0)", "S(1)", TSR_F32, MESSAGE_ENGINE_PLAIN, 2 + 2 /* to agree */},
+        {"S(0)", "R", TSR_F32, MESSAGE_ENGINE_PLAIN, 1 + 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
@@ -115,7 +118,7 @@ static tsr_status fail_on(tsr_comm *carrier, void *arg)
 
 static void a_rank_that_fails_by_itself_aborts(void **state)
 {
-    static expected moves[] = {{"S(0)", "S(1)", TSR_F32, TSR_COMM_UNCHECKED, 0}, {"S(0)", "R", TSR_F32, TSR_COMM_UNCHECKED, 0}};
+    static expected moves[] = {{"S(0)", "S(1)", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0}, {"S(0)", "R", TSR_F32, MESSAGE_ENGINE_UNCHECKED, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
         run_ranks(RANKS, fail_on, &moves[i]);

@@ -130,6 +130,8 @@ static int two_a_node(void *self, int rank)
     return rank / 2;
 }
 
+static const tsr_comm_nodes pairs = {.size = sizeof pairs, .node_of = two_a_node};
+
 /* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is relabelled to one that was told so too. */
 static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
 {
@@ -139,7 +141,7 @@ static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
     tsr_comm *copy = NULL, *comm = NULL;
     tsr_mesh *known = NULL, *mesh = NULL;
     tsr_layout *src = NULL, *dst = NULL, *better = NULL;
-    table.node_of = two_a_node;
+    table.nodes = &pairs;
     TSR_TRY(tsr_comm_split(carrier, 0, tsr_comm_rank(carrier), &copy));
     TSR_TRY(message_engine_self(copy, &self));
     TSR_TRY(tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, &comm));

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <bench_oracle.h>
+#include <bench/check/move_oracle.h>
 #include <tessera/tessera.h>
 
 #define MOST_RANKS 8

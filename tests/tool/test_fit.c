@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include <fit_profile.h>
+#include <bench/calibrate/fit_profile.h>
 #include <float.h>
 #include <math.h>
 

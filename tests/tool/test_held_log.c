@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "held_log.h"
+#include "place/held_log.h"
 
 #include <tessera/sys/log.h>
 

@@ -1,5 +1,5 @@
 /* Threads that spin before they sleep are waited for. */
-#include "idle_threads.h"
+#include "bench/run/idle_threads.h"
 
 #include <pthread.h>
 #include <sched.h>

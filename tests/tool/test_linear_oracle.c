@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <linear_oracle.h>
+#include <bench/check/linear_oracle.h>
 #include <tessera/tessera.h>
 
 #define LENGTH(a) (sizeof(a) / sizeof *(a))

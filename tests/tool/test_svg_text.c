@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svg.h"
+#include "draw/svg.h"
 
 /** The page of one drawing; the caller frees it. */
 static char *page(svg *s, const char *title)

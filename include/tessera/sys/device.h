@@ -1,4 +1,5 @@
 /**
+ * @file
  * What a device implements: the operation table behind a tsr_device. The host's own device is made from the same table.
  *
  * Every call that takes a stream only enqueues on it and is done in stream order; on the host it is done on return. Structs and arrays that
@@ -68,6 +69,7 @@ typedef struct tsr_gemm {
     size_t workspace_bytes;
 } tsr_gemm;
 
+/** Where a copy's two ends are: both on the device, or one on the host. */
 typedef enum tsr_copy_kind { TSR_COPY_WITHIN, TSR_COPY_FROM_HOST, TSR_COPY_TO_HOST } tsr_copy_kind;
 
 /** Every function gets the `self` that tsr_device_driver_create() was given, and the device's index. */

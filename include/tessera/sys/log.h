@@ -1,4 +1,7 @@
-/** The log of a context, silent by default. */
+/**
+ * @file
+ * The log of a context, silent by default.
+ */
 #ifndef TESSERA_SYS_LOG_H
 #define TESSERA_SYS_LOG_H
 

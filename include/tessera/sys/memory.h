@@ -1,5 +1,8 @@
-/** Memory from a context's allocator, for what is built on the tables: aligned to 64 bytes, its size remembered. Thread-safe as the
- * allocator is. */
+/**
+ * @file
+ * Memory from a context's allocator, for what is built on the tables: aligned to 64 bytes, its size remembered. Thread-safe as the
+ * allocator is.
+ */
 #ifndef TESSERA_SYS_MEMORY_H
 #define TESSERA_SYS_MEMORY_H
 
@@ -34,7 +37,7 @@ typedef struct tsr_keeper {
 /** `keeper` is the caller's, stays where it is and is removed before the context's last reference goes; it keeps nothing then. Any
  * thread. */
 TSR_API void tsr_keeper_add(tsr_context *context, tsr_keeper *keeper);
-TSR_API void tsr_keeper_remove(tsr_context *context, tsr_keeper *keeper);
+TSR_API void tsr_keeper_remove(tsr_context *context, tsr_keeper *keeper); /**< no call of `trim` comes afterwards */
 
 /** 1: a block of `bytes` that was released may be kept, and counts from now on; 0: that would be more than the context allows. */
 TSR_API int tsr_keeper_keep(tsr_context *context, size_t bytes);

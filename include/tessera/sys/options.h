@@ -1,4 +1,7 @@
-/** How a back end reads options: structs that begin with `size_t size`, and what the environment overrides. */
+/**
+ * @file
+ * How a back end reads options: structs that begin with `size_t size`, and what the environment overrides.
+ */
 #ifndef TESSERA_SYS_OPTIONS_H
 #define TESSERA_SYS_OPTIONS_H
 

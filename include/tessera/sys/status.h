@@ -1,4 +1,7 @@
-/** How a back end words its errors, so that tsr_status_message() tells users about them. */
+/**
+ * @file
+ * How a back end words its errors, so that tsr_status_message() tells users about them.
+ */
 #ifndef TESSERA_SYS_STATUS_H
 #define TESSERA_SYS_STATUS_H
 

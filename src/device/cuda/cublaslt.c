@@ -3,7 +3,8 @@
  * and nothing moved. c' has a row for each column of c, along which its epilogue adds a bias: the one that c wants. A device keeps one
  * handle, and what was chosen for each problem met lately.
  */
-#include "device/cuda/blas.h"
+#include "device/cuda/cublaslt.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <tessera/sys/memory.h>

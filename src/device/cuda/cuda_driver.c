@@ -1,6 +1,10 @@
 /* The driver: how many devices there are, what the library says of itself, and the table. */
-#include "device/cuda/blas.h"
-#include "device/cuda/cuda.h"
+#include "device/cuda/cublaslt.h"
+#include "device/cuda/device_memory.h"
+#include "device/cuda/gpu.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/product.h"
+#include "device/cuda/streams.h"
 #include <stdio.h>
 #include <string.h>
 #include <tessera/cuda.h>

@@ -1,5 +1,8 @@
-#include "device/cuda/cuda.h"
+#include "device/cuda/device_memory.h"
+
 #include <stdio.h>
+
+#include "device/cuda/gpu.h"
 
 /* Room for any of the sentences' parts here. */
 #define DOING_BYTES 96

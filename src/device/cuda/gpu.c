@@ -1,5 +1,6 @@
 /* Devices: opened when first used, entered by every call. */
-#include "device/cuda/cuda.h"
+#include "device/cuda/gpu.h"
+
 #include <stdio.h>
 
 /* What freed memory the pool keeps, so that a loop of allocations stays away from the driver. */

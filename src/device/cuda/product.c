@@ -1,6 +1,10 @@
 /* GEMMs as the table has them: what is none is refused, and what cuBLASLt has no words for is done around it. */
-#include "device/cuda/blas.h"
+#include "device/cuda/product.h"
+
 #include <inttypes.h>
+
+#include "device/cuda/cublaslt.h"
+#include "device/cuda/launch.h"
 
 static tsr_status check(const tsr_gemm *g)
 {

@@ -1,6 +1,9 @@
+#include "device/cuda/streams.h"
+
+#include "device/cuda/gpu.h"
+
 /* Streams are non-blocking: work on the NULL stream, of anybody in the process, neither waits for them nor holds them up. Events carry
  * order, not time, which makes them cheaper. */
-#include "device/cuda/cuda.h"
 
 tsr_status tsr_cuda_stream_create(void *self, int index, tsr_stream *out)
 {

@@ -1,5 +1,8 @@
 /* Conversion between floating types, a block at a time through f32, which holds every narrow type exactly. */
-#include "device/host/kernels.h"
+#include "device/host/convert.h"
+
+#include "device/host/copy.h"
+#include "device/host/floats.h"
 #include "device/host/minifloat.h"
 #include "device/host/stream.h"
 #include "device/request.h"

@@ -1,4 +1,5 @@
-#include "device/host/kernels.h"
+#include "device/host/copy.h"
+
 #include "device/host/stream.h"
 #include "device/request.h"
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Blocks of narrow floats: the loops around minifloat.h, with the processor's own f16 conversion where it has one. */
-#include "device/host/kernels.h"
+#include "device/host/floats.h"
+
 #include "device/host/minifloat.h"
 #if defined(__F16C__)
 #include <immintrin.h>

@@ -10,9 +10,4 @@ extern const tsr_device_table tsr_host_table_portable, tsr_host_table_avx2, tsr_
 /** The table with kernels of that name, which may be anything; the portable ones stand in for those that this build lacks. */
 const tsr_device_table *tsr_host_table_for(const char *kernels);
 
-/** Entries that need no kernels. */
-tsr_status tsr_host_count(void *self, int *count, const char **reason);
-tsr_status tsr_host_alloc(void *self, int index, size_t bytes, tsr_stream stream, void **out);
-void tsr_host_free(void *self, int index, void *memory, size_t bytes, tsr_stream stream);
-
 #endif

@@ -26,31 +26,4 @@ typedef int16_t tsr_i16 __attribute__((aligned(1), may_alias));
 typedef int32_t tsr_i32 __attribute__((aligned(1), may_alias));
 typedef int64_t tsr_i64 __attribute__((aligned(1), may_alias));
 
-/** Copies the box; `stream` bypasses the cache where runs are long enough, and then wants a fence after it. */
-void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, bool stream);
-
-/** `bytes` contiguous ones that the cache holds, likewise. */
-void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream);
-
-/** `count` values of a narrow floating type to f32 (exact, NaN payloads unspecified), and back: rounded once to nearest even, NaN
- * canonical. Buffers do not overlap. */
-typedef void tsr_widen(float *dst, const void *src, int64_t count);
-typedef void tsr_narrow(void *dst, const float *src, int64_t count);
-
-/** NULL for dtypes that are not narrow floats. */
-tsr_widen *KERNEL(widen)(tsr_dtype dtype);
-tsr_narrow *KERNEL(narrow)(tsr_dtype dtype);
-
-/** dst = a + b for a narrow floating type, in f32, rounded once: the most common reduction in one pass. NULL likewise. */
-typedef void tsr_add_pair(void *dst, const void *a, const void *b, int64_t count);
-tsr_add_pair *KERNEL(add_pair)(tsr_dtype dtype);
-
-/** Entries of the table. */
-tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream);
-tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *boxes, size_t count, tsr_stream stream);
-tsr_status KERNEL(host_fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream);
-tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *reduce, tsr_stream stream);
-tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                                tsr_stream stream);
-
 #endif

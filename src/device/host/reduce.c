@@ -3,7 +3,11 @@
  * and the finished block goes out to every destination. So each source is read once and each destination written once, whatever their
  * number, and a destination may be a source: its tile has been read before it is written.
  */
+#include "device/host/reduce.h"
+
 #include "device/host/arithmetic.h"
+#include "device/host/copy.h"
+#include "device/host/floats.h"
 #include "device/host/stream.h"
 #include "device/request.h"
 #include <stdalign.h>

@@ -1,5 +1,9 @@
+#include "device/host/convert.h"
+#include "device/host/copy.h"
 #include "device/host/host.h"
 #include "device/host/kernels.h"
+#include "device/host/memory.h"
+#include "device/host/reduce.h"
 
 /* GEMM is left to libtessera, which brings a BLAS; streams are absent because every call is done on return. */
 const tsr_device_table KERNEL(host_table) = {

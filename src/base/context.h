@@ -1,0 +1,10 @@
+/** What objects do with a context that they are given. */
+#ifndef TSR_BASE_CONTEXT_H
+#define TSR_BASE_CONTEXT_H
+
+#include <tessera/context.h>
+
+/** `context` with one reference more, or, for NULL, a new context with the defaults: what objects do with a context that they are given. */
+tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out);
+
+#endif

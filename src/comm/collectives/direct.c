@@ -1,0 +1,89 @@
+/*
+ * Collectives where peers' memory can be read in place: every rank pulls what it needs between begin and end, one read and one write a
+ * byte, reductions fused.
+ */
+#include "comm/collectives/direct.h"
+
+#include <inttypes.h>
+
+static const void *send_of(const tsr_comm *comm, int rank)
+{
+    return tsr_call_of(comm, rank)->src;
+}
+
+tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call)
+{
+    int64_t offset = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const int64_t count = tsr_part_count(call, r);
+        TSR_TRY(tsr_collective_copy(call, tsr_element(call, call->receive, offset), send_of(comm, r), count));
+        offset += count;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
+{
+    const int64_t offset = tsr_part_offset(call, comm->rank);
+    for (int r = 0; r < comm->size; r++)
+        comm->sources[r] = tsr_element(call, send_of(comm, r), offset);
+    comm->destinations[0] = call->receive;
+    return tsr_collective_reduce(comm, call, call->receive_total, 1);
+}
+
+/* Each rank reduces its share and writes it to all: an element is read and written by one rank only, so in place is safe in one phase. */
+tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call)
+{
+    const tsr_share share = tsr_share_of(comm, call, comm->rank);
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_call *theirs = tsr_call_of(comm, r);
+        comm->sources[r] = tsr_element(call, theirs->src, share.begin);
+        comm->destinations[r] = tsr_element(call, theirs->dst, share.begin);
+    }
+    return tsr_collective_reduce(comm, call, share.end - share.begin, comm->size);
+}
+
+static const tsr_collective *collective_of(const tsr_comm *comm, int rank)
+{
+    return tsr_call_of(comm, rank)->extra;
+}
+
+tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call)
+{
+    for (int r = 0; call->counts && r < comm->size; r++) {
+        const int64_t sent = collective_of(comm, r)->counts[comm->rank];
+        if (sent != call->receive_counts[r])
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %" PRId64 " elements to rank %d, which expects %" PRId64,
+                                  call->operation->name, r, sent, comm->rank, call->receive_counts[r]);
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call)
+{
+    int64_t offset = 0;
+    for (int r = 0; r < comm->size; r++) {
+        const tsr_collective *theirs = collective_of(comm, r);
+        const int64_t count = call->receive_counts ? call->receive_counts[r] : call->count;
+        const void *part = tsr_element(call, theirs->send, tsr_part_offset(theirs, comm->rank));
+        TSR_TRY(tsr_collective_copy(call, tsr_element(call, call->receive, offset), part, count));
+        offset += count;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call)
+{
+    return tsr_collective_copy(call, call->receive, send_of(comm, call->root), call->count);
+}
+
+tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call)
+{
+    const void *part = tsr_element(call, send_of(comm, call->root), tsr_part_offset(call, comm->rank));
+    return tsr_collective_copy(call, call->receive, part, call->receive_total);
+}
+
+tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call)
+{
+    return comm->rank == call->root ? tsr_direct_all_gather(comm, call) : TSR_OK;
+}

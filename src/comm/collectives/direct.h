@@ -1,0 +1,18 @@
+/** Collectives in which ranks read one another's memory: each carries out a call on which all ranks have agreed. */
+#ifndef TSR_COMM_COLLECTIVES_DIRECT_H
+#define TSR_COMM_COLLECTIVES_DIRECT_H
+
+#include "comm/collectives/collective.h"
+
+tsr_status tsr_direct_all_gather(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_reduce_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_all_reduce(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_all_to_all(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call);
+tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call);
+
+/** Of a direct all-to-all: every part that comes here is as long as this rank expects. The sentence of a mismatch is for all ranks. */
+tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call);
+
+#endif

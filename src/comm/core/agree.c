@@ -1,0 +1,173 @@
+/*
+ * Over a direct engine ranks agree in a call that does nothing else. Over a message engine they agree through rank 0: every rank tells it
+ * 32 bytes, it tells every rank what came of them, and only where something did, words follow. Every rank makes the same exchanges, those
+ * without messages included.
+ */
+#include "comm/core/agree.h"
+
+#include "base/hash.h"
+#include "comm/core/call.h"
+#include "comm/core/object.h"
+#include "comm/core/traits.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/log.h>
+
+#define WORDS 512
+
+typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
+
+typedef struct verdict {
+    int64_t outcome;
+    int64_t rank;     /* that failed, or disagrees with rank 0 */
+    int64_t status;   /* with which it failed */
+    int64_t unable;   /* some rank is */
+    uint64_t balance; /* of all ranks together */
+} verdict;
+
+/* A message from every rank to rank 0: `mine` of each becomes all[r] there. */
+tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes)
+{
+    tsr_message *messages = comm->messages;
+    if (comm->rank > 0) {
+        messages[0] = (tsr_message){0, (void *)mine, bytes};
+        return comm->engine.messages.exchange(comm->self, messages, 1, NULL, 0, tsr_device_host(), NULL);
+    }
+    memcpy(all, mine, bytes);
+    for (int r = 1; r < comm->size; r++)
+        messages[r - 1] = (tsr_message){r, (char *)all + (size_t)r * bytes, bytes};
+    return comm->engine.messages.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
+}
+
+tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
+{
+    tsr_message *messages = comm->messages;
+    for (int r = 1; r < comm->size; r++)
+        messages[r - 1] = (tsr_message){comm->rank == 0 ? r : 0, data, bytes};
+    if (comm->rank > 0)
+        return comm->engine.messages.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
+}
+
+static tsr_status brought_by(const tsr_comm *comm, int rank)
+{
+    return (tsr_status)comm->agreements[rank].status;
+}
+
+static verdict judge(const tsr_comm *comm)
+{
+    const tsr_agreement *brought = comm->agreements;
+    int64_t unable = 0;
+    uint64_t balance = 0;
+    const int failed = tsr_find_failed(comm, brought_by);
+    if (failed >= 0)
+        return (verdict){.outcome = FAILED, .rank = failed, .status = brought[failed].status};
+    for (int r = 1; r < comm->size; r++)
+        if (brought[r].fingerprint != brought[0].fingerprint)
+            return (verdict){.outcome = DISAGREED, .rank = r};
+    for (int r = 0; r < comm->size; r++) {
+        unable |= brought[r].unable;
+        balance += brought[r].balance;
+    }
+    return (verdict){.outcome = AGREED, .unable = unable, .balance = balance};
+}
+
+/* The words of rank `from`, on rank 0. */
+static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
+{
+    if (from == 0)
+        return TSR_OK;
+    tsr_message message = {comm->rank == 0 ? from : 0, words, WORDS};
+    const size_t sends = comm->rank == from, receives = comm->rank == 0;
+    return comm->engine.messages.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives,
+                                          tsr_device_host(), NULL);
+}
+
+static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, tsr_status local)
+{
+    char words[WORDS] = "";
+    if (comm->rank == failed)
+        snprintf(words, sizeof words, "%s", tsr_status_message());
+    TSR_TRY(fetch_words(comm, failed, words));
+    TSR_TRY(tsr_message_from_root(comm, words, sizeof words));
+    return tsr_status_yields(local, cause) ? tsr_peer_failed(tsr_comm_name(comm, failed), words) : local;
+}
+
+static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
+{
+    char words[2][WORDS] = {"", ""}; /* of rank 0, of the odd one */
+    if (comm->rank == 0)
+        describe(arg, words[0], WORDS);
+    if (comm->rank == odd)
+        describe(arg, words[1], WORDS);
+    TSR_TRY(fetch_words(comm, odd, words[1]));
+    TSR_TRY(tsr_message_from_root(comm, words, sizeof words));
+    return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
+}
+
+static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    const int rank = (int)found->rank;
+    const tsr_status status = found->outcome == FAILED ? explain_failure(comm, rank, (tsr_status)found->status, local)
+                                                       : explain_disagreement(comm, rank, describe, arg);
+    tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
+    return status;
+}
+
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
+                             tsr_call_describe *describe, const void *arg)
+{
+    const tsr_agreement mine = {fingerprint, local, able && !*able, balance ? *balance : 0};
+    verdict found = {.outcome = AGREED};
+    TSR_TRY(tsr_comm_check_idle(comm));
+    TSR_TRY(tsr_message_to_root(comm, &mine, comm->agreements, sizeof mine));
+    if (comm->rank == 0)
+        found = judge(comm);
+    TSR_TRY(tsr_message_from_root(comm, &found, sizeof found));
+    if (found.outcome != AGREED)
+        return explain(comm, &found, local, describe, arg);
+    if (able)
+        *able = !found.unable;
+    if (balance)
+        *balance = found.balance;
+    return TSR_OK;
+}
+
+static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
+{
+    TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
+    if (balance)
+        *balance = tsr_call_sum_counts(comm);
+    return tsr_call_end(comm, TSR_OK);
+}
+
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
+                                  const void *arg)
+{
+    if (!tsr_comm_is_direct(comm))
+        return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
+    const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
+    const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
+    /* What follows may wait in the engine, when `arg` is gone. */
+    comm->describe = NULL;
+    return status;
+}
+
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+{
+    return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
+}
+
+static void describe_name(const void *arg, char *text, size_t capacity)
+{
+    if (capacity == 0)
+        return;
+    const size_t length = strnlen(arg, capacity - 1);
+    memcpy(text, arg, length);
+    text[length] = '\0';
+}
+
+tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local)
+{
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);
+}

@@ -1,0 +1,253 @@
+#include "comm/core/comm.h"
+
+#include "base/context.h"
+#include "base/memory/memory.h"
+#include "comm/core/agree.h"
+#include "comm/core/arrays.h"
+#include "comm/core/call.h"
+#include "comm/core/hierarchy.h"
+#include "comm/core/late.h"
+#include "comm/core/traits.h"
+
+static tsr_status ask_rank(tsr_comm *comm, void *self)
+{
+    const tsr_comm_table *table = &comm->engine.table;
+    comm->self = self;
+    comm->rank = table->rank(self);
+    comm->size = table->ranks(self);
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = comm->engine.memory.shares ? 0 : SIZE_MAX};
+    if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
+                              comm->rank, comm->size);
+    return TSR_OK;
+}
+
+static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
+{
+    tsr_comm *comm;
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
+    comm->references = 1;
+    comm->context = context;
+    tsr_status status = tsr_table_read(table, &comm->engine);
+    if (status == TSR_OK)
+        status = ask_rank(comm, self);
+    if (status == TSR_OK)
+        status = tsr_arrays_create(comm);
+    if (status == TSR_OK)
+        status = tsr_hierarchy_create(comm, &comm->hierarchy);
+    if (status == TSR_OK && comm->hierarchy)
+        status = tsr_terms_reserve(comm, true);
+    if (status != TSR_OK) {
+        tsr_hierarchy_destroy(context, comm->hierarchy);
+        tsr_arrays_destroy(comm);
+        tsr_release(context, comm);
+        return status;
+    }
+    if (comm->engine.table.tell_late)
+        comm->engine.table.tell_late(self, tsr_comm_tell_late, comm);
+    *out = comm;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out)
+{
+    if (!table || !out)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: %s is NULL", table ? "out" : "table");
+    tsr_context *held;
+    TSR_TRY(tsr_context_resolve(context, &held));
+    const tsr_status status = make(held, table, self, out);
+    if (status != TSR_OK)
+        tsr_context_destroy(held);
+    return status;
+}
+
+tsr_comm *tsr_comm_retain(tsr_comm *comm)
+{
+    if (comm)
+        tsr_references_add(&comm->references);
+    return comm;
+}
+
+void tsr_comm_release(tsr_comm *comm)
+{
+    while (comm && tsr_references_drop(&comm->references)) {
+        tsr_context *const context = comm->context;
+        tsr_comm *const parent = comm->parent;
+        if (comm->self)
+            comm->engine.table.destroy(comm->self);
+        tsr_release(context, comm->ranks_in_parent);
+        tsr_release(context, comm);
+        tsr_context_destroy(context);
+        comm = parent;
+    }
+}
+
+/* What an engine has handed out to meshes' tensors stays until the last of them goes. */
+static void leave_engine(tsr_comm *comm)
+{
+    if (comm->engine.memory.leave) {
+        comm->engine.memory.leave(comm->self);
+        return;
+    }
+    comm->engine.table.destroy(comm->self);
+    comm->self = NULL;
+}
+
+/* Peers' engines share what theirs allocate, so it is the engine's to free. */
+void tsr_group_free_shelf(tsr_comm *comm, void *shelf, size_t bytes)
+{
+    if (shelf)
+        comm->engine.memory.free(comm->self, shelf, bytes);
+}
+
+void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry)
+{
+    if (!entry)
+        return;
+    tsr_comm_destroy(entry->group.comm);
+    tsr_release(comm->context, entry->group.scratch);
+    tsr_group_free_shelf(comm, entry->group.shelf, entry->group.shelf_bytes);
+    tsr_release(comm->context, entry);
+}
+
+static void destroy_groups(tsr_comm *comm)
+{
+    while (comm->groups) {
+        tsr_group_entry *entry = comm->groups;
+        comm->groups = entry->next;
+        tsr_group_free(comm, entry);
+    }
+    tsr_release(comm->context, comm->whole.group.scratch);
+    tsr_group_free_shelf(comm, comm->whole.group.shelf, comm->whole.group.shelf_bytes);
+}
+
+void tsr_comm_destroy(tsr_comm *comm)
+{
+    if (!comm || !tsr_comm_is_open(comm) || !tsr_comm_close(comm))
+        return;
+    /* Peers may be reading what the groups hold. */
+    if (tsr_comm_is_direct(comm))
+        tsr_call_abandon(comm);
+    destroy_groups(comm);
+    tsr_orders_destroy(comm);
+    leave_engine(comm);
+    tsr_hierarchy_destroy(comm->context, comm->hierarchy);
+    comm->hierarchy = NULL;
+    tsr_arrays_destroy(comm);
+    tsr_comm_release(comm);
+}
+
+int tsr_comm_rank(const tsr_comm *comm)
+{
+    return comm->rank;
+}
+
+int tsr_comm_size(const tsr_comm *comm)
+{
+    return comm->size;
+}
+
+const char *tsr_comm_engine(const tsr_comm *comm)
+{
+    return comm->engine.table.name;
+}
+
+int tsr_comm_node_of(const tsr_comm *comm, int rank)
+{
+    return comm->engine.nodes.node_of && tsr_comm_is_open(comm) ? comm->engine.nodes.node_of(comm->self, rank) : -1;
+}
+
+tsr_context *tsr_comm_context(const tsr_comm *comm)
+{
+    return comm->context;
+}
+
+tsr_status tsr_comm_check(const tsr_comm *comm, const char *call)
+{
+    return comm ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
+}
+
+tsr_status tsr_comm_check_out(const void *out, const char *call)
+{
+    return out ? TSR_OK : tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out is NULL", call);
+}
+
+static tsr_status barrier(tsr_comm *comm)
+{
+    if (tsr_comm_is_direct(comm) || tsr_comm_is_checked(comm))
+        return tsr_comm_agree_on(comm, "barrier", TSR_OK);
+    TSR_TRY(tsr_comm_check_idle(comm));
+    return comm->engine.messages.barrier(comm->self);
+}
+
+tsr_status tsr_comm_barrier(tsr_comm *comm)
+{
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_barrier"));
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_barrier"));
+    return tsr_comm_leave(comm, barrier(comm));
+}
+
+void tsr_comm_abort(tsr_comm *comm)
+{
+    if (comm && tsr_comm_is_open(comm))
+        comm->engine.table.abort(comm->self);
+}
+
+static tsr_status wait_for_stream(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
+{
+    return comm->engine.table.wait ? comm->engine.table.wait(comm->self, stream, timeout_ms) : TSR_OK;
+}
+
+tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t timeout_ms)
+{
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_wait"));
+    if (timeout_ms < 0)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_wait: timeout_ms is %lld; 0 waits for ever", (long long)timeout_ms);
+    if (stream && tsr_comm_shares_some(comm))
+        return tsr_refuse_host("tsr_comm_wait", tsr_device_host(), stream);
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_wait"));
+    return tsr_comm_leave(comm, wait_for_stream(comm, stream, timeout_ms));
+}
+
+static tsr_status alloc_locally(tsr_comm *comm, size_t bytes, void **out)
+{
+    return comm->engine.memory.alloc ? comm->engine.memory.alloc(comm->self, bytes, out) : tsr_allocate_data(comm->context, bytes, out);
+}
+
+tsr_status tsr_comm_alloc_shared(tsr_comm *comm, size_t bytes, void **out)
+{
+    TSR_TRY(tsr_comm_check_open(comm, "memory"));
+    return comm->engine.memory.alloc(comm->self, bytes, out);
+}
+
+static tsr_status alloc_on_all(tsr_comm *comm, size_t bytes, void **out)
+{
+    TSR_TRY(tsr_comm_agree_on(comm, "alloc", tsr_comm_check_out(out, "tsr_comm_alloc")));
+    void *memory = NULL;
+    const tsr_status local = alloc_locally(comm, bytes, &memory);
+    const tsr_status status = tsr_comm_agree_on(comm, "alloc", local);
+    if (status != TSR_OK) {
+        if (local == TSR_OK)
+            tsr_comm_free(comm, memory, bytes);
+        return status;
+    }
+    *out = memory;
+    return TSR_OK;
+}
+
+tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out)
+{
+    TSR_TRY(tsr_comm_check(comm, "tsr_comm_alloc"));
+    TSR_TRY(tsr_comm_enter(comm, "tsr_comm_alloc"));
+    return tsr_comm_leave(comm, alloc_on_all(comm, bytes, out));
+}
+
+void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes)
+{
+    if (!comm || !memory)
+        return;
+    if (comm->engine.memory.free)
+        comm->engine.memory.free(comm->self, memory, bytes);
+    else
+        tsr_release(comm->context, memory);
+}

@@ -1,0 +1,538 @@
+#include "comm/engines/mpi/exchange.h"
+
+#include "comm/engines/mpi/calls/error.h"
+#include "comm/engines/mpi/loss.h"
+#include "comm/engines/mpi/notice.h"
+#include "comm/engines/mpi/transit.h"
+#include "comm/engines/mpi/world.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/log.h>
+#include <tessera/sys/memory.h>
+
+/* Peers that a sentence has room for. */
+#define LATE_NAMED 4
+
+/* So often a rank that waits asks whether its mates live, after its first looks, and after so long it says for whom it waits. */
+#define QUESTION_MS 200
+#define QUICK_LOOKS 256
+
+/* After this, what a rank that has left had sent would have come. */
+#define LAST_WORDS_MS 500
+
+/* How long transfers that both sides have begun, by MPI or out of trays, may take to end in all, once an exchange is given up. A peer that
+ * takes longer is stopped, dead, or cannot be reached, or has given up before this one's data came. */
+#define SETTLE_MS 2000
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+/* Lays the arrays into `block` (NULL: only counts) and returns their bytes. */
+static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
+{
+    size_t used = round_up(sizeof *e->memory);
+    e->transits = block ? (tsr_mpi_transit *)(block + used) : NULL;
+    used += round_up(capacity * sizeof *e->transits);
+    e->rows = block ? (tsr_message *)(block + used) : NULL;
+    used += round_up((size_t)ranks * sizeof *e->rows);
+    int **const numbers[] = {&e->turns[0], &e->turns[1]};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        *numbers[i] = block ? (int *)(block + used) : NULL;
+        used += round_up((size_t)ranks * sizeof **numbers[i]);
+    }
+    e->letters = block ? (tsr_mpi_letter *)(block + used) : NULL;
+    return used + capacity * sizeof *e->letters;
+}
+
+tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
+{
+    tsr_mpi_exchange *e = &handle->exchange, measured;
+    if (count <= e->capacity)
+        return TSR_OK;
+    void *memory;
+    TSR_TRY(tsr_allocate(handle->world->context, place(&measured, NULL, count, handle->ranks), &memory));
+    tsr_release(handle->world->context, e->memory);
+    place(e, memory, count, handle->ranks);
+    e->memory = memory;
+    e->capacity = count;
+    return TSR_OK;
+}
+
+void tsr_mpi_exchange_free(tsr_mpi_handle *handle)
+{
+    tsr_release(handle->context, handle->exchange.memory);
+}
+
+static void end_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
+{
+    transit->course = TSR_MPI_IS_OVER;
+    handle->exchange.under_way--;
+}
+
+static tsr_mpi_delivery lay(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    return tsr_mpi_trays_lay(&handle->trays, transit->message->peer, transit->message->data, transit->message->bytes);
+}
+
+static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    const tsr_message *message = transit->message;
+    size_t sent = 0;
+    const tsr_mpi_delivery delivery = tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
+    if (delivery == TSR_MPI_THROUGH && sent != message->bytes)
+        tsr_mpi_transit_note_length(handle, transit, sent);
+    return delivery;
+}
+
+/* By its sender's tray; between nodes there is none. */
+static tsr_mpi_delivery deliver(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+{
+    if (!tsr_mpi_trays_reach(&handle->trays, transit->message->peer))
+        return TSR_MPI_BY_MPI;
+    return transit->receives ? take_from_tray(handle, transit) : lay(handle, transit);
+}
+
+static tsr_status check_mate(const tsr_mpi_handle *handle, int mate)
+{
+    if (!tsr_mpi_trays_is_gone(&handle->trays, mate))
+        return TSR_OK;
+    char name[64];
+    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken", tsr_mpi_name(handle, mate, name));
+}
+
+static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
+{
+    char name[64];
+    return tsr_status_set(TSR_ERROR_PEER, "%s has given up what it sends, so this communicator is broken",
+                          tsr_mpi_name(handle, mate, name));
+}
+
+/* A message goes after those before it. `*some`: it has. */
+static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+{
+    int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
+    if (transit->turn != *turn)
+        return TSR_OK;
+    const tsr_mpi_delivery delivery = deliver(handle, transit);
+    if (delivery == TSR_MPI_NOT_YET)
+        return check_mate(handle, transit->message->peer);
+    ++*turn;
+    *some = true;
+    if (delivery == TSR_MPI_BY_MPI)
+        return tsr_mpi_transit_begin(handle, transit);
+    if (delivery == TSR_MPI_LIES)
+        transit->course = TSR_MPI_LAID;
+    else if (delivery == TSR_MPI_THROUGH)
+        end_transit(handle, transit);
+    else
+        return say_given_up(handle, transit->message->peer);
+    return TSR_OK;
+}
+
+static tsr_status note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+{
+    if (!tsr_mpi_trays_is_empty(&handle->trays, transit->message->peer))
+        return check_mate(handle, transit->message->peer);
+    end_transit(handle, transit);
+    *some = true;
+    return TSR_OK;
+}
+
+static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    int *turns = e->turns[receives];
+    for (size_t i = 0; i < count; i++)
+        turns[messages[i].peer] = 0;
+    for (size_t i = 0; i < count; i++, e->count++) {
+        tsr_mpi_transit *transit = &e->transits[e->count];
+        *transit = (tsr_mpi_transit){.message = &messages[i], .receives = receives, .turn = turns[messages[i].peer]++};
+        transit->letter = &e->letters[e->count];
+        for (int way = 0; way < TSR_MPI_WAYS; way++)
+            transit->requests[way] = MPI_REQUEST_NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        turns[messages[i].peer] = 0;
+    e->under_way += count;
+}
+
+/* The first message to a rank above this one: lists are sorted by peer where order matters for speed, so that ranks begin with different
+ * peers. */
+static size_t first_of(const tsr_mpi_handle *handle, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        if (handle->exchange.transits[i].message->peer > handle->rank)
+            return i;
+    return begin;
+}
+
+static tsr_status begin_range(tsr_mpi_handle *handle, size_t begin, size_t end)
+{
+    const size_t count = end - begin, first = count ? first_of(handle, begin, end) : begin;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = first + i < end ? first + i : first + i - count;
+        bool some;
+        TSR_TRY(begin_transit(handle, &handle->exchange.transits[at], &some));
+    }
+    return TSR_OK;
+}
+
+static tsr_status check_device(tsr_device device)
+{
+    if (!device.driver)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
+}
+
+static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                            size_t receive_count)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
+    list(handle, receives, receive_count, true);
+    list(handle, sends, send_count, false);
+    TSR_TRY(begin_range(handle, 0, receive_count));
+    return begin_range(handle, receive_count, e->count);
+}
+
+/* What peers have sent to a rank that cannot take it would pass for what they send next: its communicator is broken. */
+static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                        size_t receive_count, tsr_device device)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    TSR_TRY(check_device(device));
+    TSR_TRY(tsr_mpi_check_whole(handle));
+    e->count = e->under_way = 0;
+    e->mismatch = TSR_OK;
+    if (e->shown)
+        tsr_mpi_trays_show_awaited(&handle->trays, -1);
+    e->shown = false;
+    const tsr_status status = begin_all(handle, sends, send_count, receives, receive_count);
+    if (status == TSR_OK)
+        return TSR_OK;
+    tsr_mpi_exchange_drop(handle);
+    return tsr_mpi_break(handle, status);
+}
+
+static bool is_quiet(tsr_mpi_exchange *e)
+{
+    bool quiet = true;
+    for (size_t i = 0; i < e->count; i++)
+        quiet = tsr_mpi_transit_is_quiet(&e->transits[i], false) && quiet;
+    return quiet;
+}
+
+/* MPI has some of the exchange's own memory yet: letters that nobody has read, say. */
+static void bury(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    tsr_mpi_grave *grave = e->memory;
+    *grave = (tsr_mpi_grave){handle->world->graves, e->transits, e->count};
+    handle->world->graves = grave;
+    e->memory = NULL;
+    e->capacity = 0;
+}
+
+/* True once no peer copies, or will copy, what this rank has laid, and MPI is done with memory of the caller's. */
+static bool is_settled(tsr_mpi_handle *handle)
+{
+    bool settled = true;
+    for (size_t i = 0; i < handle->exchange.count; i++) {
+        tsr_mpi_transit *transit = &handle->exchange.transits[i];
+        const bool laid = transit->course == TSR_MPI_LAID;
+        settled =
+            (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer) : tsr_mpi_transit_is_quiet(transit, true)) && settled;
+    }
+    return settled;
+}
+
+/*
+ * Receives are taken back, which MPI does at once unless they were matched, and so is what lies in trays unless somebody copies it. Memory
+ * of the caller's that was matched belongs to a transfer for which both sides are there (transit.h), so that it ends soon, whichever of
+ * them gives up: all poll until theirs have. But a receiver that gives up between its token and the data takes its memory back, and then
+ * the sender waits in vain: nobody ever matches what it sends, for a broken group keeps its tags. What else has not ended by the deadline
+ * is between this rank and one that is stopped, dead or cut off.
+ */
+static void take_back(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    const tsr_deadline deadline = tsr_deadline_in(SETTLE_MS);
+    for (size_t i = 0; i < e->count; i++)
+        tsr_mpi_transit_cancel(&e->transits[i]);
+    for (int look = 0; !is_settled(handle) && !tsr_deadline_passed(deadline); look++)
+        tsr_pause(look);
+    if (!is_quiet(e))
+        bury(handle);
+}
+
+void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
+{
+    tsr_mpi_exchange *e = &handle->exchange;
+    take_back(handle);
+    e->count = e->under_way = 0;
+    e->started = false;
+}
+
+bool tsr_mpi_exchange_dig(tsr_mpi_world *world)
+{
+    for (tsr_mpi_grave **link = &world->graves; *link;) {
+        tsr_mpi_grave *grave = *link;
+        tsr_mpi_exchange e = {.transits = grave->transits, .count = grave->count};
+        if (is_quiet(&e)) {
+            *link = grave->next;
+            tsr_release(world->context, grave);
+        } else {
+            link = &grave->next;
+        }
+    }
+    return !world->graves;
+}
+
+static tsr_status look_at(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
+{
+    if (transit->course == TSR_MPI_WAITS)
+        return begin_transit(handle, transit, some);
+    if (transit->course == TSR_MPI_LAID)
+        return note_taken(handle, transit, some);
+    if (transit->course != TSR_MPI_TRAVELS)
+        return TSR_OK;
+    TSR_TRY(tsr_mpi_transit_look(handle, transit, some));
+    handle->exchange.under_way -= transit->course == TSR_MPI_IS_OVER;
+    return TSR_OK;
+}
+
+/* What has come by now; `*some`: anything has. */
+static tsr_status look(tsr_mpi_handle *handle, bool *some)
+{
+    *some = false;
+    for (size_t i = 0; i < handle->exchange.count; i++)
+        TSR_TRY(look_at(handle, &handle->exchange.transits[i], some));
+    return TSR_OK;
+}
+
+/* A peer of which something is still missing, from `*at` on; -1: none. Each is named once, in the order of the lists. */
+static int next_late(const tsr_mpi_exchange *e, size_t *at)
+{
+    for (; *at < e->count; ++*at) {
+        const int peer = e->transits[*at].message->peer;
+        bool named = e->transits[*at].course == TSR_MPI_IS_OVER;
+        for (size_t i = 0; i < *at && !named; i++)
+            named = e->transits[i].course != TSR_MPI_IS_OVER && e->transits[i].message->peer == peer;
+        if (!named) {
+            ++*at;
+            return peer;
+        }
+    }
+    return -1;
+}
+
+/* Whom a rank waits for that this one waits for, and so on: mates show it, and only the last has not come. */
+static int find_last(const tsr_mpi_handle *handle, int peer)
+{
+    for (int steps = 0; steps < handle->ranks && tsr_mpi_trays_reach(&handle->trays, peer); steps++) {
+        const int next = tsr_mpi_trays_awaited_by(&handle->trays, peer);
+        if (next < 0 || next == handle->rank || next == peer)
+            break;
+        peer = next;
+    }
+    return peer;
+}
+
+/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WORDS])
+{
+    char name[64];
+    size_t at = 0, used = 0;
+    int late = 0, named[LATE_NAMED];
+    words[0] = '\0';
+    for (int peer = next_late(&handle->exchange, &at); peer >= 0; peer = next_late(&handle->exchange, &at)) {
+        const int last = find_last(handle, peer);
+        bool known = false;
+        for (int i = 0; i < late && i < LATE_NAMED; i++)
+            known = known || named[i] == last;
+        if (known)
+            continue;
+        if (late < LATE_NAMED) {
+            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, last, name));
+            named[late] = last;
+        }
+        late++;
+    }
+    if (late > LATE_NAMED)
+        snprintf(words + used, TSR_MPI_WORDS - used, " and %d more", late - LATE_NAMED);
+    return late > 0 ? words : "a rank";
+}
+
+static tsr_status say_late(const tsr_mpi_handle *handle)
+{
+    char words[TSR_MPI_WORDS];
+    tsr_mpi_world_note_loss(handle->world);
+    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", name_late(handle, words),
+                          (long long)handle->world->options.timeout_ms);
+}
+
+/* A mate whose process is no more, without having left. */
+static tsr_status check_lives(const tsr_mpi_handle *handle)
+{
+    char name[64];
+    for (int r = 0; r < handle->ranks; r++) {
+        if (r == handle->rank || !tsr_mpi_trays_reach(&handle->trays, r) || tsr_mpi_trays_has_left(&handle->trays, r))
+            continue;
+        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
+        if (!resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || tsr_mpi_trays_has_left(&handle->trays, r))
+            continue;
+        tsr_mpi_world_note_loss(handle->world);
+        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken", tsr_mpi_name(handle, r, name));
+    }
+    return TSR_OK;
+}
+
+/* How long a wait has gone on without anything that came. */
+typedef struct patience {
+    tsr_deadline deadline, last_words, question;
+    tsr_lateness late; /* begins with the first question */
+    int looks;
+} patience;
+
+static patience begin_waiting(const tsr_mpi_handle *handle)
+{
+    return (patience){.deadline = tsr_deadline_in(handle->world->options.timeout_ms)};
+}
+
+static bool is_left(const tsr_mpi_handle *handle)
+{
+    return (handle->gated && tsr_mpi_gate_is_broken(&handle->gate)) || tsr_mpi_notice_gone(handle) >= 0;
+}
+
+static tsr_status say_left(tsr_mpi_handle *handle)
+{
+    const int gone = tsr_mpi_notice_gone(handle);
+    if (gone < 0)
+        return tsr_mpi_gate_say_broken(&handle->gate);
+    const int all = handle->names[gone];
+    if (gone == all)
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d has returned, so this communicator is broken", gone);
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
+}
+
+/* Now and then: mates see for whom this rank waits, and so does whoever reads the log. */
+static tsr_status ask(tsr_mpi_handle *handle, patience *p)
+{
+    char words[TSR_MPI_WORDS];
+    size_t at = 0;
+    p->question = tsr_deadline_in(QUESTION_MS);
+    if (p->late.seconds == 0)
+        p->late = tsr_lateness_begin();
+    if (tsr_lateness_is_due(&p->late))
+        tsr_lateness_tell(&p->late, &handle->late, name_late(handle, words));
+    if (!handle->trays.node)
+        return TSR_OK;
+    tsr_mpi_trays_show_awaited(&handle->trays, next_late(&handle->exchange, &at));
+    handle->exchange.shown = true;
+    return check_lives(handle);
+}
+
+/* Between two looks. What a rank sent before it left is on its way yet when its peers learn that it is gone. */
+static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
+{
+    tsr_mpi_notice_hear(handle->world);
+    TSR_TRY(tsr_mpi_check_whole(handle));
+    if (tsr_deadline_passed(p->deadline))
+        return say_late(handle);
+    if (p->looks > QUICK_LOOKS && tsr_deadline_passed(p->question))
+        TSR_TRY(ask(handle, p));
+    if (p->last_words == 0 && is_left(handle))
+        p->last_words = tsr_deadline_in(LAST_WORDS_MS);
+    if (p->last_words != 0 && tsr_deadline_passed(p->last_words))
+        return say_left(handle);
+    tsr_pause(p->looks++);
+    return TSR_OK;
+}
+
+static tsr_status wait_for_all(tsr_mpi_handle *handle)
+{
+    patience p = begin_waiting(handle);
+    while (handle->exchange.under_way > 0) {
+        bool some;
+        TSR_TRY(look(handle, &some));
+        if (some)
+            p = begin_waiting(handle);
+        else
+            TSR_TRY(be_patient(handle, &p));
+    }
+    return TSR_OK;
+}
+
+static tsr_status finish(tsr_mpi_handle *handle)
+{
+    const tsr_status status = wait_for_all(handle);
+    if (status != TSR_OK) {
+        tsr_mpi_exchange_drop(handle);
+        return tsr_mpi_break(handle, status);
+    }
+    const tsr_mpi_exchange *e = &handle->exchange;
+    return e->mismatch == TSR_OK ? TSR_OK : tsr_status_set(e->mismatch, "%s", e->words);
+}
+
+tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                                tsr_device device, tsr_stream stream)
+{
+    (void)stream;
+    TSR_TRY(start(self, sends, send_count, receives, receive_count, device));
+    return finish(self);
+}
+
+tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                  size_t receive_count, tsr_device device, tsr_stream stream)
+{
+    tsr_mpi_handle *handle = self;
+    (void)stream;
+    TSR_TRY(start(handle, sends, send_count, receives, receive_count, device));
+    handle->exchange.started = true;
+    return TSR_OK;
+}
+
+tsr_status tsr_mpi_exchange_finish(void *self)
+{
+    tsr_mpi_handle *handle = self;
+    handle->exchange.started = false;
+    return finish(handle);
+}
+
+/* `bytes` of every rank to rank 0, in the rows of `rows`. */
+static tsr_status gather_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
+{
+    tsr_message *messages = handle->exchange.rows;
+    if (handle->rank > 0) {
+        messages[0] = (tsr_message){0, rows + (size_t)handle->rank * bytes, bytes};
+        return tsr_mpi_exchange_all(handle, messages, 1, NULL, 0, tsr_device_host(), NULL);
+    }
+    for (int r = 1; r < handle->ranks; r++)
+        messages[r - 1] = (tsr_message){r, rows + (size_t)r * bytes, bytes};
+    return tsr_mpi_exchange_all(handle, NULL, 0, messages, (size_t)handle->ranks - 1, tsr_device_host(), NULL);
+}
+
+static tsr_status spread_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
+{
+    tsr_message *messages = handle->exchange.rows;
+    for (int r = 1; r < handle->ranks; r++)
+        messages[r - 1] = (tsr_message){handle->rank == 0 ? r : 0, rows, bytes};
+    if (handle->rank > 0)
+        return tsr_mpi_exchange_all(handle, NULL, 0, messages, 1, tsr_device_host(), NULL);
+    return tsr_mpi_exchange_all(handle, messages, (size_t)handle->ranks - 1, NULL, 0, tsr_device_host(), NULL);
+}
+
+tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t row_bytes)
+{
+    TSR_TRY(gather_rows(handle, rows, row_bytes));
+    return spread_rows(handle, rows, (size_t)handle->ranks * row_bytes);
+}
+
+/* Nobody is told that all came before all did. */
+tsr_status tsr_mpi_barrier(void *self)
+{
+    char nothing = 0;
+    return tsr_mpi_gather_and_spread(self, &nothing, 0);
+}

@@ -1,0 +1,364 @@
+#include "comm/groups/group.h"
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/memory/memory.h"
+#include "base/sort.h"
+#include "comm/collectives/collectives.h"
+#include "comm/core/agree.h"
+#include "comm/core/arrays.h"
+#include "comm/core/traits.h"
+#include "comm/groups/split.h"
+#include <string.h>
+
+#define WORDS 256
+
+/* A member of a set that brought another set or fingerprint than `base`, a rank of the set. */
+typedef struct mismatch {
+    int base, odd;
+} mismatch;
+
+uint64_t tsr_rank_set_hash(tsr_rank_set set)
+{
+    uint64_t hash = tsr_hash_word(TSR_HASH_SEED, (uint64_t)set.count);
+    for (int i = 0; i < set.count; i++)
+        hash = tsr_hash_word(hash, (uint64_t)set.ranks[i]);
+    return hash ? hash : 1;
+}
+
+/* The whole communicator has the hash 0 until it is prepared, which no set has. */
+static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
+{
+    if (hash == comm->whole.hash)
+        return &comm->whole;
+    for (tsr_group_entry *entry = comm->groups; entry; entry = entry->next)
+        if (entry->hash == hash)
+            return entry;
+    return NULL;
+}
+
+const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
+{
+    const tsr_group_entry *entry = find((tsr_comm *)comm, hash);
+    return entry ? &entry->group : NULL;
+}
+
+const tsr_group *tsr_group_whole(const tsr_comm *comm)
+{
+    return comm->whole.hash ? &comm->whole.group : NULL;
+}
+
+static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
+{
+    bool inside = set.count == 0;
+    for (int i = 0; i < set.count; i++) {
+        if (set.ranks[i] < 0 || set.ranks[i] >= comm->size || (i > 0 && set.ranks[i] <= set.ranks[i - 1]))
+            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i, set.ranks[i],
+                                  comm->size - 1);
+        inside |= set.ranks[i] == comm->rank;
+    }
+    return inside ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
+}
+
+static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
+{
+    const tsr_group *group = &entry->group;
+    return group->count == set.count && (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
+}
+
+static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
+{
+    const tsr_group_entry *entry = find(comm, tsr_rank_set_hash(set));
+    if (!entry || has_ranks(entry, set))
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "group: this set of %d ranks has the hash of another of %d ranks; give the ranks another order", set.count,
+                          entry->group.count);
+}
+
+/* What is pending lives in the scratch, which may have to grow. */
+static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
+{
+    const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
+    if (!entry || !entry->group.pending)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
+                          set.count);
+}
+
+/* What a group has of its own when it is made. */
+static size_t first_shelf_bytes(const tsr_comm *comm)
+{
+    return comm->engine.memory.shares ? 0 : SIZE_MAX;
+}
+
+static bool wants_scratch(const tsr_group_request *request, const tsr_group_entry *entry)
+{
+    return request->scratch_bytes > (entry ? entry->group.scratch_bytes : 0);
+}
+
+static bool wants_shelf(const tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *entry)
+{
+    return request->shelf_bytes > (entry ? entry->group.shelf_bytes : first_shelf_bytes(comm));
+}
+
+static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
+{
+    const int count = request->set.count;
+    const uint64_t hash = tsr_rank_set_hash(request->set);
+    const tsr_group_entry *entry = count > 0 ? find(comm, hash) : NULL;
+    return (tsr_group_record){
+        .hash = hash,
+        .fingerprint = count > 0 ? request->fingerprint : 0,
+        .rounds = request->rounds,
+        .count = count,
+        .missing = count > 0 && count < comm->size && !entry,
+        .growing = count > 0 && (wants_scratch(request, entry) || wants_shelf(comm, request, entry)),
+        .odd = -1,
+    };
+}
+
+/* comm->records of all ranks, from this rank's own. */
+static tsr_status share_records(tsr_comm *comm, tsr_group_record mine)
+{
+    return tsr_gather_bytes(comm, &mine, comm->records, sizeof mine);
+}
+
+/* The lowest member of this rank's set that brought something else, or -1. */
+static int find_odd(const tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine)
+{
+    for (int i = 0; i < set.count; i++) {
+        const tsr_group_record *theirs = &comm->records[set.ranks[i]];
+        if (theirs->hash != mine->hash || theirs->count != mine->count || theirs->fingerprint != mine->fingerprint)
+            return set.ranks[i];
+    }
+    return -1;
+}
+
+static int order(const tsr_group_record *x, const tsr_group_record *y)
+{
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    if (x->fingerprint != y->fingerprint)
+        return x->fingerprint < y->fingerprint ? -1 : 1;
+    return x->count < y->count ? -1 : x->count > y->count;
+}
+
+static int by_record(const void *a, const void *b, const void *records)
+{
+    const tsr_group_record *at = records;
+    return order(&at[*(const size_t *)a], &at[*(const size_t *)b]);
+}
+
+/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
+ * records, so all come to the same answer. Sorted, what is alike comes together. */
+static bool is_consistent(tsr_comm *comm)
+{
+    const tsr_group_record *records = comm->records;
+    size_t *ranks = comm->cursors;
+    const size_t size = (size_t)comm->size;
+    for (size_t r = 0; r < size; r++)
+        ranks[r] = r;
+    tsr_sort(ranks, size, sizeof *ranks, by_record, records);
+    for (size_t begin = 0, end; begin < size; begin = end) {
+        const tsr_group_record *first = &records[ranks[begin]];
+        for (end = begin + 1; end < size && order(first, &records[ranks[end]]) == 0;)
+            end++;
+        if (first->count > 0 && end - begin != (size_t)first->count)
+            return false;
+    }
+    return true;
+}
+
+/* The lowest rank that found a mismatch in its set speaks for all. */
+static mismatch first_mismatch(const tsr_comm *comm)
+{
+    for (int r = 0; r < comm->size; r++)
+        if (comm->records[r].odd >= 0)
+            return (mismatch){r, comm->records[r].odd};
+    return (mismatch){0, 0};
+}
+
+static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
+{
+    char words[2][WORDS] = {"", ""};
+    mine.odd = find_odd(comm, request->set, &mine);
+    TSR_TRY(share_records(comm, mine));
+    const mismatch found = first_mismatch(comm);
+    request->describe(request->arg, words[comm->rank == found.odd], WORDS);
+    TSR_TRY(tsr_broadcast_bytes(comm, words[0], WORDS, found.base));
+    TSR_TRY(tsr_broadcast_bytes(comm, words[1], WORDS, found.odd));
+    return tsr_disagreement(tsr_comm_name(comm, found.base), words[0], tsr_comm_name(comm, found.odd), words[1]);
+}
+
+static bool anybody(const tsr_comm *comm, bool (*holds)(const tsr_group_record *record))
+{
+    for (int r = 0; r < comm->size; r++)
+        if (holds(&comm->records[r]))
+            return true;
+    return false;
+}
+
+static bool is_missing(const tsr_group_record *record)
+{
+    return record->missing;
+}
+
+static bool is_growing(const tsr_group_record *record)
+{
+    return record->growing;
+}
+
+/* Some member of this rank's set does not hold the group. */
+static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
+{
+    for (int i = 0; i < set.count; i++)
+        if (comm->records[set.ranks[i]].missing)
+            return true;
+    return false;
+}
+
+/* An entry with its lists in one block: `set.count` ranks, as many names, then one position for each rank of `comm`. Without its
+ * communicator. */
+static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t hash, tsr_group_entry **out)
+{
+    const size_t lists = (2 * (size_t)set.count + (size_t)comm->size) * sizeof(int);
+    tsr_group_entry *entry;
+    TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *entry + lists, (void **)&entry));
+    int *ranks = (int *)(entry + 1), *names = ranks + set.count, *position = names + set.count;
+    memcpy(ranks, set.ranks, (size_t)set.count * sizeof *ranks);
+    for (int r = 0; r < comm->size; r++)
+        position[r] = -1;
+    for (int i = 0; i < set.count; i++) {
+        names[i] = tsr_comm_name(comm, ranks[i]);
+        position[ranks[i]] = i;
+    }
+    entry->hash = hash;
+    entry->names = names;
+    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count, .shelf_bytes = first_shelf_bytes(comm)};
+    *out = entry;
+    return TSR_OK;
+}
+
+/* Memory of a group that grows; NULL: what there is does. */
+typedef struct growth {
+    void *scratch, *shelf;
+} growth;
+
+static void free_growth(tsr_comm *comm, const tsr_group_request *request, const growth *grown)
+{
+    tsr_release(comm->context, grown->scratch);
+    tsr_group_free_shelf(comm, grown->shelf, request->shelf_bytes);
+}
+
+static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, growth *grown)
+{
+    if (wants_scratch(request, held))
+        TSR_TRY(tsr_allocate(comm->context, request->scratch_bytes, &grown->scratch));
+    return wants_shelf(comm, request, held) ? comm->engine.memory.alloc(comm->self, request->shelf_bytes, &grown->shelf) : TSR_OK;
+}
+
+/* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
+static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_entry *entry, tsr_group_entry *held, const growth *grown)
+{
+    tsr_group_entry *kept = held ? held : entry;
+    if (held && entry) {
+        tsr_comm_destroy(held->group.comm);
+        held->group.comm = entry->group.comm;
+        held->group.comm->names = held->names;
+        entry->group.comm = NULL;
+        tsr_group_free(comm, entry);
+    } else if (entry) {
+        entry->group.comm->names = entry->names;
+        entry->next = comm->groups;
+        comm->groups = entry;
+    }
+    if (grown->scratch) {
+        tsr_release(comm->context, kept->group.scratch);
+        kept->group.scratch = grown->scratch;
+        kept->group.scratch_bytes = request->scratch_bytes;
+    }
+    if (grown->shelf) {
+        tsr_group_free_shelf(comm, kept->group.shelf, kept->group.shelf_bytes);
+        kept->group.shelf = grown->shelf;
+        kept->group.shelf_bytes = request->shelf_bytes;
+    }
+}
+
+/* Makes what is missing, on every rank or on none. */
+static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, const tsr_group_record *mine)
+{
+    const tsr_rank_set set = request->set;
+    const bool missing = anybody(comm, is_missing);
+    if (missing && !tsr_comm_can_split(comm))
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
+                              "be split: let all of its ranks take part",
+                              comm->size, comm->engine.table.name);
+    const bool make = set_is_missing(comm, set);
+    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
+    tsr_comm *made = NULL;
+    growth grown = {NULL, NULL};
+    tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
+    if (local == TSR_OK && mine->growing)
+        local = grow(comm, request, held, &grown);
+    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
+    if (status == TSR_OK && missing)
+        status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
+    if (status != TSR_OK) {
+        tsr_group_free(comm, entry);
+        free_growth(comm, request, &grown);
+        return status;
+    }
+    if (entry)
+        entry->group.comm = made;
+    install(comm, request, entry, held, &grown);
+    return TSR_OK;
+}
+
+/* Of the set's records, or 0. */
+static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
+{
+    int64_t most = 0;
+    for (int i = 0; i < set.count; i++)
+        most = tsr_max_i64(most, comm->records[set.ranks[i]].rounds);
+    return most;
+}
+
+/* Once all are known to have records and cursors. */
+static tsr_status prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+{
+    const tsr_rank_set set = request->set;
+    const tsr_group_record mine = record_of(comm, request);
+    TSR_TRY(share_records(comm, mine));
+    if (!is_consistent(comm))
+        return explain(comm, request, mine);
+    const int64_t rounds = most_rounds(comm, set);
+    if (anybody(comm, is_missing) || anybody(comm, is_growing))
+        TSR_TRY(make_groups(comm, request, &mine));
+    if (set.count == comm->size)
+        comm->whole.hash = mine.hash;
+    *out = (tsr_group_answer){set.count > 0 ? tsr_group_find(comm, mine.hash) : NULL, rounds};
+    return TSR_OK;
+}
+
+tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+{
+    const tsr_rank_set set = request->set;
+    tsr_status local = request->local;
+    if (local == TSR_OK)
+        local = check_set(comm, set);
+    if (local == TSR_OK)
+        local = check_hash(comm, set);
+    if (local == TSR_OK)
+        local = check_finished(comm, set);
+    if (local == TSR_OK)
+        local = tsr_cursors_reserve(comm);
+    if (local == TSR_OK)
+        local = tsr_records_create(comm);
+    tsr_status status = tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
+    if (status == TSR_OK)
+        status = prepare(comm, request, out);
+    tsr_records_destroy(comm);
+    return status;
+}

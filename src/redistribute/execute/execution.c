@@ -1,0 +1,252 @@
+#include "redistribute/execute/execution.h"
+
+#include <string.h>
+#include <tessera/sys/status.h>
+
+#include "comm/core/comm.h"
+#include "redistribute/execute/agreement.h"
+#include "redistribute/execute/bind.h"
+#include "redistribute/execute/direct.h"
+#include "redistribute/execute/message.h"
+#include "redistribute/execute/native.h"
+#include "redistribute/execute/prepare.h"
+#include "redistribute/execute/shelf.h"
+#include "redistribute/schedule/collective.h"
+
+static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
+{
+    const tsr_item *item = b->item;
+    tsr_tensor dst = {.data = b->dst.base, .dtype = item->dst->dtype, .device = e->device, .ndim = item->dst_ndim};
+    for (int dim = 0; dim < dst.ndim; dim++) {
+        dst.shape[dim] = item->dst_shape[dim];
+        dst.strides[dim] = b->dst.strides[dim];
+    }
+    return tsr_device_fill_identity(&e->ops, &dst, item->problem.fill, e->stream);
+}
+
+/* The shortcut's fills come first, under what is kept; those of other new Partial terms last: where source and destination are one memory,
+ * peers have read it by then. */
+static tsr_status fill_all(const tsr_execution *e, bool shortcuts)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_item *item = e->bound[i].item;
+        if (item->fills && item->problem.shortcut == shortcuts)
+            TSR_TRY(fill(e, &e->bound[i]));
+    }
+    return TSR_OK;
+}
+
+static bool by_messages(const tsr_execution *e)
+{
+    return e->plan->options.mode == TSR_MODE_MESSAGE && e->group;
+}
+
+/* Reductions in place go to the workspace, one item's after the other. */
+static void place_results(tsr_execution *e)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < e->plan->count; i++) {
+        tsr_bound *b = &e->bound[i];
+        b->result = b->dst;
+        if (!b->item->staged)
+            continue;
+        if (!e->eager && b->src.base == b->dst.base && b->dst.base)
+            b->result = (tsr_place){e->workspace ? e->workspace + used : NULL, b->item->dst_strides};
+        used += tsr_item_staged_bytes(b->item);
+    }
+}
+
+/* A rank that failed takes part without tensors. */
+static void unbind(tsr_execution *e)
+{
+    for (size_t i = 0; i < e->plan->count; i++) {
+        e->bound[i].src = (tsr_place){NULL, e->plan->items[i].src_strides};
+        e->bound[i].dst = (tsr_place){NULL, e->plan->items[i].dst_strides};
+    }
+    e->device = tsr_device_host();
+    e->placeless = false;
+}
+
+static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
+{
+    for (size_t i = 0; i < e->plan->count; i++)
+        e->bound[i].item = &e->plan->items[i];
+    e->device = tsr_device_host();
+    e->placeless = true;
+    if (local == TSR_OK)
+        local = tsr_execution_take(e, src, dst, bytes);
+    if (local != TSR_OK)
+        unbind(e);
+    return local;
+}
+
+static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local)
+{
+    e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
+    local = bind(e, src, dst, bytes, local);
+    e->ops = e->device.driver ? tsr_device_resolve(e->plan->context, e->device) : e->plan->host;
+    e->eager = e->plan->eager && !e->device.driver;
+    if (local == TSR_OK && tsr_has_shelf(e))
+        local = tsr_shelf_begin(e);
+    place_results(e);
+    if (local == TSR_OK && e->plan->fills)
+        local = fill_all(e, true);
+    if (!by_messages(e))
+        return tsr_direct_start(e, local);
+    e->native = NULL;
+    return tsr_native_is_found(e->plan, e->group) ? tsr_native_start(e, local) : tsr_message_start(e, local);
+}
+
+static tsr_status finish_crossing(tsr_execution *e)
+{
+    if (!by_messages(e))
+        return tsr_direct_finish(e);
+    return e->native ? tsr_native_finish(e) : tsr_message_finish(e);
+}
+
+static tsr_status finish(tsr_execution *e)
+{
+    TSR_TRY(finish_crossing(e));
+    if (e->plan->fills)
+        TSR_TRY(fill_all(e, false));
+    return tsr_has_shelf(e) ? tsr_shelf_end(e) : TSR_OK;
+}
+
+/* Started executions keep what they need in the group's scratch. */
+static tsr_status check_idle(const tsr_group *group)
+{
+    if (!group || !group->pending)
+        return TSR_OK;
+    return tsr_status_set(TSR_ERROR_STATE, "an execution was started on this communicator: call tsr_plan_finish() first");
+}
+
+tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                        size_t bytes, tsr_stream stream, tsr_status local)
+{
+    tsr_bound one;
+    tsr_execution e;
+    TSR_TRY(check_idle(group));
+    e.plan = plan;
+    e.group = plan->local ? NULL : group;
+    e.bound = &one;
+    if (plan->count > 1) {
+        const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
+        e.bound = scratch.bound;
+        e.spans = scratch.spans;
+    }
+    e.workspace = workspace;
+    e.stream = stream;
+    TSR_TRY(start(&e, src, dst, bytes, local));
+    return finish(&e);
+}
+
+/* Whoever starts an execution keeps its tensors' memory, but not what describes them. */
+static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
+{
+    if (tensors)
+        memcpy(kept, tensors, plan->count * sizeof *kept);
+    return tensors ? kept : NULL;
+}
+
+/* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. Without splitting that is all of `comm`,
+ * and the key that of the communicator on which it was prepared last. */
+static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
+{
+    const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
+    const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
+    *prepared = group && group->scratch_bytes >= __atomic_load_n(&plan->scratch_bytes, __ATOMIC_RELAXED) &&
+                group->shelf_bytes >= __atomic_load_n(&plan->shelf_bytes, __ATOMIC_RELAXED);
+    return group;
+}
+
+/* A group that other plans made may have room enough for this one on some ranks, which wait for the others. */
+static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                                 tsr_stream stream)
+{
+    tsr_execution e = {.plan = plan, .group = group, .stream = stream};
+    const tsr_status local =
+        tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
+    if (!group)
+        return local;
+    e.checked = plan->options.mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
+    return tsr_execution_agree(&e, local);
+}
+
+static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_comm *comm)
+{
+    if (!plan || !comm)
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "comm");
+    return tsr_plan_check_comm(plan, comm);
+}
+
+/* Within a call that has entered, of a rank that takes part. */
+static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
+                          tsr_stream stream)
+{
+    bool prepared;
+    const tsr_group *group = find_group(plan, comm, &prepared);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
+}
+
+tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                            size_t bytes, tsr_stream stream)
+{
+    TSR_TRY(check_call("tsr_plan_execute", plan, comm));
+    if (!tsr_plan_takes_part(plan))
+        return TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute"));
+    return tsr_comm_leave(comm, execute(plan, comm, src, dst, workspace, bytes, stream));
+}
+
+static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                                 size_t bytes, tsr_stream stream)
+{
+    bool prepared;
+    const tsr_group *group = find_group(plan, comm, &prepared);
+    if (!prepared)
+        return say_unprepared(plan, group, src, dst, stream);
+    TSR_TRY(check_idle(group));
+    const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
+    tsr_execution *e = scratch.pending;
+    e->plan = plan;
+    e->group = plan->local ? NULL : group;
+    e->bound = scratch.bound;
+    e->spans = scratch.spans;
+    e->workspace = workspace;
+    e->stream = stream;
+    src = keep(plan, src, scratch.tensors);
+    dst = keep(plan, dst, scratch.tensors + plan->count);
+    TSR_TRY(start(e, src, dst, bytes, TSR_OK));
+    ((tsr_group *)group)->pending = plan;
+    return TSR_OK;
+}
+
+tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
+                          tsr_stream stream)
+{
+    TSR_TRY(check_call("tsr_plan_start", plan, comm));
+    if (!tsr_plan_takes_part(plan))
+        return TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_start"));
+    return tsr_comm_leave(comm, start_in_group(plan, comm, src, dst, workspace, bytes, stream));
+}
+
+static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)
+{
+    bool prepared;
+    const tsr_group *group = find_group(plan, comm, &prepared);
+    if (!prepared || group->pending != plan)
+        return tsr_status_set(TSR_ERROR_STATE, "tsr_plan_finish: %s",
+                              prepared && group->pending ? "another plan was started here" : "the plan was not started here");
+    ((tsr_group *)group)->pending = NULL;
+    return finish(tsr_scratch_divide(plan, group->scratch).pending);
+}
+
+tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)
+{
+    TSR_TRY(check_call("tsr_plan_finish", plan, comm));
+    if (!tsr_plan_takes_part(plan))
+        return TSR_OK;
+    TSR_TRY(tsr_comm_enter(comm, "tsr_plan_finish"));
+    return tsr_comm_leave(comm, finish_in_group(plan, comm));
+}

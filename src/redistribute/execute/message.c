@@ -1,0 +1,300 @@
+#include "redistribute/execute/message.h"
+
+#include <tessera/sys/status.h>
+
+#include "comm/collectives/exchange.h"
+#include "redistribute/execute/agreement.h"
+#include "redistribute/execute/boxes.h"
+#include "redistribute/execute/fragments.h"
+
+/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
+#define NOT_STAGED SIZE_MAX
+
+/* One round of one phase, in its half of the staging and of the lists. */
+typedef struct round {
+    const tsr_execution *e;
+    int phase, half;
+    int64_t at;
+    char *staging; /* what is left of the half */
+    tsr_message *messages;
+    size_t send_count, receive_count;
+} round;
+
+static const tsr_bound *bound_of(const tsr_execution *e, const tsr_parcel *parcel)
+{
+    return &e->bound[parcel->item];
+}
+
+static tsr_extent range_of(const round *r, const tsr_parcel *parcel)
+{
+    return tsr_mail_range(parcel->elements, r->at, r->e->rounds);
+}
+
+static size_t bytes_of(const round *r, const tsr_parcel *parcel)
+{
+    const tsr_extent range = range_of(r, parcel);
+    return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
+}
+
+/* What is sent in the first phase lies in the source, later in the destination. */
+static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
+{
+    const tsr_bound *b = bound_of(r->e, parcel);
+    return r->phase == 0 ? b->src : b->dst;
+}
+
+static tsr_place target_of(const tsr_execution *e, const tsr_parcel *parcel)
+{
+    return bound_of(e, parcel)->dst;
+}
+
+static round begin_round(const tsr_execution *e, int phase, int64_t at)
+{
+    const int half = (int)(at & 1);
+    const size_t half_bytes = e->plan->workspace_bytes / 2 & ~(size_t)63;
+    return (round){.e = e,
+                   .phase = phase,
+                   .half = half,
+                   .at = at,
+                   .staging = half && e->workspace ? e->workspace + half_bytes : e->workspace,
+                   .messages = e->scratch.messages[half]};
+}
+
+/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round. */
+typedef struct bundle {
+    size_t first, count, bytes;
+    int64_t peer;
+} bundle;
+
+static bool next_bundle(const round *r, const tsr_mail *mail, bundle *b)
+{
+    b->first += b->count;
+    b->count = b->bytes = 0;
+    if (b->first == mail->count)
+        return false;
+    b->peer = mail->at[b->first].peer;
+    for (size_t i = b->first; i < mail->count && mail->at[i].peer == b->peer; i++) {
+        b->bytes += bytes_of(r, &mail->at[i]);
+        b->count++;
+    }
+    return true;
+}
+
+/* A message of one parcel has no gap before the next, so it ends with its last element. */
+static size_t message_bytes(const round *r, const bundle *b, const tsr_mail *mail)
+{
+    if (b->count > 1)
+        return b->bytes;
+    const tsr_extent range = range_of(r, &mail->at[b->first]);
+    return (size_t)(range.end - range.begin) * r->e->plan->items[mail->at[b->first].item].src->element_bytes;
+}
+
+static void add_message(round *r, int64_t peer, void *data, size_t bytes, size_t *count)
+{
+    tsr_message *message = &r->messages[r->send_count + r->receive_count];
+    message->peer = tsr_group_position(r->e->group, peer);
+    message->data = data;
+    message->bytes = bytes;
+    *count += 1;
+}
+
+static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
+{
+    char *at = r->staging;
+    for (size_t i = b->first; i < b->first + b->count; i++) {
+        const tsr_parcel *parcel = &mail->at[i];
+        TSR_TRY(tsr_execution_pack(r->e, parcel, range_of(r, parcel), at, origin_of(r, parcel), r->phase == 0));
+        at += bytes_of(r, parcel);
+    }
+    return TSR_OK;
+}
+
+/* After a failure too all that peers wait for is listed. */
+static tsr_status pack(round *r)
+{
+    const tsr_mail *mail = &r->e->plan->out[r->phase];
+    tsr_status status = TSR_OK;
+    for (bundle b = {0}; next_bundle(r, mail, &b);) {
+        if (b.bytes == 0)
+            continue;
+        const tsr_parcel *first = &mail->at[b.first];
+        void *data = b.count > 1 ? NULL : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
+        if (!data) {
+            data = r->staging;
+            if (status == TSR_OK)
+                status = pack_bundle(r, mail, &b);
+            r->staging += tsr_mail_line(b.bytes);
+        }
+        add_message(r, b.peer, data, message_bytes(r, &b, mail), &r->send_count);
+    }
+    return status;
+}
+
+static void stage_bundle(round *r, const tsr_mail *mail, const bundle *b)
+{
+    size_t at = (size_t)(r->staging - r->e->workspace);
+    for (size_t i = b->first; i < b->first + b->count; i++) {
+        r->e->scratch.offsets[r->half][i] = at;
+        at += bytes_of(r, &mail->at[i]);
+    }
+}
+
+static void expect(round *r)
+{
+    const tsr_mail *mail = &r->e->plan->in[r->phase];
+    for (bundle b = {0}; next_bundle(r, mail, &b);) {
+        const tsr_parcel *first = &mail->at[b.first];
+        const bool lands = b.count == 1 && first->term == TSR_NO_TERM;
+        void *data = lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
+        if (data) {
+            r->e->scratch.offsets[r->half][b.first] = NOT_STAGED;
+        } else {
+            data = r->staging;
+            stage_bundle(r, mail, &b);
+            r->staging += tsr_mail_line(b.bytes);
+        }
+        if (b.bytes > 0)
+            add_message(r, b.peer, data, message_bytes(r, &b, mail), &r->receive_count);
+    }
+}
+
+static tsr_status post(round *r)
+{
+    expect(r);
+    const tsr_status status = tsr_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count,
+                                                 r->receive_count, r->e->device, r->e->stream);
+    return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
+}
+
+static tsr_status unpack(const round *r)
+{
+    const tsr_mail *mail = &r->e->plan->in[r->phase];
+    for (size_t i = 0; i < mail->count; i++) {
+        const tsr_parcel *parcel = &mail->at[i];
+        const size_t offset = r->e->scratch.offsets[r->half][i];
+        if (parcel->term == TSR_NO_TERM && offset != NOT_STAGED)
+            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel), r->e->workspace + offset));
+    }
+    return TSR_OK;
+}
+
+/* Own terms are read in place, those of others where their parcels lie packed, `before` elements into the round's range. */
+static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
+{
+    const tsr_item *item = b->item;
+    const tsr_reduce_arrays *arrays = &r->e->scratch.reduce;
+    for (int64_t term = 0; term < item->problem.terms; term++) {
+        const size_t parcel = item->term_parcels[reduction->first_term + (size_t)term];
+        int64_t *strides = arrays->src_strides[term];
+        if (parcel == TSR_NO_TERM) {
+            arrays->src[term] = tsr_execution_find(item, f, b->src, true, strides);
+            continue;
+        }
+        tsr_fragment_strides(f, item->src->ndim, strides);
+        arrays->src[term] = r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
+    }
+    arrays->dst[0] = tsr_execution_find(item, f, b->dst, false, arrays->dst_strides[0]);
+}
+
+static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_reduction *reduction)
+{
+    const tsr_extent range = tsr_mail_range(reduction->elements, r->at, r->e->rounds);
+    tsr_box_reduce reduce = tsr_execution_reduce(b->item, &r->e->scratch.reduce, 1);
+    tsr_fragments fragments = tsr_fragments_begin(b->item, reduction->first_box, range.begin, range.end);
+    tsr_fragment f;
+    for (int64_t before = 0; tsr_fragments_next(&fragments, &f); before += f.elements) {
+        point(r, b, reduction, &f, before);
+        for (int dim = 0; dim < reduce.ndim; dim++)
+            reduce.shape[dim] = f.shape[dim];
+        TSR_TRY(r->e->ops.table->reduce(r->e->ops.self, r->e->ops.index, &reduce, r->e->stream));
+    }
+    return TSR_OK;
+}
+
+static tsr_status reduce(const round *r)
+{
+    for (size_t i = 0; i < r->e->plan->count; i++) {
+        const tsr_bound *b = &r->e->bound[i];
+        for (size_t k = 0; k < b->item->reduction_count; k++)
+            TSR_TRY(reduce_part(r, b, &b->item->reductions[k]));
+    }
+    return TSR_OK;
+}
+
+static tsr_status settle(const round *r)
+{
+    TSR_TRY(unpack(r));
+    return r->phase == 0 ? reduce(r) : TSR_OK;
+}
+
+/* What stays on this rank, while the first messages travel. */
+static tsr_status keep(const tsr_execution *e)
+{
+    tsr_copies copies;
+    tsr_copies_begin(&copies, e);
+    for (size_t i = 0; i < e->plan->count; i++) {
+        const tsr_bound *b = &e->bound[i];
+        for (size_t k = 0; k < b->item->moves.count && b->item->moves.at[k].peer == e->plan->options.rank; k++)
+            if (b->src.base != b->dst.base)
+                TSR_TRY(tsr_copies_add(&copies, b->item, &b->item->moves.at[k], b->dst, b->src, true));
+    }
+    return tsr_copies_end(&copies);
+}
+
+/* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */
+static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
+{
+    round r = begin_round(e, phase, 0);
+    if (local == TSR_OK)
+        local = pack(&r);
+    TSR_TRY(tsr_execution_agree(e, local));
+    return post(&r);
+}
+
+static void note(tsr_execution *e, tsr_status status)
+{
+    if (e->local == TSR_OK)
+        e->local = status;
+}
+
+/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last; where nobody
+ * would hear it, it sends no more. */
+static tsr_status run_phase(tsr_execution *e, int phase)
+{
+    round current = begin_round(e, phase, 0);
+    for (int64_t at = 0; at < e->rounds; at++) {
+        round next = begin_round(e, phase, at + 1);
+        const bool more = at + 1 < e->rounds;
+        if (more)
+            note(e, pack(&next));
+        TSR_TRY(tsr_exchange_finish(e->group->comm));
+        if (more && !e->checked && e->local != TSR_OK)
+            return tsr_execution_give_up(e, e->local);
+        if (more)
+            TSR_TRY(post(&next));
+        note(e, settle(&current));
+        current = next;
+    }
+    return TSR_OK;
+}
+
+tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
+{
+    e->scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    e->rounds = __atomic_load_n(&e->plan->agreed_rounds, __ATOMIC_RELAXED);
+    e->local = TSR_OK;
+    return begin_phase(e, 0, local);
+}
+
+tsr_status tsr_message_finish(tsr_execution *e)
+{
+    note(e, keep(e));
+    TSR_TRY(run_phase(e, 0));
+    for (int phase = 1; phase < TSR_PHASES; phase++) {
+        if (!(phase == 1 ? e->plan->results : e->plan->shares))
+            continue;
+        TSR_TRY(begin_phase(e, phase, e->local));
+        TSR_TRY(run_phase(e, phase));
+    }
+    return e->rounds > 1 && e->checked ? tsr_execution_agree(e, e->local) : e->local;
+}

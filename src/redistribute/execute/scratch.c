@@ -1,0 +1,59 @@
+#include "redistribute/execute/scratch.h"
+
+#include "redistribute/execute/execution.h"
+
+typedef struct cursor {
+    char *base;
+    size_t used;
+} cursor;
+
+static void *take(cursor *at, size_t count, size_t bytes)
+{
+    void *taken = at->base ? at->base + at->used : NULL;
+    at->used += (count * bytes + 15) & ~(size_t)15;
+    return taken;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The most that any item needs: they reduce one after the other. */
+static void take_reduce_arrays(const tsr_plan *plan, cursor *at, tsr_reduce_arrays *arrays)
+{
+    size_t terms = 0, owners = 0;
+    for (size_t i = 0; i < plan->count; i++) {
+        if (plan->items[i].reduction_count == 0)
+            continue;
+        terms = larger(terms, (size_t)plan->items[i].problem.terms);
+        owners = larger(owners, plan->items[i].owner_count);
+    }
+    arrays->src_strides = take(at, terms, sizeof *arrays->src_strides);
+    arrays->dst_strides = take(at, owners, sizeof *arrays->dst_strides);
+    arrays->src = take(at, terms, sizeof *arrays->src);
+    arrays->dst = take(at, owners, sizeof *arrays->dst);
+}
+
+tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
+{
+    tsr_scratch scratch;
+    cursor at = {base, 0};
+    scratch.pending = take(&at, 1, sizeof *scratch.pending);
+    scratch.bound = take(&at, plan->count, sizeof *scratch.bound);
+    scratch.spans = take(&at, plan->count > 1 ? 2 * plan->count : 0, sizeof *scratch.spans);
+    scratch.views = take(&at, plan->options.mode == TSR_MODE_DIRECT ? plan->count : 0, sizeof *scratch.views);
+    scratch.tensors = take(&at, 2 * plan->count, sizeof *scratch.tensors);
+    take_reduce_arrays(plan, &at, &scratch.reduce);
+    size_t messages = 0, parcels = 0;
+    for (int phase = 0; phase < TSR_PHASES; phase++) {
+        messages = larger(messages, plan->out[phase].messages + plan->in[phase].messages);
+        parcels = larger(parcels, plan->in[phase].count);
+    }
+    for (int half = 0; half < 2; half++) {
+        scratch.messages[half] = take(&at, messages, sizeof *scratch.messages[half]);
+        scratch.offsets[half] = take(&at, parcels, sizeof *scratch.offsets[half]);
+    }
+    scratch.bytes = at.used;
+    return scratch;
+}

@@ -1,0 +1,49 @@
+/** The host memory of one execution, in the group's scratch, so that executing allocates nothing. */
+#ifndef TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
+#define TSR_REDISTRIBUTE_EXECUTE_SCRATCH_H
+
+#include <tessera/comm.h>
+
+#include "redistribute/schedule/messages.h"
+
+typedef struct tsr_execution tsr_execution;
+typedef struct tsr_bound tsr_bound;
+
+/** Pointers and strides of one reduction. */
+typedef struct tsr_reduce_arrays {
+    int64_t (*src_strides)[TSR_MAX_DIMS];
+    int64_t (*dst_strides)[TSR_MAX_DIMS];
+    const void **src;
+    void **dst;
+} tsr_reduce_arrays;
+
+/** Memory from a tensor's first byte to its last. */
+typedef struct tsr_span {
+    uintptr_t begin, end; /**< equal: no memory */
+    size_t item;
+    bool written;
+} tsr_span;
+
+/** What a rank shows its peers of one item. */
+typedef struct tsr_view {
+    const void *src;
+    void *dst;
+    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS];
+} tsr_view;
+
+typedef struct tsr_scratch {
+    tsr_execution *pending; /**< between start and finish */
+    tsr_bound *bound;       /**< one an item */
+    tsr_span *spans;        /**< two an item, where there are several: to look for memory that they share */
+    tsr_view *views;        /**< one an item, in direct mode */
+    tsr_tensor *tensors;    /**< two an item: of a started execution, sources first */
+    tsr_reduce_arrays reduce;
+    tsr_message *messages[2]; /**< of the two rounds in flight: sends, then receives */
+    size_t *offsets[2];       /**< likewise, of incoming parcels in the staging */
+    size_t bytes;             /**< of it all */
+} tsr_scratch;
+
+/** Divides `base` (NULL: only measures). */
+tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base);
+
+#endif

@@ -1,0 +1,557 @@
+/* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
+#include "bench/check/linear_oracle.h"
+#include "bench/linear/product.h"
+#include "bench/run/run.h"
+#include "cli/report.h"
+#include "place/blas.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <tessera/sys/status.h>
+
+enum { FORWARD, BACKWARD, PASSES };
+static const char *const pass_names[PASSES] = {"forward", "backward"};
+
+/** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
+enum { X, W1, Y1, W2, Y2, DY, TENSORS };
+
+/** Memory for results, as large as these tensors here. */
+enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
+
+enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
+
+/** What the ranks share; each writes its own rows of the samples only. */
+typedef struct job {
+    place *place;
+    const char *mesh_text;
+    tsr_mesh *mesh;
+    int ranks;
+    int64_t tokens, hidden, intermediate;
+    tsr_dtype dtype;
+    bench_settings settings;
+    samples layers[PASSES], gemms[PASSES];
+    int64_t calls[PASSES], gemm_calls[PASSES]; /**< that each of their times is the mean of */
+    linear_oracle oracle;                      /**< what the layers must write */
+    struct row {
+        int64_t wrong[PASSES];
+    } * rows;
+} job;
+
+/** One rank's side. */
+typedef struct side {
+    job *job;
+    tsr_comm *comm;
+    int rank;
+    tsr_mesh *mesh;
+    tsr_layout *layout[TENSORS];
+    local memory[TENSORS];
+    local gradient[RESULTS]; /**< of the layers; LIKE_Y1 and LIKE_Y2 are those of y1 and x */
+    local direct[RESULTS];   /**< of direct products */
+    tsr_linear_plan *column, *row;
+    tsr_linear_backward_plan *column_backward, *row_backward;
+    tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
+    blas direct_blas;            /**< of the products, on the host */
+    void *workspace;
+    size_t workspace_bytes;
+} side;
+
+/** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
+static tsr_status make_layout(const side *s, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns, tsr_layout **out)
+{
+    tsr_placement placements[TSR_MAX_DIMS];
+    const int64_t shape[2] = {rows, columns};
+    const int ndim = tsr_mesh_ndim(s->mesh);
+    for (int d = 0; d < ndim; d++)
+        placements[d] = d + 1 < ndim ? others : last;
+    return tsr_layout_create(s->mesh, placements, 2, shape, s->job->dtype, out);
+}
+
+static tsr_status make_layouts(side *s)
+{
+    const job *const j = s->job;
+    const tsr_placement all = tsr_replicate(), rows = tsr_shard(0), columns = tsr_shard(1);
+    TSR_TRY(make_layout(s, rows, all, j->tokens, j->hidden, &s->layout[X]));
+    TSR_TRY(make_layout(s, all, rows, j->intermediate, j->hidden, &s->layout[W1]));
+    TSR_TRY(make_layout(s, rows, columns, j->tokens, j->intermediate, &s->layout[Y1]));
+    TSR_TRY(make_layout(s, all, columns, j->hidden, j->intermediate, &s->layout[W2]));
+    s->layout[Y2] = tsr_layout_retain(s->layout[X]);
+    s->layout[DY] = tsr_layout_retain(s->layout[X]);
+    return TSR_OK;
+}
+
+/** What a rank holds of a tensor; nothing for a rank outside the mesh. */
+static tsr_status find_tile(const tsr_layout *layout, linear_tile *out)
+{
+    int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
+    int inside;
+    *out = (linear_tile){.rows = 0};
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(layout), coordinate, &inside));
+    if (!inside)
+        return TSR_OK;
+    TSR_TRY(tsr_layout_local(layout, coordinate, shape, offset));
+    *out = (linear_tile){offset[0], offset[1], shape[0], shape[1]};
+    return TSR_OK;
+}
+
+static tsr_status allocate_numbers(linear_tile tile, double **out)
+{
+    const int64_t count = tile.rows * tile.columns;
+    *out = malloc((size_t)count * sizeof **out + 1);
+    if (*out == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
+    return TSR_OK;
+}
+
+/** On the host. */
+static tsr_status convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype from_dtype, linear_tile tile)
+{
+    void *self;
+    return tsr_device_driver_table(NULL, &self)->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
+}
+
+/** Small numbers of many bits, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
+static void fill_densely(int64_t count, double *values)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (double)(i * 37 % 101 - 50) / 512;
+}
+
+/** What tensors hold before the first run; results, something that they must not hold after it. */
+#define RESULT (-1)
+static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
+
+static void fill(const job *j, int content, linear_tile tile, double *values)
+{
+    if (j->settings.checks && content != RESULT)
+        linear_oracle_fill(&j->oracle, (linear_input)content, tile, values);
+    else
+        fill_densely(tile.rows * tile.columns, values);
+}
+
+static tsr_status make_tensor(const side *s, const tsr_layout *layout, int content, local *l)
+{
+    const tsr_dtype dtype = s->job->dtype;
+    linear_tile tile;
+    double *values;
+    void *staged;
+    TSR_TRY(local_create(s->job->place, s->comm, layout, l));
+    TSR_TRY(find_tile(layout, &tile));
+    TSR_TRY(allocate_numbers(tile, &values));
+    tsr_status status = local_stage(l, &staged);
+    if (status != TSR_OK)
+        goto free_values;
+    fill(s->job, content, tile, values);
+    status = convert(staged, dtype, values, TSR_F64, tile);
+    if (status == TSR_OK)
+        status = local_push(l, staged);
+    local_unstage(l, staged);
+free_values:
+    free(values);
+    return status;
+}
+
+/** Layers and direct products write apart: neither's results are taken for the other's. */
+static tsr_status make_tensors(side *s)
+{
+    static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
+    for (int k = 0; k < TENSORS; k++)
+        TSR_TRY(make_tensor(s, s->layout[k], contents[k], &s->memory[k]));
+    for (int k = 0; k < RESULTS; k++) {
+        TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->gradient[k]));
+        TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->direct[k]));
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_plans(side *s)
+{
+    tsr_layout *const *const l = s->layout;
+    const tsr_device device = place_device(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_plan_create_on(l[X], l[W1], NULL, l[Y1], device, &s->column));
+    TSR_TRY(tsr_linear_plan_create_on(l[Y1], l[W2], NULL, l[Y2], device, &s->row));
+    TSR_TRY(tsr_linear_backward_plan_create(l[X], l[W1], NULL, l[Y1], l[X], l[W1], NULL, device, &s->column_backward));
+    return tsr_linear_backward_plan_create(l[Y1], l[W2], NULL, l[DY], l[Y1], l[W2], NULL, device, &s->row_backward);
+}
+
+/** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
+static void make_products(side *s)
+{
+    const local *const m = s->memory, *const r = s->direct;
+    const tsr_tensor *const y1 = &m[Y1].tensor;
+    /* A rank outside the mesh has tensors of shape {0}. */
+    const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
+    const tsr_gemm products[PRODUCTS] = {
+        product_make(0, 1, t, i, h, &m[X], &m[W1], &r[LIKE_Y1]),       product_make(0, 1, t, h, i, &m[Y1], &m[W2], &r[LIKE_Y2]),
+        product_make(0, 0, t, i, h, &m[DY], &m[W2], &r[LIKE_Y1]),      product_make(1, 0, h, i, t, &m[DY], &m[Y1], &r[LIKE_W2]),
+        product_make(0, 0, t, h, i, &r[LIKE_Y1], &m[W1], &r[LIKE_Y2]), product_make(1, 0, i, h, t, &r[LIKE_Y1], &m[X], &r[LIKE_W1]),
+    };
+    memcpy(s->products, products, sizeof products);
+}
+
+/** One workspace for all that runs, in turns. */
+static tsr_status make_workspace(side *s)
+{
+    const size_t wanted[] = {tsr_linear_plan_workspace_bytes(s->column), tsr_linear_plan_workspace_bytes(s->row),
+                             tsr_linear_backward_plan_workspace_bytes(s->column_backward),
+                             tsr_linear_backward_plan_workspace_bytes(s->row_backward)};
+    const place *const p = s->job->place;
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
+        s->workspace_bytes = wanted[k] > s->workspace_bytes ? wanted[k] : s->workspace_bytes;
+    for (int k = 0; k < PRODUCTS; k++)
+        TSR_TRY(product_measure(p, s->rank, &s->products[k], &s->workspace_bytes));
+    TSR_TRY(place_allocate(p, s->comm, s->workspace_bytes, &s->workspace));
+    for (int k = 0; k < PRODUCTS; k++) {
+        s->products[k].workspace = s->workspace;
+        s->products[k].workspace_bytes = s->workspace_bytes;
+    }
+    return TSR_OK;
+}
+
+static tsr_status make_side(side *s)
+{
+    TSR_TRY(tsr_mesh_parse(s->comm, NULL, s->job->mesh_text, &s->mesh));
+    TSR_TRY(make_layouts(s));
+    TSR_TRY(make_plans(s));
+    TSR_TRY(make_tensors(s));
+    make_products(s);
+    return make_workspace(s);
+}
+
+static void finish_side(side *s)
+{
+    if (s->workspace != NULL)
+        place_release(s->job->place, s->comm, s->workspace, s->workspace_bytes);
+    for (int k = 0; k < RESULTS; k++) {
+        local_free(&s->gradient[k]);
+        local_free(&s->direct[k]);
+    }
+    tsr_linear_plan_destroy(s->column);
+    tsr_linear_plan_destroy(s->row);
+    tsr_linear_backward_plan_destroy(s->column_backward);
+    tsr_linear_backward_plan_destroy(s->row_backward);
+    for (int k = 0; k < TENSORS; k++) {
+        local_free(&s->memory[k]);
+        tsr_layout_destroy(s->layout[k]);
+    }
+    tsr_mesh_destroy(s->mesh);
+}
+
+static tsr_status layers_forward(void *arg)
+{
+    const side *const s = arg;
+    const local *const t = s->memory;
+    const size_t bytes = s->workspace_bytes;
+    const tsr_stream stream = place_stream(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_plan_execute(s->column, &t[X].tensor, &t[W1].tensor, NULL, &t[Y1].tensor, s->workspace, bytes, stream));
+    return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
+}
+
+/** Gradients of x and of both weights. */
+static tsr_status layers_backward(void *arg)
+{
+    const side *const s = arg;
+    const local *const t = s->memory, *const r = s->gradient;
+    const tsr_stream stream = place_stream(s->job->place, s->rank);
+    TSR_TRY(tsr_linear_backward_plan_execute(s->row_backward, &t[Y1].tensor, &t[W2].tensor, &t[DY].tensor, &r[LIKE_Y1].tensor,
+                                             &r[LIKE_W2].tensor, NULL, s->workspace, s->workspace_bytes, stream));
+    return tsr_linear_backward_plan_execute(s->column_backward, &t[X].tensor, &t[W1].tensor, &r[LIKE_Y1].tensor, &r[LIKE_Y2].tensor,
+                                            &r[LIKE_W1].tensor, NULL, s->workspace, s->workspace_bytes, stream);
+}
+
+static tsr_status run_products(const side *s, int first, int end)
+{
+    for (int k = first; k < end; k++)
+        TSR_TRY(product_run(s->job->place, s->rank, &s->direct_blas, &s->products[k]));
+    return TSR_OK;
+}
+
+static tsr_status products_forward(void *arg)
+{
+    return run_products(arg, 0, FORWARD_PRODUCTS);
+}
+
+static tsr_status products_backward(void *arg)
+{
+    return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
+}
+
+static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int64_t iteration)
+{
+    bench_seconds seconds;
+    TSR_TRY(bench_loop_time(s->job->place, s->comm, loop, &seconds));
+    if (iteration >= 0)
+        into->seconds[s->rank * into->iterations + iteration] = seconds.whole;
+    return TSR_OK;
+}
+
+static tsr_status check_result(const side *s, linear_result result, const tsr_layout *layout, const local *l, int64_t *wrong)
+{
+    const job *const j = s->job;
+    int64_t more = 0;
+    linear_tile tile;
+    double *values;
+    void *staged;
+    TSR_TRY(find_tile(layout, &tile));
+    TSR_TRY(allocate_numbers(tile, &values));
+    tsr_status status = local_stage(l, &staged);
+    if (status != TSR_OK)
+        goto free_values;
+    status = local_pull(l, staged);
+    if (status == TSR_OK)
+        status = convert(values, TSR_F64, staged, j->dtype, tile);
+    if (status == TSR_OK)
+        status = linear_oracle_count_wrong(&j->oracle, result, tile, values, &more);
+    if (status == TSR_OK)
+        *wrong += more;
+    local_unstage(l, staged);
+free_values:
+    free(values);
+    return status;
+}
+
+/** What the layers' last run left. */
+static tsr_status check_pass(const side *s, int pass)
+{
+    const local *const t = s->memory, *const g = s->gradient;
+    const tsr_layout *const *const l = (const tsr_layout *const *)s->layout;
+    int64_t *const wrong = &s->job->rows[s->rank].wrong[pass];
+    if (pass == FORWARD) {
+        TSR_TRY(check_result(s, LINEAR_Y1, l[Y1], &t[Y1], wrong));
+        return check_result(s, LINEAR_Y2, l[Y2], &t[Y2], wrong);
+    }
+    TSR_TRY(check_result(s, LINEAR_DY1, l[Y1], &g[LIKE_Y1], wrong));
+    TSR_TRY(check_result(s, LINEAR_DW2, l[W2], &g[LIKE_W2], wrong));
+    TSR_TRY(check_result(s, LINEAR_DX, l[X], &g[LIKE_Y2], wrong));
+    return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
+}
+
+/** Layers and GEMMs in turns, so that what slows the machine down slows both. */
+static tsr_status time_pass(side *s, int pass)
+{
+    static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
+                                                                                                            products_backward};
+    job *const j = s->job;
+    bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1};
+    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_layers));
+    TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_products));
+    for (int64_t i = -j->settings.warm_ups; i < j->settings.iterations; i++) {
+        TSR_TRY(time_into(s, &of_layers, &j->layers[pass], i));
+        TSR_TRY(time_into(s, &of_products, &j->gemms[pass], i));
+        bench_step(&j->settings, j->place, s->rank);
+    }
+    if (s->rank == 0) {
+        j->calls[pass] = of_layers.runs;
+        j->gemm_calls[pass] = of_products.runs;
+    }
+    TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
+    return samples_share(&j->gemms[pass], j->place, s->comm);
+}
+
+static tsr_status run_side(side *s)
+{
+    const job *const j = s->job;
+    TSR_TRY(make_side(s));
+    bench_step(&j->settings, j->place, s->rank);
+    for (int pass = 0; pass < PASSES; pass++) {
+        TSR_TRY(time_pass(s, pass));
+        if (!j->settings.checks)
+            continue;
+        TSR_TRY(check_pass(s, pass));
+        bench_step(&j->settings, j->place, s->rank);
+    }
+    return place_share(j->place, s->comm, j->rows, sizeof *j->rows);
+}
+
+static tsr_status run_rank(tsr_comm *comm, void *arg)
+{
+    side s = {.job = arg, .comm = comm, .rank = tsr_comm_rank(comm)};
+    tsr_status status = place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), s.job->dtype, &s.direct_blas);
+    if (status == TSR_OK)
+        status = run_side(&s);
+    finish_side(&s);
+    blas_release(&s.direct_blas);
+    return status;
+}
+
+static int64_t count_wrong(const job *j, int pass)
+{
+    int64_t wrong = 0;
+    for (int r = 0; r < j->ranks; r++)
+        wrong += j->rows[r].wrong[pass];
+    return wrong;
+}
+
+static json_t *pass_to_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
+{
+    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place),
+                     "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
+                     (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
+                     tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
+                     spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
+                     (json_int_t)j->settings.iterations, "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(),
+                     "warm_ups", (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
+                     (json_int_t)j->gemm_calls[pass]);
+}
+
+static void print_pass(const job *j, int pass, spread seconds, spread gemm)
+{
+    const double flops = (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
+    char wrong[24] = "N/A";
+    if (j->settings.checks)
+        snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
+    say(" %9lld %9lld %12lld %5s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f\n", (long long)j->tokens, (long long)j->hidden,
+        (long long)j->intermediate, tsr_dtype_name(j->dtype), pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
+        gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm));
+}
+
+static void print_columns(const job *j, const char *mesh)
+{
+    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place), place_device_name(j->place));
+    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
+        "of_gemm", "rate", "#wrong", "noise", "noise");
+    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
+        "(gemm)");
+}
+
+static int print_passes(bench_run *run, job *j, const char *mesh, bool begins_table)
+{
+    int status = EXIT_DONE;
+    if (run->format == ROWS_TEXT && begins_table)
+        print_columns(j, mesh);
+    for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
+        const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
+        if (run->format != ROWS_TEXT)
+            status = bench_run_print(run, pass_to_json(j, mesh, pass, seconds, gemm));
+        else
+            print_pass(j, pass, seconds, gemm);
+    }
+    return status;
+}
+
+static int report(bench_run *run, job *j, bool begins_table)
+{
+    const int64_t wrong = count_wrong(j, FORWARD) + count_wrong(j, BACKWARD);
+    if (!place_speaks(j->place))
+        return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
+    char *const mesh = mesh_text(j->mesh);
+    if (mesh == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the answer");
+    int status = print_passes(run, j, mesh, begins_table);
+    if (status == EXIT_DONE && wrong > 0)
+        status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong, mesh);
+    free(mesh);
+    return status;
+}
+
+static int check_dtype(const job *j)
+{
+    const bool enqueues = place_enqueues(j->place), half = j->dtype == TSR_F16 || j->dtype == TSR_BF16;
+    if (j->dtype == TSR_F32 || j->dtype == TSR_F64 || (enqueues && half))
+        return EXIT_DONE;
+    return complain(EXIT_REFUSED, "--dtype %s: linear layers on device %s are %s", tsr_dtype_name(j->dtype), place_device_name(j->place),
+                    enqueues ? "f64, f32, f16 and bf16" : "f32 and f64");
+}
+
+static int read_job(const tool_arguments *given, job *j)
+{
+    j->mesh_text = given->value[OPT_MESH];
+    int status = place_open(given, &j->place);
+    if (status == EXIT_DONE)
+        status = parse_count("--tokens", given->value[OPT_TOKENS], 1, &j->tokens);
+    if (status == EXIT_DONE)
+        status = parse_count("--hidden", given->value[OPT_HIDDEN], 1, &j->hidden);
+    if (status == EXIT_DONE)
+        status = parse_count("--intermediate", given->value[OPT_INTERMEDIATE], 1, &j->intermediate);
+    if (status == EXIT_DONE)
+        status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
+    if (status == EXIT_DONE)
+        status = check_dtype(j);
+    if (status == EXIT_DONE && (j->tokens > INT32_MAX || j->hidden > INT32_MAX || j->intermediate > INT32_MAX))
+        status = complain(EXIT_REFUSED, "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
+    if (status == EXIT_DONE)
+        status = parse_mesh(j->mesh_text, &j->mesh);
+    return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
+}
+
+static int make_samples(job *j)
+{
+    int status = EXIT_DONE;
+    for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
+        status = samples_create(j->ranks, j->settings.iterations, &j->layers[pass]);
+        if (status == EXIT_DONE)
+            status = samples_create(j->ranks, j->settings.iterations, &j->gemms[pass]);
+    }
+    if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
+    j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->dtype);
+    return status;
+}
+
+static void finish_job(job *j)
+{
+    for (int pass = 0; pass < PASSES; pass++) {
+        free(j->layers[pass].seconds);
+        free(j->gemms[pass].seconds);
+    }
+    free(j->rows);
+    tsr_mesh_destroy(j->mesh);
+    place_close(j->place);
+}
+
+static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
+{
+    job j = {.settings = run->settings};
+    int status = read_job(now, &j);
+    if (status == EXIT_DONE)
+        status = make_samples(&j);
+    status = bench_on_ranks(&run->settings, status, j.place, j.ranks, run_rank, &j);
+    if (status == EXIT_DONE)
+        status = report(run, &j, begins_table);
+    finish_job(&j);
+    return status;
+}
+
+/** Filling, and the iterations and the check of either pass. */
+static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
+{
+    (void)now;
+    *out = 1 + PASSES * (bench_settings_steps(&run->settings) - 1);
+    return EXIT_DONE;
+}
+
+static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE};
+
+const bench_kind bench_linear_kind = {.name = "bench linear",
+                                      .axes = axes,
+                                      .axis_count = sizeof axes / sizeof *axes,
+                                      .within = 4,
+                                      .settings = {.iterations = 11, .warm_ups = 2, .loop_seconds = 0.02},
+                                      .measure = measure,
+                                      .steps = count_steps};
+
+static int run_bench(const tool_arguments *given)
+{
+    return bench_run_alone(&bench_linear_kind, given);
+}
+
+const tool_command bench_linear_command = {
+    .name = "bench linear",
+    .summary = "a tensor-parallel MLP next to its GEMMs called directly",
+    .details =
+        "A column-parallel layer (hidden to intermediate) and a row-parallel one (back, reduced to every rank), without bias, "
+        "planned; forward, "
+        "and backward for the gradients of x and of both weights. gemm is the time of the same local GEMMs called directly on every "
+        "rank at once, in turns with the layers; of gemm is that over the layers' time, both medians of the slowest rank, whose times "
+        "are means of as many calls as take about 20 ms. noise is half of what the times spread over, relative to their median. The "
+        "last dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
+        "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
+        "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
+        "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
+    .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
+                "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(WARM_UP) |
+             TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .repeats = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ENGINE) | TAKES(DEVICE),
+    .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
+    .run = run_bench,
+};

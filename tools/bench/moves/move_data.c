@@ -1,0 +1,56 @@
+#include "bench/moves/move_data.h"
+
+#include "bench/check/move_oracle.h"
+
+#include <tessera/sys/status.h>
+
+static tsr_status fill(const tsr_layout *from, const local *source)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    void *staged;
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(from), coordinate, &inside));
+    if (!inside)
+        return TSR_OK;
+    TSR_TRY(local_stage(source, &staged));
+    tsr_status status = oracle_fill(from, coordinate, staged);
+    if (status == TSR_OK)
+        status = local_push(source, staged);
+    local_unstage(source, staged);
+    return status;
+}
+
+/** Few elements are of such bytes by right, and fresh memory is not. */
+#define SPOILT 0xa5
+
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+{
+    *out = (move_data){.from = from, .to = to};
+    TSR_TRY(local_create(p, comm, from, &out->source));
+    TSR_TRY(local_create(p, comm, to, &out->destination));
+    TSR_TRY(fill(from, &out->source));
+    return local_set(&out->destination, SPOILT);
+}
+
+void move_data_free(move_data *d)
+{
+    local_free(&d->destination);
+    local_free(&d->source);
+}
+
+tsr_status move_data_count_wrong(const move_data *d, int64_t *wrong)
+{
+    int64_t coordinate[TSR_MAX_DIMS];
+    int inside;
+    void *staged;
+    *wrong = 0;
+    TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(d->to), coordinate, &inside));
+    if (!inside)
+        return TSR_OK;
+    TSR_TRY(local_stage(&d->destination, &staged));
+    tsr_status status = local_pull(&d->destination, staged);
+    if (status == TSR_OK)
+        status = oracle_count_wrong(d->from, d->to, coordinate, staged, wrong);
+    local_unstage(&d->destination, staged);
+    return status;
+}

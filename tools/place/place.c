@@ -1,0 +1,275 @@
+#include "place/place.h"
+
+#include "cli/parse.h"
+#include "place/engines.h"
+#include "place/mpi_library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+    const engine *engine;
+    const device_kind *device;
+    cuda_facts cuda; /**< gathered where engine or device are of GPUs */
+    int rank, launched;
+    int ranks;           /**< of the run that is under way */
+    tsr_stream *streams; /**< likewise, one a rank; NULL on the host */
+};
+
+static bool of_gpus(const place *p)
+{
+    return p->engine->of_gpus || p->device->of_gpus;
+}
+
+static int choose(const tool_arguments *given, place *p)
+{
+    const char *const engine_name = given->value[OPT_ENGINE], *const device_name = given->value[OPT_DEVICE];
+    p->engine = engine_find(engine_name != NULL ? engine_name : mpi_launched() > 1 ? "mpi" : "threads");
+    p->device = device_find(device_name != NULL ? device_name : "host");
+    if (p->engine == NULL)
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", engine_name);
+    if (p->device == NULL)
+        return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", device_name);
+    return EXIT_DONE;
+}
+
+static int look_for_engine(const place *p)
+{
+    const char *const reason = p->engine->missing(p->engine->of_gpus ? &p->cuda : NULL);
+    if (reason != NULL)
+        return complain(EXIT_REFUSED, "--engine %s cannot be used: %s", p->engine->name, reason);
+    return EXIT_DONE;
+}
+
+static int look_for_device(const place *p)
+{
+    if (p->device->of_gpus && p->cuda.count == 0)
+        return complain(EXIT_REFUSED, "--device %s cannot be used: %s", p->device->name, p->cuda.reason);
+    return EXIT_DONE;
+}
+
+static int join(place *p)
+{
+    if (p->engine->join == NULL)
+        return EXIT_DONE;
+    return p->engine->join(&p->rank, &p->launched) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
+}
+
+/** Ranks of a launcher join as soon as they can: then one speaks for all. */
+static int open_place(const tool_arguments *given, place *p)
+{
+    int status = choose(given, p);
+    if (status != EXIT_DONE)
+        return status;
+    if (of_gpus(p))
+        cuda_gather(&p->cuda);
+    status = look_for_engine(p);
+    if (status == EXIT_DONE)
+        status = join(p);
+    return status == EXIT_DONE ? look_for_device(p) : status;
+}
+
+int place_open(const tool_arguments *given, place **out)
+{
+    place *const p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return complain(EXIT_REFUSED, "there is no memory for what --engine and --device mean");
+    const int status = open_place(given, p);
+    if (status == EXIT_DONE)
+        *out = p;
+    else
+        place_close(p);
+    return status;
+}
+
+void place_close(place *p)
+{
+    if (p == NULL)
+        return;
+    cuda_release(&p->cuda);
+    free(p);
+}
+
+const char *place_engine(const place *p)
+{
+    return p->engine->name;
+}
+
+const char *place_device_name(const place *p)
+{
+    return p->device->name;
+}
+
+int place_parse_mode(const place *p, const char *text, tsr_mode *out)
+{
+    tsr_mode mode;
+    const int status = parse_mode(text, &mode);
+    if (status != EXIT_DONE)
+        return status;
+    if (p->engine->sends && text != NULL && mode != TSR_MODE_MESSAGE)
+        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text, p->engine->name);
+    *out = p->engine->sends ? TSR_MODE_MESSAGE : mode;
+    return EXIT_DONE;
+}
+
+bool place_speaks(const place *p)
+{
+    return p->rank == 0;
+}
+
+int place_launched(const place *p)
+{
+    return p->launched;
+}
+
+int place_count_ranks(const place *p, const tsr_mesh *mesh, int *out)
+{
+    int ranks;
+    const int status = count_rank_threads(mesh, &ranks);
+    if (status != EXIT_DONE)
+        return status;
+    if (p->launched > 0 && ranks != p->launched) {
+        char advice[MPI_ADVICE_BYTES];
+        mpi_launch_advice(ranks, p->launched, advice);
+        return complain(EXIT_REFUSED, "the mesh goes up to rank %d, but %s", ranks - 1, advice);
+    }
+    *out = ranks;
+    return EXIT_DONE;
+}
+
+tsr_device place_device(const place *p, int rank)
+{
+    if (!p->device->of_gpus)
+        return tsr_device_host();
+    return (tsr_device){p->cuda.driver, rank % p->cuda.count};
+}
+
+tsr_stream place_stream(const place *p, int rank)
+{
+    return p->streams != NULL ? p->streams[rank] : NULL;
+}
+
+bool place_enqueues(const place *p)
+{
+    return p->device->of_gpus;
+}
+
+const tsr_device_table *place_table(const place *p, int rank, void **self)
+{
+    return tsr_device_driver_table(place_device(p, rank).driver, self);
+}
+
+/** What place_run() gives its ranks. */
+typedef struct run {
+    place *place;
+    place_body *body;
+    void *arg;
+} run;
+
+/** A rank with a stream of its own. What it left on it is done when the stream goes. */
+static tsr_status run_on_stream(tsr_comm *comm, void *arg)
+{
+    const run *const r = arg;
+    const int rank = tsr_comm_rank(comm), index = place_device(r->place, rank).index;
+    void *self;
+    const tsr_device_table *const table = place_table(r->place, rank, &self);
+    tsr_stream *const stream = &r->place->streams[rank];
+    TSR_TRY(table->stream_create(self, index, stream));
+    tsr_status status = r->body(comm, r->arg);
+    if (status == TSR_OK)
+        status = place_settle(r->place, rank);
+    table->stream_destroy(self, index, *stream);
+    *stream = NULL;
+    return status;
+}
+
+tsr_status place_run(place *p, int ranks, place_body *body, void *arg)
+{
+    const cuda_facts *const cuda = p->engine->of_gpus ? &p->cuda : NULL;
+    if (!place_enqueues(p))
+        return p->engine->run(ranks, body, arg, cuda);
+    run r = {p, body, arg};
+    p->streams = calloc((size_t)ranks, sizeof *p->streams);
+    if (p->streams == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the streams of %d ranks", ranks);
+    const tsr_status status = p->engine->run(ranks, run_on_stream, &r, cuda);
+    free(p->streams);
+    p->streams = NULL;
+    return status;
+}
+
+/* One rank's end of what it did by itself. */
+static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
+{
+    (void)comm;
+    return *(const int *)arg == EXIT_DONE ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s", complaint());
+}
+
+int place_agree(const place *p, int status)
+{
+    if (p == NULL || p->launched == 0 || p->engine->run(p->launched, say_how_it_ended, &status, NULL) == TSR_OK)
+        return status;
+    return status == EXIT_DONE ? complain_status(EXIT_REFUSED) : status;
+}
+
+tsr_status place_settle(const place *p, int rank)
+{
+    void *self;
+    if (!place_enqueues(p))
+        return TSR_OK;
+    const tsr_device_table *const table = place_table(p, rank, &self);
+    return table->stream_synchronize(self, place_device(p, rank).index, place_stream(p, rank));
+}
+
+tsr_status place_allocate(const place *p, tsr_comm *comm, size_t bytes, void **out)
+{
+    const int rank = tsr_comm_rank(comm);
+    void *self;
+    if (!place_enqueues(p))
+        return tsr_comm_alloc(comm, bytes, out);
+    return place_table(p, rank, &self)->alloc(self, place_device(p, rank).index, bytes, NULL, out);
+}
+
+void place_release(const place *p, tsr_comm *comm, void *memory, size_t bytes)
+{
+    const int rank = tsr_comm_rank(comm);
+    void *self;
+    if (!place_enqueues(p))
+        tsr_comm_free(comm, memory, bytes);
+    else if (memory != NULL)
+        place_table(p, rank, &self)->free(self, place_device(p, rank).index, memory, bytes, NULL);
+}
+
+static tsr_status copy(const place *p, int rank, void *dst, const void *src, size_t bytes, tsr_copy_kind kind)
+{
+    void *self;
+    if (bytes == 0)
+        return TSR_OK;
+    const tsr_device_table *const table = place_table(p, rank, &self);
+    return table->copy(self, place_device(p, rank).index, dst, src, bytes, kind, place_stream(p, rank));
+}
+
+tsr_status place_copy(const place *p, int rank, void *dst, const void *src, size_t bytes)
+{
+    return copy(p, rank, dst, src, bytes, TSR_COPY_WITHIN);
+}
+
+tsr_status place_upload(const place *p, int rank, void *device, const void *host, size_t bytes)
+{
+    TSR_TRY(copy(p, rank, device, host, bytes, TSR_COPY_FROM_HOST));
+    return place_settle(p, rank);
+}
+
+tsr_status place_download(const place *p, int rank, void *host, const void *device, size_t bytes)
+{
+    TSR_TRY(copy(p, rank, host, device, bytes, TSR_COPY_TO_HOST));
+    return place_settle(p, rank);
+}
+
+tsr_status place_share(const place *p, tsr_comm *comm, void *rows, size_t row_bytes)
+{
+    if (p->launched == 0)
+        return TSR_OK;
+    const char *const own = (const char *)rows + (size_t)tsr_comm_rank(comm) * row_bytes;
+    return tsr_comm_all_gather(comm, own, rows, (int64_t)row_bytes, NULL, TSR_U8, tsr_device_host(), NULL);
+}

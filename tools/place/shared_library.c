@@ -1,0 +1,31 @@
+#include "place/shared_library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** What the loader needs at least for a library. */
+#define LOADER_BYTES 4096
+
+void *shared_library_open(const char *file, int flags)
+{
+    /* The loader has many words for a lack of memory, "no such file" among them, so what fails is
+     * tried again. */
+    void *library = dlopen(file, flags);
+    if (library == NULL)
+        library = dlopen(file, flags);
+    void *const probe = malloc(LOADER_BYTES);
+    errno = probe == NULL ? ENOMEM : 0;
+    free(probe);
+    return library;
+}
+
+const char *shared_library_reason(const char *file, int flags)
+{
+    static const char lack[] = "out of memory";
+    const char *const said = dlerror();
+    if (said == NULL || strncmp(said, lack, sizeof lack - 1) != 0 || dlopen(file, flags) != NULL)
+        return said;
+    return dlerror();
+}

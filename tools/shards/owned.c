@@ -1,0 +1,22 @@
+#include "shards/owned.h"
+
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+#define FIRST_INTERVALS 1024
+
+tsr_status owned_read(const tsr_layout *layout, const int64_t *coordinate, int dim, owned *out)
+{
+    for (;;) {
+        TSR_TRY(tsr_layout_intervals(layout, coordinate, dim, out->at, out->capacity, &out->count));
+        if (out->count <= out->capacity)
+            return TSR_OK;
+        /* Of more than it may list the library knows the number all the same, and refuses to go on. */
+        const size_t most = 2 * out->capacity + FIRST_INTERVALS, wanted = out->count < most ? out->count : most;
+        tsr_interval *const more = realloc(out->at, wanted * sizeof *more);
+        if (more == NULL)
+            return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu intervals", wanted);
+        out->at = more;
+        out->capacity = wanted;
+    }
+}
