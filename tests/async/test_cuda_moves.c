@@ -3,7 +3,7 @@
  * streams and events allow: 1 to 8 ranks on one GPU and on two, every dtype, odd sizes, gaps, both modes. Every byte is compared with the
  * oracle.
  */
-#include "place/gpus.h"
+#include "gpus.h"
 #include "recipes.h"
 #include "support.h"
 #include <setjmp.h>

@@ -10,6 +10,11 @@
 
 const comm_engine *suite_engine;
 
+static void start_watchdog(void)
+{
+    alarm(getenv("TSR_TEST_THIN") ? 8 * WATCHDOG_SECONDS : WATCHDOG_SECONDS);
+}
+
 void suite_start(int count, char **arguments)
 {
     const char *engine = count > 1 ? arguments[1] : suite_engines[0].name;
@@ -22,7 +27,30 @@ void suite_start(int count, char **arguments)
     }
     if (suite_engine->rank)
         suite_engine->rank();
-    alarm(getenv("TSR_TEST_THIN") ? 8 * WATCHDOG_SECONDS : WATCHDOG_SECONDS);
+    start_watchdog();
+}
+
+int suite_run_part(const suite_part *part)
+{
+    start_watchdog();
+    return part->run();
+}
+
+void suite_end(suite_ending *ending, tsr_status status)
+{
+    ending->status = (int)status;
+    ending->sentence[0] = '\0';
+    if (status != TSR_OK)
+        snprintf(ending->sentence, sizeof ending->sentence, "%s", tsr_status_message());
+}
+
+tsr_status suite_conclude(const suite_ending *endings, int ranks)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < ranks; r++)
+            if (endings[r].status != TSR_OK && (pass == 1 || endings[r].status != TSR_ERROR_PEER))
+                return tsr_status_set((tsr_status)endings[r].status, "rank %d: %s", r, endings[r].sentence);
+    return TSR_OK;
 }
 
 void suite_skip(const char *reason)

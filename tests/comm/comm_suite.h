@@ -14,6 +14,9 @@
 
 #include <cmocka.h>
 
+/** Bytes of a sentence that is kept. */
+#define SUITE_SENTENCE 1024
+
 /** An engine under test: how it runs a program on n ranks, as tsr_threads_run() does. */
 typedef struct comm_engine {
     const char *name;
@@ -76,6 +79,38 @@ typedef tsr_status suite_exchange(tsr_comm *comm, const tsr_message *sends, size
 /** Both ways to make one: at once, and in two halves. */
 #define EXCHANGES 2
 extern suite_exchange *const suite_exchanges[EXCHANGES];
+
+/** The conformance suite: each runs the tests of one file over suite_engine, and returns how many have failed. */
+int suite_collectives(void);
+int suite_departure(void);
+int suite_disagreement(void);
+int suite_halves(void);
+int suite_split(void);
+
+/** The suites by name, the last of them without one. */
+typedef struct suite_part {
+    const char *name;
+    int (*run)(void);
+} suite_part;
+extern const suite_part suite_parts[];
+
+/** The part of this name; NULL: there is none. */
+const suite_part *suite_find_part(const char *name);
+
+/** Runs a part under a watchdog of its own, which ends a program that hangs. */
+int suite_run_part(const suite_part *part);
+
+/** How the program of a rank that is a process has ended. */
+typedef struct suite_ending {
+    int status;
+    char sentence[SUITE_SENTENCE];
+} suite_ending;
+
+/** For a rank's own: keeps `status` with its sentence. */
+void suite_end(suite_ending *ending, tsr_status status);
+
+/** The lowest rank that failed for a reason of its own, else the lowest that failed: its status, with its rank and sentence. */
+tsr_status suite_conclude(const suite_ending *endings, int ranks);
 
 /** Milliseconds of sleep. */
 void suite_sleep(int milliseconds);

@@ -336,13 +336,12 @@ static void exchange_lets_ranks_have_no_messages(void **state)
             suite_run(n, check_chain, (void *)&suite_exchanges[way]);
 }
 
-int main(int count, char **arguments)
+int suite_collectives(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collectives_are_those_of_one_thread),
         cmocka_unit_test(exchange_delivers_the_kth_send_to_the_kth_receive),
         cmocka_unit_test(exchange_lets_ranks_have_no_messages),
     };
-    suite_start(count, arguments);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("collectives", tests, NULL, NULL);
 }

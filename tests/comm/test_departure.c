@@ -299,7 +299,7 @@ static void a_timeout_that_does_not_pass_changes_nothing(void **state)
     suite_run_with(3, be_in_time, NULL, &options);
 }
 
-int main(int count, char **arguments)
+int suite_departure(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_returns_is_named_by_all_that_wait_for_it),
@@ -314,6 +314,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_rank_that_is_late_is_named_and_the_communicator_broken),
         cmocka_unit_test(a_timeout_that_does_not_pass_changes_nothing),
     };
-    suite_start(count, arguments);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("departure", tests, NULL, NULL);
 }

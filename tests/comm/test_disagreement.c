@@ -501,7 +501,7 @@ static void an_argument_that_is_bad_on_one_rank_is_told_to_all(void **state)
             suite_run(n, spoil, &victim);
 }
 
-int main(int count, char **arguments)
+int suite_disagreement(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rank_names_the_lowest_that_differs_and_goes_on),
@@ -512,6 +512,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(what_only_looks_like_the_host_is_refused_by_name),
         cmocka_unit_test(an_argument_that_is_bad_on_one_rank_is_told_to_all),
     };
-    suite_start(count, arguments);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("disagreement", tests, NULL, NULL);
 }

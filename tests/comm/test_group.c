@@ -7,6 +7,7 @@
 #include "comm/core/traits.h"
 #include "comm/groups/group.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { MOST_RANKS = 6 };
 
@@ -15,10 +16,56 @@ static void describe(const void *arg, char *text, size_t capacity)
     snprintf(text, capacity, "prepare of %s", (const char *)arg);
 }
 
+/* What the tests keep in a slot. */
+typedef struct shelf {
+    void *memory;
+    size_t bytes;
+} shelf;
+
+static const shelf *shelf_of(const tsr_group *group)
+{
+    return tsr_group_slot(group);
+}
+
+static bool lacks(const void *slot, const void *wanted)
+{
+    return *(const size_t *)wanted > ((const shelf *)slot)->bytes;
+}
+
+static tsr_status make(tsr_comm *comm, const void *slot, const void *wanted, void *made)
+{
+    shelf *grown = made;
+    (void)comm;
+    CHECK(lacks(slot, wanted) && !grown->memory);
+    grown->bytes = *(const size_t *)wanted;
+    grown->memory = malloc(grown->bytes);
+    return grown->memory ? TSR_OK : TSR_ERROR_MEMORY;
+}
+
+static void release(tsr_comm *comm, void *slot)
+{
+    (void)comm;
+    free(((const shelf *)slot)->memory);
+}
+
+static void take(tsr_comm *comm, void *slot, void *made)
+{
+    release(comm, slot);
+    memcpy(slot, made, sizeof(shelf));
+}
+
+static bool is_busy(const void *slot)
+{
+    (void)slot;
+    return false;
+}
+
+static const tsr_group_keeper keeper = {lacks, make, take, release, is_busy};
+
 static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words, const tsr_group **out)
 {
     const tsr_group_request request = {
-        .set = set, .scratch_bytes = scratch, .fingerprint = fingerprint, .describe = describe, .arg = words};
+        .set = set, .keeper = &keeper, .wanted = &scratch, .fingerprint = fingerprint, .describe = describe, .arg = words};
     tsr_group_answer answer;
     TSR_TRY(tsr_group_prepare(comm, &request, &answer));
     *out = answer.group;
@@ -95,9 +142,9 @@ static tsr_status grow_scratch(tsr_comm *comm, void *arg)
         CHECK((group == NULL) == (rank == 0));
         if (!group)
             continue;
-        CHECK(group->scratch_bytes >= most && (most == 0 || group->scratch));
+        CHECK(shelf_of(group)->bytes >= most && (most == 0 || shelf_of(group)->memory));
         if (most > 0)
-            memset(group->scratch, 1, most);
+            memset(shelf_of(group)->memory, 1, most);
     }
     return TSR_OK;
 }
@@ -291,7 +338,7 @@ static tsr_status prepare_lent(tsr_comm *comm, void *arg)
     comm->engine.table.split = NULL;
     const tsr_rank_set all = every(1, 0, tsr_comm_size(comm), ranks);
     TSR_TRY(prepare(comm, all, 64, 5, "all", &group));
-    CHECK(group->comm == comm && group->scratch_bytes >= 64);
+    CHECK(group->comm == comm && shelf_of(group)->bytes >= 64);
     const tsr_group *const whole = group;
     const tsr_rank_set half = every(2, tsr_comm_rank(comm), tsr_comm_size(comm), ranks);
     CHECK_ERROR(prepare(comm, half, 0, 5, "half", &group), TSR_ERROR_UNSUPPORTED, "is lent and may not be split");

@@ -368,7 +368,7 @@ static void a_rank_that_is_late_to_finish_is_named(void **state)
     }
 }
 
-int main(int count, char **arguments)
+int suite_halves(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_belong_to_this_rank_again_when_finish_returns),
@@ -383,6 +383,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(an_abort_in_between_reaches_all),
         cmocka_unit_test(a_rank_that_is_late_to_finish_is_named),
     };
-    suite_start(count, arguments);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("halves", tests, NULL, NULL);
 }

@@ -264,7 +264,7 @@ static void a_communicator_outlives_those_that_it_was_split_off(void **state)
         }
 }
 
-int main(int count, char **arguments)
+int suite_split(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_have_the_ranks_of_a_color_by_key_then_rank),
@@ -274,6 +274,5 @@ int main(int count, char **arguments)
         cmocka_unit_test(memory_is_had_by_all_or_by_none),
         cmocka_unit_test(a_communicator_outlives_those_that_it_was_split_off),
     };
-    suite_start(count, arguments);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

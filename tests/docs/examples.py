@@ -31,7 +31,7 @@ class Place:
 
     def __init__(self, source, build, cc, directory):
         self.source, self.build, self.cc, self.directory = source, build, cc.split(), directory
-        path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), os.environ["PATH"]])
+        path = os.pathsep.join([str(build / "tools"), str(build / "examples" / "llama"), str(build / "examples" / "backend"), os.environ["PATH"]])
         self.environment = dict(os.environ, PATH=path, LD_LIBRARY_PATH=str(build / "src"), MODEL=str(source / "examples/llama/shakespeare"))
 
     def run(self, command, **options):

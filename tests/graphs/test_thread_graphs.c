@@ -3,8 +3,8 @@
  * the move of all ranks with other data. On GPUs where there are some, else on emulated ones.
  */
 #include "enqueued.h"
+#include "gpus.h"
 #include "graph_calls.h"
-#include "place/gpus.h"
 #include "ranks.h"
 #include "support.h"
 #include <setjmp.h>

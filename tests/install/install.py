@@ -69,6 +69,8 @@ def installed_files(report, destination, source, build):
               "bin/tessera", "man1/tessera.1", "bash-completion/completions/tessera"]
     if (build / "src" / "libtessera-cuda.so").exists():
         wanted += ["libtessera-cuda.so", "tessera-cuda.pc"]
+    if (build / "tests" / "comm" / "tessera-conformance").exists():
+        wanted += ["bin/tessera-conformance"]
     there = [str(path.relative_to(destination)) for path in destination.rglob("*") if path.is_file() or path.is_symlink()]
     for name in wanted:
         report.check(f"{name} is installed", [] if any(path.endswith("/" + name) for path in there) else ["not among " + " ".join(there)])

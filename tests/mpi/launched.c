@@ -9,13 +9,7 @@
 #include <tessera/sys/status.h>
 #include <time.h>
 
-enum { SENTENCE = 1024, WAKE = 77, AWAIT_MS = 30000 };
-
-/* How a rank's body ended; those that are not in the run come with TSR_OK. */
-typedef struct ending {
-    int status;
-    char sentence[SENTENCE];
-} ending;
+enum { WAKE = 77, AWAIT_MS = 30000 };
 
 static int rank, ranks;
 
@@ -73,16 +67,6 @@ static tsr_status run_inside(MPI_Comm inside, tsr_rank_main *body, void *arg, co
     return run_body(body, comm, arg);
 }
 
-/* The lowest rank that failed for a reason of its own, else the lowest that failed. */
-static tsr_status conclude(const ending *endings, int count)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int r = 0; r < count; r++)
-            if (endings[r].status != TSR_OK && (pass == 1 || endings[r].status != TSR_ERROR_PEER))
-                return tsr_status_set((tsr_status)endings[r].status, "rank %d: %s", r, endings[r].sentence);
-    return TSR_OK;
-}
-
 tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_options *options)
 {
     initialize();
@@ -90,21 +74,20 @@ tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const t
         return TSR_OK;
     MPI_Comm inside;
     MPI_Request request;
-    ending mine = {0}, *const endings = calloc((size_t)ranks, sizeof *endings);
+    /* Those that are not in the run come with TSR_OK. */
+    suite_ending mine = {0}, *const endings = calloc((size_t)ranks, sizeof *endings);
     if (!endings)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory");
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     wait_for(&request);
     MPI_Comm_split(MPI_COMM_WORLD, rank < nranks ? 0 : MPI_UNDEFINED, rank, &inside);
     if (inside != MPI_COMM_NULL) {
-        mine.status = (int)run_inside(inside, body, arg, options);
-        if (mine.status != TSR_OK)
-            snprintf(mine.sentence, sizeof mine.sentence, "%s", tsr_status_message());
+        suite_end(&mine, run_inside(inside, body, arg, options));
         MPI_Comm_free(&inside);
     }
     MPI_Iallgather(&mine, (int)sizeof mine, MPI_BYTE, endings, (int)sizeof mine, MPI_BYTE, MPI_COMM_WORLD, &request);
     wait_for(&request);
-    const tsr_status status = conclude(endings, nranks);
+    const tsr_status status = suite_conclude(endings, nranks);
     free(endings);
     return status;
 }

@@ -1,7 +1,7 @@
 /* Layers on CUDA tensors: on GPUs where there are some, else on emulated ones. */
 #include "device_layers.h"
+#include "gpus.h"
 #include "graph_calls.h"
-#include "place/gpus.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -36,7 +36,7 @@ static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_layout_parse(tsr_layout_mesh(src), "S(0;sizes=1,1,1,61)", 2, tsr_layout_shape(src), TSR_I32, &dst));
     TSR_TRY(plan_with(comm, src, dst, CAP, &plan));
     CHECK(much ? plan->rounds > 50 : plan->rounds == 1);
-    CHECK(plan->agreed_rounds > 50);
+    CHECK(plan->found->agreed_rounds > 50);
     CHECK(tsr_plan_workspace_bytes(plan) <= CAP);
 
     int32_t *have = malloc(ROWS * COLUMNS * sizeof(*have)), *want = malloc(ROWS * COLUMNS * sizeof(*want));

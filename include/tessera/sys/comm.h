@@ -193,6 +193,14 @@ struct tsr_comm_table {
 TSR_API tsr_status tsr_comm_create_from_table(tsr_context *context, const tsr_comm_table *table, void *self, tsr_comm **out);
 
 /**
+ * What a shared object exports as `tessera_conformance`, so that the program tessera-conformance can test its engine: makes a communicator
+ * for rank `rank` of `ranks`. Called once by every rank of a run, each in a process or, with --threads, in a thread of its own. Ranks of a
+ * run find one another by `directory`, which is empty at first; what is left there is removed after the run. A rank that waits for another
+ * for more than `timeout_ms` gives up with TSR_ERROR_PEER; 0 waits for ever.
+ */
+typedef tsr_status tsr_comm_conformance(const char *directory, int rank, int ranks, int64_t timeout_ms, tsr_comm **out);
+
+/**
  * For what refers to a communicator and may outlive it, as meshes do: one reference more, and one back; NULL is fine. After
  * tsr_comm_destroy() the handle is there until the last reference goes, knows its rank, size, engine's name and context, and refuses calls
  * that communicate (TSR_ERROR_STATE). Any thread; neither communicates.

@@ -210,7 +210,7 @@ static tsr_status check_started(const tsr_comm *comm)
     if (!comm->exchanging)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
                               comm->rank, comm->size);
-    if (comm->whole.group.pending)
+    if (tsr_group_is_busy(&comm->whole.group))
         return tsr_status_set(TSR_ERROR_STATE,
                               "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
                               comm->rank, comm->size);

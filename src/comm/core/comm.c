@@ -15,7 +15,7 @@ static tsr_status ask_rank(tsr_comm *comm, void *self)
     comm->self = self;
     comm->rank = table->rank(self);
     comm->size = table->ranks(self);
-    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size, .shelf_bytes = comm->engine.memory.shares ? 0 : SIZE_MAX};
+    comm->whole.group = (tsr_group){.comm = comm, .count = comm->size};
     if (comm->size < 1 || comm->rank < 0 || comm->rank >= comm->size)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_from_table: \"%s\" says that it is rank %d of %d", table->name,
                               comm->rank, comm->size);
@@ -93,11 +93,10 @@ static void leave_engine(tsr_comm *comm)
     comm->self = NULL;
 }
 
-/* Peers' engines share what theirs allocate, so it is the engine's to free. */
-void tsr_group_free_shelf(tsr_comm *comm, void *shelf, size_t bytes)
+void tsr_group_release_slot(tsr_comm *comm, tsr_group *group)
 {
-    if (shelf)
-        comm->engine.memory.free(comm->self, shelf, bytes);
+    if (group->keeper)
+        group->keeper->release(comm, group->slot);
 }
 
 void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry)
@@ -105,8 +104,7 @@ void tsr_group_free(tsr_comm *comm, tsr_group_entry *entry)
     if (!entry)
         return;
     tsr_comm_destroy(entry->group.comm);
-    tsr_release(comm->context, entry->group.scratch);
-    tsr_group_free_shelf(comm, entry->group.shelf, entry->group.shelf_bytes);
+    tsr_group_release_slot(comm, &entry->group);
     tsr_release(comm->context, entry);
 }
 
@@ -117,8 +115,7 @@ static void destroy_groups(tsr_comm *comm)
         comm->groups = entry->next;
         tsr_group_free(comm, entry);
     }
-    tsr_release(comm->context, comm->whole.group.scratch);
-    tsr_group_free_shelf(comm, comm->whole.group.shelf, comm->whole.group.shelf_bytes);
+    tsr_group_release_slot(comm, &comm->whole.group);
 }
 
 void tsr_comm_destroy(tsr_comm *comm)

@@ -76,30 +76,22 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
                           entry->group.count);
 }
 
-/* What is pending lives in the scratch, which may have to grow. */
+/* What is under way lives in the slot, which may have to change. */
 static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
 {
     const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
-    if (!entry || !entry->group.pending)
+    if (!entry || !tsr_group_is_busy(&entry->group))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
                           set.count);
 }
 
-/* What a group has of its own when it is made. */
-static size_t first_shelf_bytes(const tsr_comm *comm)
-{
-    return comm->engine.memory.shares ? 0 : SIZE_MAX;
-}
+/* Of a group that is not made yet. */
+static const tsr_group unmade;
 
-static bool wants_scratch(const tsr_group_request *request, const tsr_group_entry *entry)
+static bool is_lacking(const tsr_group_request *request, const tsr_group_entry *entry)
 {
-    return request->scratch_bytes > (entry ? entry->group.scratch_bytes : 0);
-}
-
-static bool wants_shelf(const tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *entry)
-{
-    return request->shelf_bytes > (entry ? entry->group.shelf_bytes : first_shelf_bytes(comm));
+    return request->keeper && request->keeper->lacks(entry ? entry->group.slot : unmade.slot, request->wanted);
 }
 
 static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *request)
@@ -113,7 +105,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
         .rounds = request->rounds,
         .count = count,
         .missing = count > 0 && count < comm->size && !entry,
-        .growing = count > 0 && (wants_scratch(request, entry) || wants_shelf(comm, request, entry)),
+        .growing = count > 0 && is_lacking(request, entry),
         .odd = -1,
     };
 }
@@ -235,31 +227,13 @@ static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t ha
     }
     entry->hash = hash;
     entry->names = names;
-    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count, .shelf_bytes = first_shelf_bytes(comm)};
+    entry->group = (tsr_group){.ranks = ranks, .position = position, .count = set.count};
     *out = entry;
     return TSR_OK;
 }
 
-/* Memory of a group that grows; NULL: what there is does. */
-typedef struct growth {
-    void *scratch, *shelf;
-} growth;
-
-static void free_growth(tsr_comm *comm, const tsr_group_request *request, const growth *grown)
-{
-    tsr_release(comm->context, grown->scratch);
-    tsr_group_free_shelf(comm, grown->shelf, request->shelf_bytes);
-}
-
-static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, growth *grown)
-{
-    if (wants_scratch(request, held))
-        TSR_TRY(tsr_allocate(comm->context, request->scratch_bytes, &grown->scratch));
-    return wants_shelf(comm, request, held) ? comm->engine.memory.alloc(comm->self, request->shelf_bytes, &grown->shelf) : TSR_OK;
-}
-
 /* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
-static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_entry *entry, tsr_group_entry *held, const growth *grown)
+static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *held, tsr_group *grown)
 {
     tsr_group_entry *kept = held ? held : entry;
     if (held && entry) {
@@ -273,16 +247,17 @@ static void install(tsr_comm *comm, const tsr_group_request *request, tsr_group_
         entry->next = comm->groups;
         comm->groups = entry;
     }
-    if (grown->scratch) {
-        tsr_release(comm->context, kept->group.scratch);
-        kept->group.scratch = grown->scratch;
-        kept->group.scratch_bytes = request->scratch_bytes;
+    if (grown->keeper) {
+        kept->group.keeper = grown->keeper;
+        grown->keeper->take(comm, kept->group.slot, grown->slot);
     }
-    if (grown->shelf) {
-        tsr_group_free_shelf(comm, kept->group.shelf, kept->group.shelf_bytes);
-        kept->group.shelf = grown->shelf;
-        kept->group.shelf_bytes = request->shelf_bytes;
-    }
+}
+
+/* What the slot of a group lacks, in the slot of `grown`. */
+static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
+{
+    grown->keeper = request->keeper;
+    return grown->keeper->make(comm, held ? held->group.slot : unmade.slot, request->wanted, grown->slot);
 }
 
 /* Makes what is missing, on every rank or on none. */
@@ -298,7 +273,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     const bool make = set_is_missing(comm, set);
     tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;
-    growth grown = {NULL, NULL};
+    tsr_group grown = {.keeper = NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
     if (local == TSR_OK && mine->growing)
         local = grow(comm, request, held, &grown);
@@ -307,12 +282,12 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
         status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
     if (status != TSR_OK) {
         tsr_group_free(comm, entry);
-        free_growth(comm, request, &grown);
+        tsr_group_release_slot(comm, &grown);
         return status;
     }
     if (entry)
         entry->group.comm = made;
-    install(comm, request, entry, held, &grown);
+    install(comm, entry, held, &grown);
     return TSR_OK;
 }
 

@@ -19,12 +19,12 @@ static inline int tsr_group_position(const tsr_group *group, int64_t rank)
 
 /** What a rank brings to tsr_group_prepare(). */
 typedef struct tsr_group_request {
-    tsr_rank_set set;     /**< that it belongs to: sets of different ranks are equal or disjoint; an empty one takes part, in no group */
-    size_t scratch_bytes; /**< that this rank wants */
-    size_t shelf_bytes;   /**< likewise; not where peers reach all memory */
-    uint64_t fingerprint; /**< equal within the set */
-    int64_t rounds;       /**< 0 or more: all ranks of the set learn the largest */
-    tsr_status local;     /**< a failure with which this rank takes part, or TSR_OK */
+    tsr_rank_set set; /**< that it belongs to: sets of different ranks are equal or disjoint; an empty one takes part, in no group */
+    const tsr_group_keeper *keeper; /**< NULL: nothing is wanted in the slot */
+    const void *wanted;             /**< in the slot, for the keeper */
+    uint64_t fingerprint;           /**< equal within the set */
+    int64_t rounds;                 /**< 0 or more: all ranks of the set learn the largest */
+    tsr_status local;               /**< a failure with which this rank takes part, or TSR_OK */
     tsr_call_describe *describe;
     const void *arg; /**< of describe */
 } tsr_group_request;

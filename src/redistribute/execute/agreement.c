@@ -35,12 +35,12 @@ static memory find_memory(const tsr_plan *plan, const tsr_tensor *src, const tsr
 
 bool tsr_execution_is_checked(const tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst)
 {
-    tsr_group *group = (tsr_group *)e->group;
-    if (tsr_comm_is_direct(group->comm))
+    tsr_holding *const held = tsr_holding_of(e->group);
+    if (tsr_comm_is_direct(e->group->comm))
         return true;
     const memory found = find_memory(e->plan, src, dst);
-    group->streams = found == NOWHERE ? e->stream || group->streams : found == WITH_STREAMS;
-    return !group->streams && tsr_comm_is_checked(group->comm);
+    held->streams = found == NOWHERE ? e->stream || held->streams : found == WITH_STREAMS;
+    return !held->streams && tsr_comm_is_checked(e->group->comm);
 }
 
 tsr_status tsr_execution_agree(const tsr_execution *e, tsr_status local)

@@ -81,7 +81,7 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
 static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
-    const tsr_scratch scratch = tsr_scratch_divide(e->plan, e->group->scratch);
+    const tsr_scratch scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
     tsr_box_reduce reduce = tsr_execution_reduce(item, &scratch.reduce, (int)item->owner_count);
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
@@ -122,7 +122,7 @@ static tsr_status show_copy(const tsr_execution *e)
 /* What this rank shows its peers of a batch: an array of one an item, which they reach. */
 static tsr_view *views_of(const tsr_execution *e)
 {
-    return tsr_has_shelf(e) ? e->group->shelf : tsr_scratch_divide(e->plan, e->group->scratch).views;
+    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
 }
 
 static void show_all(tsr_execution *e)

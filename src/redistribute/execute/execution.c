@@ -115,7 +115,7 @@ static tsr_status finish(tsr_execution *e)
 /* Started executions keep what they need in the group's scratch. */
 static tsr_status check_idle(const tsr_group *group)
 {
-    if (!group || !group->pending)
+    if (!group || !tsr_holding_of(group)->pending)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_STATE, "an execution was started on this communicator: call tsr_plan_finish() first");
 }
@@ -130,7 +130,7 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     e.group = plan->local ? NULL : group;
     e.bound = &one;
     if (plan->count > 1) {
-        const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
+        const tsr_scratch scratch = tsr_scratch_divide(plan, tsr_holding_of(group)->scratch);
         e.bound = scratch.bound;
         e.spans = scratch.spans;
     }
@@ -152,10 +152,10 @@ static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, t
  * and the key that of the communicator on which it was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
-    const uint64_t key = __atomic_load_n(&plan->group_key, __ATOMIC_ACQUIRE);
+    const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
-    *prepared = group && group->scratch_bytes >= __atomic_load_n(&plan->scratch_bytes, __ATOMIC_RELAXED) &&
-                group->shelf_bytes >= __atomic_load_n(&plan->shelf_bytes, __ATOMIC_RELAXED);
+    *prepared = group && tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
+                tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
     return group;
 }
 
@@ -206,7 +206,7 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     if (!prepared)
         return say_unprepared(plan, group, src, dst, stream);
     TSR_TRY(check_idle(group));
-    const tsr_scratch scratch = tsr_scratch_divide(plan, group->scratch);
+    const tsr_scratch scratch = tsr_scratch_divide(plan, tsr_holding_of(group)->scratch);
     tsr_execution *e = scratch.pending;
     e->plan = plan;
     e->group = plan->local ? NULL : group;
@@ -217,7 +217,7 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     src = keep(plan, src, scratch.tensors);
     dst = keep(plan, dst, scratch.tensors + plan->count);
     TSR_TRY(start(e, src, dst, bytes, TSR_OK));
-    ((tsr_group *)group)->pending = plan;
+    tsr_holding_of(group)->pending = plan;
     return TSR_OK;
 }
 
@@ -235,11 +235,12 @@ static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
-    if (!prepared || group->pending != plan)
+    if (!prepared || tsr_holding_of(group)->pending != plan)
         return tsr_status_set(TSR_ERROR_STATE, "tsr_plan_finish: %s",
-                              prepared && group->pending ? "another plan was started here" : "the plan was not started here");
-    ((tsr_group *)group)->pending = NULL;
-    return finish(tsr_scratch_divide(plan, group->scratch).pending);
+                              prepared && tsr_holding_of(group)->pending ? "another plan was started here"
+                                                                         : "the plan was not started here");
+    tsr_holding_of(group)->pending = NULL;
+    return finish(tsr_scratch_divide(plan, tsr_holding_of(group)->scratch).pending);
 }
 
 tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)

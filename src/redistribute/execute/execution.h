@@ -6,6 +6,7 @@
 #include "comm/groups/group.h"
 #include "device/device.h"
 #include "redistribute/execute/fragments.h"
+#include "redistribute/execute/holding.h"
 #include "redistribute/execute/scratch.h"
 #include "redistribute/schedule/plan.h"
 #include "redistribute/schedule/sizes.h"

@@ -280,8 +280,8 @@ static tsr_status run_phase(tsr_execution *e, int phase)
 
 tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
 {
-    e->scratch = tsr_scratch_divide(e->plan, e->group->scratch);
-    e->rounds = __atomic_load_n(&e->plan->agreed_rounds, __ATOMIC_RELAXED);
+    e->scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
+    e->rounds = __atomic_load_n(&e->plan->found->agreed_rounds, __ATOMIC_RELAXED);
     e->local = TSR_OK;
     return begin_phase(e, 0, local);
 }

@@ -97,7 +97,7 @@ static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_
  * they do all ranks of the meshes are compared, once: the communicator's number stands for it from then on. */
 static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 {
-    uint64_t *const kin = &((tsr_plan *)plan)->kin;
+    uint64_t *const kin = &plan->found->kin;
     const tsr_comm *const common = tsr_comm_common(plan->comm, (tsr_comm *)comm);
     if (!common || __atomic_load_n(kin, __ATOMIC_RELAXED) == tsr_comm_number(comm))
         return TSR_OK;
@@ -192,12 +192,12 @@ static tsr_status prepare_native(const tsr_plan *plan, tsr_comm *comm, const tsr
 }
 
 /* What an execution needs of its group, which every prepare finds alike. */
-static void size_up(const tsr_plan *plan, tsr_group_request *request)
+static tsr_holding_wanted size_up(const tsr_plan *plan, const tsr_comm *comm)
 {
-    request->scratch_bytes = tsr_scratch_divide(plan, NULL).bytes;
-    request->shelf_bytes = tsr_shelf_bytes(plan);
-    __atomic_store_n(&((tsr_plan *)plan)->scratch_bytes, request->scratch_bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&((tsr_plan *)plan)->shelf_bytes, request->shelf_bytes, __ATOMIC_RELAXED);
+    const size_t scratch = tsr_scratch_divide(plan, NULL).bytes, shelf = tsr_shelf_bytes(plan);
+    __atomic_store_n(&plan->found->scratch_bytes, scratch, __ATOMIC_RELAXED);
+    __atomic_store_n(&plan->found->shelf_bytes, shelf, __ATOMIC_RELAXED);
+    return (tsr_holding_wanted){scratch, tsr_comm_shares_some(comm) ? shelf : 0};
 }
 
 /* A rank that cannot take part with its own set takes part with none, as failed: then nobody gets a group. */
@@ -215,23 +215,24 @@ tsr_status tsr_plan_prepare_with(const tsr_plan *plan, tsr_comm *comm, tsr_statu
         if (local == TSR_OK && tsr_plan_takes_part(plan))
             set = (tsr_rank_set){ranks, count};
     }
-    tsr_group_request request = {
+    const tsr_holding_wanted wanted = plan ? size_up(plan, comm) : (tsr_holding_wanted){0, 0};
+    const tsr_group_request request = {
         .set = set,
+        .keeper = &tsr_holding_keeper,
+        .wanted = &wanted,
         .fingerprint = plan ? plan->hash : 0,
         .rounds = plan ? plan->rounds : 0,
         .local = local,
         .describe = tsr_plan_describe_call,
         .arg = plan,
     };
-    if (plan)
-        size_up(plan, &request);
     tsr_group_answer answer = {0};
     tsr_status status = tsr_group_prepare(comm, &request, &answer);
     if (status == TSR_OK)
         status = prepare_native(plan, comm, answer.group);
     if (status == TSR_OK && plan && set.count > 0) {
-        __atomic_store_n(&((tsr_plan *)plan)->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
-        __atomic_store_n(&((tsr_plan *)plan)->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
+        __atomic_store_n(&plan->found->agreed_rounds, answer.rounds, __ATOMIC_RELAXED);
+        __atomic_store_n(&plan->found->group_key, tsr_rank_set_hash(set), __ATOMIC_RELEASE);
     }
     if (plan)
         tsr_release(plan->context, ranks);

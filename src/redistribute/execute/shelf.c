@@ -71,7 +71,7 @@ tsr_status tsr_shelf_begin(tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++)
         e->bound[i].given = e->bound[i].dst;
-    char *at = (char *)e->group->shelf + views_bytes(e->plan);
+    char *at = (char *)tsr_holding_of(e->group)->shelf + views_bytes(e->plan);
     for (size_t i = 0; i < e->plan->count; i++) {
         tsr_bound *b = &e->bound[i];
         const size_t source = source_bytes(b->item), destination = destination_bytes(b->item);

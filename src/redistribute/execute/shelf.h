@@ -14,7 +14,7 @@ size_t tsr_shelf_bytes(const tsr_plan *plan);
 /** True of direct executions between processes, but small ones, which show peers copies in any case. */
 static inline bool tsr_has_shelf(const tsr_execution *e)
 {
-    return e->group && e->group->shelf && e->plan->options.mode == TSR_MODE_DIRECT && !e->eager;
+    return e->group && tsr_holding_of(e->group)->shelf && e->plan->options.mode == TSR_MODE_DIRECT && !e->eager;
 }
 
 /** Lets e->bound of an execution with a shelf be what all ranks reach. */

@@ -338,20 +338,20 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
     TSR_TRY(tsr_native_agree(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
     if (able)
         TSR_TRY(make_group(plan, group, &key, &able));
-    __atomic_store_n(&((tsr_plan *)plan)->native_key, able ? key : 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&plan->found->native_key, able ? key : 0, __ATOMIC_RELAXED);
     return TSR_OK;
 }
 
 bool tsr_native_is_found(const tsr_plan *plan, const tsr_group *group)
 {
-    return __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED) && is_at_hand(plan, group->comm);
+    return __atomic_load_n(&plan->found->native_key, __ATOMIC_RELAXED) && is_at_hand(plan, group->comm);
 }
 
 const tsr_group *tsr_native_group(const tsr_plan *plan, const tsr_group *group)
 {
     const tsr_native_move *move = &plan->items[0].native;
     const tsr_dtype dtype = plan->items[0].src->dtype;
-    const tsr_group *native = tsr_group_find(group->comm, __atomic_load_n(&plan->native_key, __ATOMIC_RELAXED));
+    const tsr_group *native = tsr_group_find(group->comm, __atomic_load_n(&plan->found->native_key, __ATOMIC_RELAXED));
     const bool fits = native && tsr_comm_has_native(native->comm, move->kind, dtype, move->op) &&
                       tsr_native_is_reserved(native->comm, move->kind, tsr_native_count(move), dtype);
     return fits ? native : NULL;

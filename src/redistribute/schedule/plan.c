@@ -187,8 +187,9 @@ static tsr_status make(const char *call, const tsr_common_layouts *layouts, cons
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
-    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan), &memory));
+    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_plan) + sizeof(tsr_plan_findings), &memory));
     tsr_plan *plan = memory;
+    plan->found = (tsr_plan_findings *)(plan + 1);
     plan->references = 1;
     plan->context = tsr_context_retain(context);
     plan->comm = layouts->comm;

@@ -121,6 +121,18 @@ typedef struct tsr_item {
     tsr_native_move native;
 } tsr_item;
 
+/** What prepares have found out, for executions; each is 0 until the first prepare. All are atomic, for a plan is used by several threads.
+ */
+typedef struct tsr_plan_findings {
+    int64_t agreed_rounds; /**< the most that any rank's mail needs */
+    size_t scratch_bytes;  /**< of the group, for one execution */
+    size_t shelf_bytes;    /**< of the group, where ranks are processes (shelf.h) */
+    uint64_t kin;          /**< the number of the other communicator over which the plan was found to be right last; 0: none */
+    uint64_t group_key;    /**< that of the plan's rank set */
+    uint64_t native_key; /**< that of the set of ranks, within the plan's group, of the engine's own collective; 0: the engine does not have
+                            the move, or some rank is not able */
+} tsr_plan_findings;
+
 struct tsr_plan {
     tsr_references references;
     tsr_context *context;
@@ -144,15 +156,9 @@ struct tsr_plan {
     tsr_mail out[TSR_PHASES], in[TSR_PHASES]; /**< by phase; message mode only */
     int64_t rounds;                           /**< that this rank's mail needs */
     bool streams;                             /**< the mesh's engine leaves work to streams, so that rounds are large */
-    int64_t agreed_rounds;                    /**< atomic; 0 until the first prepare: then the most that any rank needs */
 
-    size_t workspace_bytes; /**< of tsr_plan_execute() */
-    size_t scratch_bytes;   /**< atomic; of the group, for one execution; 0 until the first prepare */
-    size_t shelf_bytes;     /**< atomic; of the group, where ranks are processes (shelf.h); 0 until the first prepare */
-    uint64_t kin;           /**< atomic; the number of the other communicator over which it was found to be right last; 0: none */
-    uint64_t group_key;     /**< atomic; 0 until the first prepare: then that of the plan's rank set */
-    uint64_t native_key;    /**< atomic; 0 until a prepare finds that the engine has the move, and that all ranks are able: then that of
-                               the group's set of ranks within the plan's group */
+    size_t workspace_bytes;   /**< of tsr_plan_execute() */
+    tsr_plan_findings *found; /**< in the plan's own memory; changes while the plan does not */
 };
 
 /** The order in which a rank serves its peers, below, at or above 0: itself first, then the ranks after it and round, so that no peer is

@@ -1,0 +1,14 @@
+#include "comm_suite.h"
+
+const suite_part suite_parts[] = {
+    {"collectives", suite_collectives}, {"departure", suite_departure}, {"disagreement", suite_disagreement},
+    {"halves", suite_halves},           {"split", suite_split},         {NULL, NULL},
+};
+
+const suite_part *suite_find_part(const char *name)
+{
+    for (const suite_part *part = suite_parts; part->name; part++)
+        if (strcmp(part->name, name) == 0)
+            return part;
+    return NULL;
+}
