@@ -29,6 +29,7 @@ typedef enum tool_option {
     OPT_TOKENS,
     OPT_HIDDEN,
     OPT_INTERMEDIATE,
+    OPT_WEIGHTS,
     OPT_BEGIN,
     OPT_END,
     OPT_FACTOR,

@@ -31,6 +31,7 @@ static const struct {
     [OPT_TOKENS] = {"tokens", "N", "rows of the activations"},
     [OPT_HIDDEN] = {"hidden", "N", "features that go in and come out"},
     [OPT_INTERMEDIATE] = {"intermediate", "N", "features between the two layers"},
+    [OPT_WEIGHTS] = {"weights", "DTYPE", "what weights are kept in, where that is not --dtype: f16 or bf16 beside f32"},
     [OPT_BEGIN] = {"begin", "BYTES", "the first size of a sweep: 64, 4K, 16M, 1G, 1T", 'b'},
     [OPT_END] = {"end", "BYTES", "the last one; without it, there is one size", 'e'},
     [OPT_FACTOR] = {"factor", "F", "from each size to the next; 2 without it", 'f'},

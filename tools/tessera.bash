@@ -28,7 +28,7 @@ _tessera_options() {
             --json --csv
         ;;
     "bench linear")
-        echo --mesh --dtype --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
+        echo --mesh --dtype --weights --tokens --hidden --intermediate --iterations --warm-up --calls --check --engine --device --json --csv
         ;;
     "bench product") echo --shape --dtype --ranks --iterations --warm-up --calls --check --json --csv ;;
     "bench suite") echo --ranks --quick --iterations --warm-up --check --engine --device --json --csv ;;

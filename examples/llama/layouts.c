@@ -18,11 +18,11 @@ static tsr_status make_attention_mesh(llama_layouts *layouts)
     return tsr_mesh_unflatten(layouts->ranks, "tp", 2, shape, names, &layouts->attention);
 }
 
-tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_comm *comm)
+tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, tsr_comm *comm)
 {
     const int64_t ranks = tsr_comm_size(comm);
     const char *const names[] = {"tp"};
-    *layouts = (llama_layouts){.config = config};
+    *layouts = (llama_layouts){.config = config, .dtype = dtype};
     TSR_TRY(tsr_mesh_create(comm, 1, &ranks, names, NULL, &layouts->ranks));
     const tsr_status status = make_attention_mesh(layouts);
     if (status != TSR_OK)
@@ -98,8 +98,8 @@ tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind 
     cut linear = {0};
     cut_linear(layouts, kind, &linear);
     tsr_layout *made;
-    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, TSR_F32, &made));
-    const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, TSR_F32, bias);
+    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype, &made));
+    const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, layouts->dtype, bias);
     if (status == TSR_OK)
         *weight = made;
     else
@@ -110,7 +110,7 @@ tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind 
 tsr_status llama_layouts_vocabulary(const llama_layouts *layouts, tsr_layout **out)
 {
     const int64_t shape[] = {layouts->config->vocab_size, layouts->config->hidden_size};
-    return tsr_layout_parse(layouts->ranks, "S(0)", 2, shape, TSR_F32, out);
+    return tsr_layout_parse(layouts->ranks, "S(0)", 2, shape, layouts->dtype, out);
 }
 
 tsr_status llama_layouts_replicated(const tsr_mesh *mesh, int ndim, const int64_t *shape, tsr_layout **out)

@@ -36,10 +36,11 @@ typedef struct llama_layouts {
     tsr_mesh *ranks;            /**< all ranks in a row: "tp" */
     tsr_mesh *attention;        /**< the same ranks, as attention sees them */
     int spread;                 /**< 1: attention is kv x group */
+    tsr_dtype dtype;            /**< of all matrices and biases; norms, and what is computed, are f32 */
 } llama_layouts;
 
-/** Meshes over all ranks of `comm`. `config` is borrowed. */
-tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_comm *comm);
+/** Meshes over all ranks of `comm`, for matrices of `dtype`. `config` is borrowed. */
+tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config, tsr_dtype dtype, tsr_comm *comm);
 void llama_layouts_finish(llama_layouts *layouts);
 
 /** A linear layer's weight (out, in) and bias (out); the caller owns both. */

@@ -133,7 +133,7 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     TSR_TRY(read_prompt(options, config, &prompt));
     llama_job job = {
         .config = config,
-        .source = {checkpoint, options->seed},
+        .source = {checkpoint, options->seed, options->weights},
         .ranks = processes != NULL ? llama_processes_count(processes) : options->ranks,
         .processes = processes,
         .request = {.prompt = prompt.ids,

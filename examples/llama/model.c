@@ -6,7 +6,7 @@
 static tsr_status fill(llama_model *model, const llama_source *source)
 {
     const llama_config *const config = model->config;
-    TSR_TRY(llama_layouts_init(&model->layouts, config, model->comm));
+    TSR_TRY(llama_layouts_init(&model->layouts, config, llama_weights_dtype(config, source), model->comm));
     TSR_TRY(llama_layouts_heads(&model->layouts, &model->heads));
     TSR_TRY(llama_weights_load(&model->layouts, source, &model->weights));
     TSR_TRY(llama_rope_init(&model->rope, &config->rope, config->head_dim, model->capacity));

@@ -24,6 +24,8 @@ const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONF
                                 "      --temperature T    draw from softmax(logits / T) instead of taking the most likely token\n"
                                 "      --seed N           seed of drawing, and of random weights (default 0)\n"
                                 "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
+                                "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
+                                "                         or in f32 or bf16; sums are in f32 always\n"
                                 "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
                                 "      --json             print one JSON object instead of the text\n"
                                 "      --help, --version\n"
@@ -45,6 +47,7 @@ enum {
     OPTION_TEMPERATURE,
     OPTION_SEED,
     OPTION_RANDOM,
+    OPTION_WEIGHTS,
     OPTION_LOGITS,
     OPTION_JSON,
     OPTION_HELP,
@@ -60,6 +63,7 @@ static const struct option KNOWN[] = {
     {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"random", required_argument, NULL, OPTION_RANDOM},
+    {"weights", required_argument, NULL, OPTION_WEIGHTS},
     {"logits", required_argument, NULL, OPTION_LOGITS},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -100,6 +104,20 @@ static tsr_status parse_temperature(const char *text, double *out)
     return TSR_OK;
 }
 
+static tsr_status parse_weights(const char *text, tsr_dtype *out)
+{
+    static const struct {
+        const char *name;
+        tsr_dtype dtype;
+    } kinds[] = {{"checkpoint", TSR_DTYPE_NONE}, {"f32", TSR_F32}, {"bf16", TSR_BF16}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].name, text) == 0) {
+            *out = kinds[i].dtype;
+            return TSR_OK;
+        }
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "--weights %s: weights are kept as checkpoint, f32 or bf16", text);
+}
+
 static tsr_status take_option(int option, const char *value, llama_options *out)
 {
     uint64_t tokens = 0;
@@ -128,6 +146,8 @@ static tsr_status take_option(int option, const char *value, llama_options *out)
     case OPTION_RANDOM:
         out->random = value;
         break;
+    case OPTION_WEIGHTS:
+        return parse_weights(value, &out->weights);
     case OPTION_LOGITS:
         out->logits = value;
         break;

@@ -3,6 +3,7 @@
 #define LLAMA_OPTIONS_H
 
 #include "text.h"
+#include <tessera/dtype.h>
 
 /** Text is borrowed from the command line; NULL where an option was not given. */
 typedef struct llama_options {
@@ -12,6 +13,7 @@ typedef struct llama_options {
     const char *prompt;
     llama_tokens prompt_ids; /**< owned; ids NULL where the option was not given */
     const char *logits;
+    tsr_dtype weights; /**< what they are kept in; none: as the checkpoint has them */
     int ranks;
     bool ranks_given;
     int64_t tokens; /**< -1: not given */

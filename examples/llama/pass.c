@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
+#include <tessera/sys/device.h>
 
 /* A linear layer for the pass's shapes. All layers of the model share the plan: their layouts are the same. */
 typedef struct stage {
@@ -196,18 +196,21 @@ static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, con
     return run_stage(pass, &pass->linear[kind], &local, &layer->linear[kind]);
 }
 
-/* Each rank copies the rows of the tokens that it owns and adds nothing for the others; the sum over ranks is the embedding. */
+/* Each rank writes the rows of the tokens that it owns, in f32, and adds nothing for the others; the sum over ranks is the embedding. */
 static tsr_status embed(const llama_pass *pass, const int64_t *tokens)
 {
     const tsr_dtensor *const embedding = pass->model->weights.embedding;
     const int64_t width = pass->model->config->hidden_size;
+    const tsr_tensor own_rows = tsr_dtensor_to_local(embedding);
+    void *self;
+    const tsr_device_table *const host = tsr_device_driver_table(NULL, &self);
     int64_t shape[2], offset[2];
     TSR_TRY(tsr_layout_local(tsr_dtensor_layout(embedding), NULL, shape, offset));
     float *row = llama_local(pass->embedded);
     for (int64_t r = 0; r < pass->rows; r++, row += width) {
-        const int64_t own = tokens[r] - offset[0];
+        const int64_t own = tokens[r] - offset[0], bytes = (int64_t)tsr_dtype_bytes(own_rows.dtype);
         if (own >= 0 && own < shape[0])
-            memcpy(row, llama_local(embedding) + own * width, (size_t)width * sizeof(float));
+            TSR_TRY(host->convert(self, 0, row, TSR_F32, (const char *)own_rows.data + own * width * bytes, own_rows.dtype, width, NULL));
         else
             memset(row, 0, (size_t)width * sizeof(float));
     }

@@ -60,7 +60,8 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
     if (generation->count > 0)
         fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
-    fprintf(stderr, "%d rank%s, loaded in %.3f s\n", job->ranks, plural(job->ranks), outcome->load_seconds);
+    fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks),
+            tsr_dtype_name(llama_weights_dtype(job->config, &job->source)), outcome->load_seconds);
     if (job->source.checkpoint != NULL)
         report_reading(outcome->bytes_read, job->ranks);
     fprintf(stderr, "prompt: %lld token%s in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count,
@@ -98,9 +99,10 @@ static json_t *json_text(const llama_config *config, const llama_generation *gen
 static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
-    return json_pack("{s:i, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-                     job->processes != NULL ? "mpi" : "threads", "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count),
-                     "ids", json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
+    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
+                     job->processes != NULL ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
+                     "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
+                     json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
                      outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second",
                      "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
                      rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
+#include <tessera/sys/device.h>
 
 /* Random tensors are `center` plus a uniform deviation of at most `width`. */
 typedef struct spread {
@@ -57,6 +57,14 @@ static tsr_status read_file(const loader *from, const char *name, const tsr_layo
     return TSR_OK;
 }
 
+/* From f32, rounding once. */
+static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t first, int64_t count)
+{
+    void *self;
+    char *const at = (char *)to->data + first * (int64_t)tsr_dtype_bytes(to->dtype);
+    return tsr_device_driver_table(NULL, &self)->convert(self, 0, at, to->dtype, row, TSR_F32, count, NULL);
+}
+
 /* Every element by its global index, so that all meshes get the same tensor. None of our cuts leaves a rank two intervals of a dim. */
 static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
@@ -67,13 +75,18 @@ static tsr_status make_random(const loader *from, const char *name, const tsr_la
     TSR_TRY(tsr_layout_local(layout, NULL, shape, offset));
     TSR_TRY(tsr_dtensor_create(layout, tsr_device_host(), out));
     const int64_t columns = matrix ? shape[1] : 1, first_column = matrix ? offset[1] : 0;
-    float *const elements = llama_local(*out);
-    for (int64_t row = 0; row < shape[0]; row++)
+    const tsr_tensor local = tsr_dtensor_to_local(*out);
+    float *const elements = malloc((size_t)(columns + 1) * sizeof(float));
+    tsr_status status = elements != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
+    for (int64_t row = 0; row < shape[0] && status == TSR_OK; row++) {
         for (int64_t column = 0; column < columns; column++) {
             const int64_t index = (offset[0] + row) * width + first_column + column;
-            elements[row * columns + column] = values.center + values.width * llama_random_symmetric(stream, (uint64_t)index);
+            elements[column] = values.center + values.width * llama_random_symmetric(stream, (uint64_t)index);
         }
-    return TSR_OK;
+        status = write_row(elements, &local, row * columns, columns);
+    }
+    free(elements);
+    return status;
 }
 
 static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
@@ -156,6 +169,34 @@ static tsr_status load_all(const loader *from, llama_weights *out)
         return load_vocabulary(from, "lm_head.weight", &out->output.weight);
     out->output.weight = tsr_dtensor_retain(out->embedding);
     return TSR_OK;
+}
+
+/* `*dtype` becomes that of a tensor of the checkpoint, or f32 if it was another already. What is missing is said when it is loaded. */
+static void join_dtype(const llama_checkpoint *checkpoint, const char *name, tsr_dtype *dtype)
+{
+    const char *path;
+    const safetensors_entry *entry;
+    if (llama_checkpoint_find(checkpoint, name, &path, &entry) == TSR_OK)
+        *dtype = *dtype == TSR_DTYPE_NONE || *dtype == entry->dtype ? entry->dtype : TSR_F32;
+}
+
+tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *source)
+{
+    static const char *const parts[] = {"weight", "bias"};
+    tsr_dtype dtype = TSR_DTYPE_NONE;
+    char name[128];
+    if (source->dtype != TSR_DTYPE_NONE || source->checkpoint == NULL)
+        return source->dtype != TSR_DTYPE_NONE ? source->dtype : TSR_F32;
+    join_dtype(source->checkpoint, "model.embed_tokens.weight", &dtype);
+    if (!config->tied_embeddings)
+        join_dtype(source->checkpoint, "lm_head.weight", &dtype);
+    for (int64_t i = 0; i < config->layers * LLAMA_LINEAR_KINDS * 2; i++) {
+        const int64_t layer = i / 2 / LLAMA_LINEAR_KINDS;
+        snprintf(name, sizeof(name), "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
+                 parts[i % 2]);
+        join_dtype(source->checkpoint, name, &dtype);
+    }
+    return dtype == TSR_F16 || dtype == TSR_BF16 ? dtype : TSR_F32;
 }
 
 tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *source, llama_weights *out)

@@ -1,15 +1,21 @@
-/** The weights of a Llama as dtensors: each rank holds its own slices, in f32, read from a checkpoint or made at random. */
+/** The weights of a Llama as dtensors: each rank holds its own slices, read from a checkpoint or made at random. Matrices and biases may be
+ * narrow; products with f32 widen them exactly. */
 #ifndef LLAMA_WEIGHTS_H
 #define LLAMA_WEIGHTS_H
 
 #include "checkpoint.h"
 #include "layouts.h"
 
-/** Where weights come from: `checkpoint`, or, where that is NULL, random numbers by `seed`. */
+/** Where weights come from: `checkpoint`, or, where that is NULL, random numbers by `seed`. `dtype`: what matrices and biases are kept in,
+ * rounded once; none: as they are stored, or f32 where they are of several dtypes or random. */
 typedef struct llama_source {
     const llama_checkpoint *checkpoint;
     uint64_t seed;
+    tsr_dtype dtype;
 } llama_source;
+
+/** What matrices and biases of a model with that source are kept in. */
+tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *source);
 
 typedef struct llama_linear {
     tsr_dtensor *weight; /**< (out, in) */
@@ -35,7 +41,7 @@ typedef struct llama_weights {
 tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *source, llama_weights *out);
 void llama_weights_finish(llama_weights *weights);
 
-/** This rank's elements of a dtensor of f32. */
+/** This rank's elements of a dtensor of f32: not of a matrix or bias. */
 static inline float *llama_local(const tsr_dtensor *dtensor)
 {
     return tsr_dtensor_to_local(dtensor).data;

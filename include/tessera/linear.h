@@ -22,11 +22,14 @@ extern "C" {
  * row-parallel, the bias added on coordinate 0 of each Partial(sum) dim, once); otherwise it has as many entries as the mesh has dims, and
  * y is redistributed to them: Replicate is an all-reduce, Shard a reduce-scatter.
  *
- * On the host f32 and f64, which the first BLAS of the context multiplies (sys/blas.h), with one thread a call; on another device what its
- * table's gemm takes (sys/device.h; GPUs: f64, f32, f16 and bf16), else TSR_ERROR_UNSUPPORTED. There work is enqueued on the device's
- * default stream (NULL), in whose order y is ready, and what the call needs for itself comes and goes in that order. The host waits for the
- * device only where memory belongs to no stream: y's, and what the first redistribution between two layouts keeps. TSR_ERROR_ARGUMENT:
- * meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
+ * y's dtype is that of x, w and b, or f32 where these are several of f32, f16 and bf16; f64 goes with f64 alone. On the host all of these,
+ * in any mixture: narrow operands are widened exactly, an f32 operand is never rounded, sums are f32, and y is rounded once. Up to 7 rows
+ * of x are multiplied in one order of sums, the same whatever the processor, the dtypes and the other rows: a row of y has the same bits
+ * alone and among others. More rows, and f64, the first BLAS of the context multiplies (sys/blas.h), with one thread a call. On another
+ * device what its table's gemm takes (sys/device.h; GPUs: f64, f32, f16 and bf16, x and w of one dtype), else TSR_ERROR_UNSUPPORTED. There
+ * work is enqueued on the device's default stream (NULL), in whose order y is ready, and what the call needs for itself comes and goes in
+ * that order. The host waits for the device only where memory belongs to no stream: y's, and what the first redistribution between two
+ * layouts keeps. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
  *
  * `y_placements` are given on all ranks or on none. With them a rank that fails before y moves, whatever the fault, tells its peers:
  * TSR_ERROR_PEER with that rank and its sentence. Where x, w and b are all NULL it has no communicator to tell it over. On the host
@@ -41,6 +44,7 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
  * Partial of its own; where that is not the gradient layout of the rule's own result, it is redistributed to it first. dx = dy w,
  * dw = dy^T x summed over batch dims, db = the sum of dy over batch dims, as a product of a row of ones with dy: in the order of the
  * device's gemm, which is the same whenever shapes, strides and alignment are. Any of dx, dw, db may be NULL: it is not computed.
+ * A gradient has the dtype of its operand, and dy has y's; sums are rounded once for each product.
  * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, one per mesh dim, so `P` leaves
  * it unreduced.
  * Devices, streams and the BLAS as for tsr_linear() with placements. A rank that fails tells its peers, unless x, w, b and dy are all NULL

@@ -1,5 +1,4 @@
 #include "ops/agreement.h"
-#include "ops/gemm.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
@@ -67,7 +66,8 @@ static tsr_status fill_gradient(tsr_linear_backward_plan *plan, const request *r
         return TSR_OK;
     if (r->gradients[which])
         TSR_TRY(tsr_rule_check_mesh(CALLER "_create", "x", r->x, names[which], r->gradients[which]));
-    TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, &own));
+    const tsr_dtype dtype = tsr_layout_dtype((const tsr_layout *const[]){r->x, r->w, r->b}[which]);
+    TSR_TRY(tsr_gradient_propagate(which, plan->aligned.layout, r->x, r->w, dtype, &own));
     TSR_TRY(tsr_local_form_take(own, &g->own));
     TSR_TRY(tsr_local_form_retain(r->gradients[which], &g->wanted));
     return plan_move(&g->own, &g->wanted, &g->move);
@@ -86,8 +86,7 @@ static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
 /* What this rank's products want, whatever the strides that they will meet. */
 static tsr_status measure_products(tsr_linear_backward_plan *plan)
 {
-    const tsr_matmul_site site = {
-        .device = plan->device, .dtype = tsr_layout_dtype(plan->dy.layout), .needs = &plan->needs, .any_strides = true};
+    const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
     const tsr_gradient_sources from = {tsr_local_form_tensor(&plan->aligned, NULL, plan->device),
                                        tsr_local_form_tensor(&plan->x, NULL, plan->device),
                                        tsr_local_form_tensor(&plan->w, NULL, plan->device)};
@@ -115,11 +114,22 @@ static void measure_moves(tsr_linear_backward_plan *plan)
     }
 }
 
+static tsr_status check_products(const tsr_linear_backward_plan *plan)
+{
+    const tsr_dtype dy = tsr_layout_dtype(plan->dy.layout), x = tsr_layout_dtype(plan->x.layout), w = tsr_layout_dtype(plan->w.layout);
+    for (int i = 0; i < TSR_GRADIENTS; i++) {
+        const gradient *g = &plan->gradients[i];
+        if (g->present)
+            TSR_TRY(tsr_gradient_check_device(CALLER "_create", i, plan->device, dy, x, w, tsr_layout_dtype(g->own.layout)));
+    }
+    return TSR_OK;
+}
+
 static tsr_status measure(tsr_linear_backward_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_gemm_supported(CALLER "_create", plan->device, tsr_layout_dtype(plan->dy.layout)));
+    TSR_TRY(check_products(plan));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->dy.layout), coordinate, &inside));
     plan->inside = inside;
     measure_moves(plan);
@@ -285,7 +295,7 @@ static void make_gradient(execution *e, int which, const tsr_tensor *result)
     const gradient *g = &plan->gradients[which];
     tsr_tensor own = tsr_local_form_tensor(&g->own, part_at(e, plan->dy_bytes), plan->device);
     if (e->status == TSR_OK) {
-        tsr_matmul_site site = {.device = plan->device, .dtype = own.dtype, .stream = e->stream, .choice = &plan->choice};
+        tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, e->stream);
         tsr_layer_place(&site, &plan->needs, part_at(e, rest_offset(plan)));
         own = g->move ? own : *result;
         e->status = tsr_gradient_compute(which, &site, &e->from, &own);

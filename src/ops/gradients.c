@@ -29,10 +29,23 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_layout **out)
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_dtype dtype,
+                                  tsr_layout **out)
 {
     const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
-    return tsr_rule_apply(&rules[which], operands, out);
+    return tsr_rule_apply(&rules[which], operands, &dtype, out);
+}
+
+tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
+                                     tsr_dtype dtype)
+{
+    const tsr_gemm product = {.size = sizeof product,
+                              .a_dtype = dy,
+                              .b_dtype = which == TSR_DX   ? w
+                                         : which == TSR_DW ? x
+                                                           : dy,
+                              .c_dtype = dtype};
+    return tsr_gemm_supported(caller, device, &product);
 }
 
 static tsr_status compute_dx(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *dx)
@@ -74,21 +87,16 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);
     const int64_t rows = blocks.first.rows;
-    const tsr_matrix to = tsr_matrix_of(db), ones = {site->packing, 1, rows, rows, 1};
-    const size_t front = tsr_layer_aligned((size_t)rows * tsr_dtype_bytes(site->dtype));
+    const tsr_dtype dtype = from->dy.dtype;
+    const tsr_matrix to = tsr_matrix_of(db), ones = {site->packing, 1, rows, rows, 1, dtype};
+    const size_t front = tsr_layer_aligned((size_t)rows * tsr_dtype_bytes(dtype));
     tsr_matmul_needs needs = {0};
-    tsr_matmul_site behind = *site;
+    const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
     if (blocks.count == 0)
         return tsr_matrix_fill(site, to, 0);
     TSR_TRY(tsr_matrix_fill(site, ones, 1));
-    behind.packing = site->needs ? NULL : (char *)site->packing + front;
-    behind.needs = site->needs ? &needs : NULL;
     TSR_TRY(add_rows(&behind, &blocks, ones, to));
-    if (site->needs) {
-        needs.packing += front;
-        site->needs->packing = needs.packing > site->needs->packing ? needs.packing : site->needs->packing;
-        site->needs->gemm = needs.gemm > site->needs->gemm ? needs.gemm : site->needs->gemm;
-    }
+    tsr_matmul_site_raise(site, front, &needs);
     return TSR_OK;
 }
 

@@ -15,8 +15,13 @@ typedef struct tsr_gradient_sources {
 /** TSR_ERROR_ARGUMENT, in the words of `caller`: dy is not of y's mesh, dtype and shape, or has Partial dims. */
 tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const tsr_layout *dy);
 
-/** A gradient's layout as its rule leaves it, where dy is in `dy`. */
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_layout **out);
+/** A gradient's layout as its rule leaves it, where dy is in `dy` and the operand of `dtype`, which its gradient has too. */
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_dtype dtype,
+                                  tsr_layout **out);
+
+/** TSR_ERROR_UNSUPPORTED, in the words of `caller`: `device` has no product that makes this gradient, of `dtype`, of operands of theirs. */
+tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
+                                     tsr_dtype dtype);
 
 /** Writes this rank's part of a gradient: dx = dy w; dw = dy^T x, db = 1^T dy, both summed over the batch dims of dy. On the host the
  * caller holds the site's choice. */

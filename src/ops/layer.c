@@ -2,7 +2,6 @@
 
 #include "ops/agreement.h"
 #include "ops/blas/provider.h"
-#include "ops/gemm.h"
 #include <tessera/sys/memory.h>
 
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
@@ -47,7 +46,24 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one", caller, names[first],
                                   names[i]);
     }
-    return first < 0 ? TSR_OK : tsr_gemm_supported(caller, operands[first]->device, operands[first]->dtype);
+    return TSR_OK;
+}
+
+tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                    const tsr_layout *y)
+{
+    const tsr_gemm product = {.size = sizeof product,
+                              .a_dtype = tsr_layout_dtype(x),
+                              .b_dtype = tsr_layout_dtype(w),
+                              .c_dtype = tsr_layout_dtype(y),
+                              .bias_dtype = tsr_layout_dtype(b ? b : y),
+                              .bias = b};
+    return tsr_gemm_supported(caller, device, &product);
+}
+
+tsr_matmul_site tsr_layer_site(tsr_device device, const tsr_choice *choice, tsr_stream stream)
+{
+    return (tsr_matmul_site){.device = device, .stream = stream, .choice = choice};
 }
 
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)

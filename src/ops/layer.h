@@ -13,8 +13,15 @@ tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, c
  * Partial(avg) dim everybody adds it, for the mean of equal biases is one of them. */
 tsr_status tsr_layer_adds_bias(const tsr_layout *own, bool *adds);
 
-/** Operands (NULL ones are skipped) are on one device, which can multiply their dtype. */
+/** Operands (NULL ones are skipped) are on one device. */
 tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count);
+
+/** TSR_ERROR_UNSUPPORTED: the device has no product of these dtypes; `b` may be NULL. */
+tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                    const tsr_layout *y);
+
+/** Where products of a call are computed, on the host by `choice`; what they need comes by tsr_layer_place(). */
+tsr_matmul_site tsr_layer_site(tsr_device device, const tsr_choice *choice, tsr_stream stream);
 
 /** The mesh of x has ranks that can run a layer. */
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);

@@ -13,7 +13,7 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
     if (!x || !w || !y)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b may be", !x ? "x" : !w ? "w" : "y");
     const tsr_layout *const operands[] = {x, w, b};
-    return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, y);
+    return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, NULL, y);
 }
 
 /* One call of tsr_linear(). Its memory is one piece: y as the rule leaves it, if that moves on, then what the products want. */
@@ -43,6 +43,8 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
     c->device = x.device;
     c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
     TSR_TRY(tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
+    TSR_TRY(tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
+                                     c->b ? tsr_dtensor_layout(c->b) : NULL, c->own));
     return tsr_layer_choose(c->context, c->device, &c->choice);
 }
 
@@ -61,7 +63,7 @@ static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs 
 {
     int64_t shape[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(c->own, NULL, shape, NULL));
-    const tsr_tensor y = tsr_tensor_contiguous(NULL, site.dtype, tsr_layout_ndim(c->own), shape);
+    const tsr_tensor y = tsr_tensor_contiguous(NULL, tsr_layout_dtype(c->own), tsr_layout_ndim(c->own), shape);
     site.needs = needs;
     return multiply(c, &site, &y);
 }
@@ -90,7 +92,7 @@ static tsr_status compute(call *c)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    tsr_matmul_site site = {.device = c->device, .dtype = tsr_layout_dtype(c->own), .choice = &c->choice};
+    tsr_matmul_site site = tsr_layer_site(c->device, &c->choice, NULL);
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
     TSR_TRY(acquire(c, inside, &site));
     const tsr_tensor y = tsr_dtensor_to_local(c->computed);

@@ -40,7 +40,10 @@ typedef struct backward {
 static tsr_status plan_gradient(const backward *call, int which, gradient *g)
 {
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w);
-    TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, &g->own));
+    const tsr_dtype dtype = tsr_layout_dtype(g->of);
+    TSR_TRY(
+        tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x), tsr_layout_dtype(w), dtype));
+    TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
     TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted));
     g->moves = !tsr_layout_equal(g->own, g->wanted);
     return TSR_OK;
@@ -90,7 +93,7 @@ static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
 
 static tsr_status measure(backward *call)
 {
-    const tsr_matmul_site site = {.device = call->device, .dtype = tsr_layout_dtype(call->y), .needs = &call->needs};
+    const tsr_matmul_site site = {.device = call->device, .needs = &call->needs};
     tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x), tsr_dtensor_to_local(call->w)};
     if (call->dy_moves)
         TSR_TRY(describe(call->dy_layout, &from.dy));
@@ -179,13 +182,12 @@ static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
 static tsr_status run(backward *call, tsr_status planned)
 {
-    tsr_matmul_site site = {.device = call->device, .choice = &call->choice};
+    tsr_matmul_site site = tsr_layer_site(call->device, &call->choice, NULL);
     if (planned == TSR_OK)
         planned = acquire(call, &site);
     if (planned == TSR_OK)
         planned = tsr_layer_choose(call->context, call->device, &call->choice);
     TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
-    site.dtype = tsr_layout_dtype(call->y);
     /* The mirror of the redistribution with which tsr_linear() ended, if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));

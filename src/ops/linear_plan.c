@@ -1,5 +1,4 @@
 #include "ops/agreement.h"
-#include "ops/gemm.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
 #include "ops/rule.h"
@@ -30,15 +29,14 @@ static tsr_status measure(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_gemm_supported(CALLER "_create", plan->device, tsr_layout_dtype(plan->own.layout)));
+    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout, plan->own.layout));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->own.layout), coordinate, &inside));
     TSR_TRY(tsr_layer_adds_bias(plan->own.layout, &plan->adds_bias));
     plan->inside = inside;
     plan->own_bytes = plan->move ? tsr_local_form_bytes(&plan->own) : 0;
     if (!inside)
         return TSR_OK;
-    const tsr_matmul_site site = {
-        .device = plan->device, .dtype = tsr_layout_dtype(plan->own.layout), .needs = &plan->needs, .any_strides = true};
+    const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
     const tsr_tensor x = tensor_of(plan, &plan->x), w = tensor_of(plan, &plan->w), y = tensor_of(plan, &plan->own);
     const tsr_tensor b = plan->b.layout ? tensor_of(plan, &plan->b) : y;
     return tsr_layer_forward(&site, &x, &w, plan->b.layout && plan->adds_bias ? &b : NULL, &y);
@@ -169,7 +167,7 @@ static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, v
 static tsr_status multiply(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                            const tsr_tensor *own, void *workspace, tsr_stream stream)
 {
-    tsr_matmul_site site = {.device = plan->device, .dtype = own->dtype, .stream = stream, .choice = &plan->choice};
+    tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, stream);
     tsr_layer_place(&site, &plan->needs, rest_of(plan, workspace));
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }

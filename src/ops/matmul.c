@@ -1,6 +1,6 @@
 #include "ops/matmul.h"
 
-#include "ops/gemm.h"
+#include "ops/rows.h"
 #include <string.h>
 
 /* Rows of a, and columns of b, that are packed at a time. */
@@ -16,20 +16,20 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void *element_at(const tsr_matmul_site *site, const void *data, int64_t index)
+static size_t aligned(size_t bytes)
 {
-    return (char *)data + index * (int64_t)tsr_dtype_bytes(site->dtype);
+    return (bytes + 63) / 64 * 64;
 }
 
 tsr_matrix tsr_matrix_transpose(tsr_matrix m)
 {
-    return (tsr_matrix){m.data, m.cols, m.rows, m.col_stride, m.row_stride};
+    return (tsr_matrix){m.data, m.cols, m.rows, m.col_stride, m.row_stride, m.dtype};
 }
 
-static tsr_matrix part_of(const tsr_matmul_site *site, tsr_matrix m, int64_t row, int64_t rows, int64_t col, int64_t cols)
+static tsr_matrix part_of(tsr_matrix m, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
-    void *data = element_at(site, m.data, row * m.row_stride + col * m.col_stride);
-    return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride};
+    void *data = (char *)m.data + (row * m.row_stride + col * m.col_stride) * (int64_t)tsr_dtype_bytes(m.dtype);
+    return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride, m.dtype};
 }
 
 /* True if a gemm can take rows that are `m.row_stride` apart; writes their distance, which BLAS wants to be at least a row. */
@@ -53,7 +53,10 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
 /* c = a b in the words of a gemm; false if the strides of the three don't allow one. */
 static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
-    tsr_gemm g = {.dtype = site->dtype,
+    tsr_gemm g = {.size = sizeof g,
+                  .a_dtype = a.dtype,
+                  .b_dtype = b.dtype,
+                  .c_dtype = c.dtype,
                   .m = c.rows,
                   .n = c.cols,
                   .k = a.cols,
@@ -77,31 +80,73 @@ static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matri
            describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
 }
 
-static size_t packing_bytes(tsr_dtype dtype, int64_t m, int64_t n, int64_t k)
+/* Where the operands of a tile lie in the packing: one of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE).
+ */
+typedef struct packed_tile {
+    size_t b, c, bytes;
+} packed_tile;
+
+static packed_tile place_tile(tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
-    const int64_t rows = smaller(m, TILE), cols = smaller(n, TILE);
-    return (size_t)(rows * k + cols * k + rows * cols) * tsr_dtype_bytes(dtype);
+    const int64_t rows = smaller(c.rows, TILE), cols = smaller(c.cols, TILE);
+    packed_tile tile;
+    tile.b = aligned((size_t)(rows * a.cols) * tsr_dtype_bytes(a.dtype));
+    tile.c = tile.b + aligned((size_t)(cols * a.cols) * tsr_dtype_bytes(b.dtype));
+    tile.bytes = tile.c + aligned((size_t)(rows * cols) * tsr_dtype_bytes(c.dtype));
+    return tile;
 }
 
-/* `g` is NULL where the strides don't allow a gemm of the whole. Tiles go without a workspace. */
-static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix c)
+static tsr_status raise_workspace(const tsr_matmul_site *site, const tsr_gemm *g)
 {
-    const size_t packing = g && !site->any_strides ? 0 : packing_bytes(site->dtype, c.rows, c.cols, a.cols);
-    size_t workspace = 0;
-    if (g)
-        TSR_TRY(tsr_gemm_workspace(site->device, g, &workspace));
-    tsr_matmul_needs *needs = site->needs;
-    needs->packing = packing > needs->packing ? packing : needs->packing;
-    needs->gemm = workspace > needs->gemm ? workspace : needs->gemm;
+    size_t bytes = 0;
+    TSR_TRY(tsr_gemm_workspace(site->device, g, &bytes));
+    site->needs->gemm = bytes > site->needs->gemm ? bytes : site->needs->gemm;
     return TSR_OK;
 }
 
-/* The packing holds a tile of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE). */
+/* What the host wants of a product of at most so many rows and columns, whatever the strides: it asks for no less where there are more rows
+ * or columns, but for the step from few rows to many. */
+static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, int64_t m, int64_t n, tsr_dtype c)
+{
+    const int64_t rows[] = {m, smaller(m, TSR_ROWS_MOST)};
+    for (int i = 0; i < 2; i++) {
+        const tsr_gemm g = {.size = sizeof g,
+                            .a_dtype = a.dtype,
+                            .b_dtype = b.dtype,
+                            .c_dtype = c,
+                            .trans_a = 1,
+                            .m = rows[i],
+                            .n = n,
+                            .k = a.cols,
+                            .alpha = 1};
+        TSR_TRY(raise_workspace(site, &g));
+    }
+    return TSR_OK;
+}
+
+/* `g` is NULL where the strides don't allow a gemm of the whole. Tiles of a device go without a workspace. */
+static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix b, tsr_matrix c)
+{
+    tsr_matmul_needs *needs = site->needs;
+    if (g)
+        TSR_TRY(raise_workspace(site, g));
+    if (g && !site->any_strides)
+        return TSR_OK;
+    const size_t packing = place_tile(a, b, c).bytes;
+    needs->packing = packing > needs->packing ? packing : needs->packing;
+    if (site->device.driver)
+        return TSR_OK;
+    const int64_t m = site->any_strides ? c.rows : smaller(c.rows, TILE), n = site->any_strides ? c.cols : smaller(c.cols, TILE);
+    TSR_TRY(raise_any(site, a, b, m, n, c.dtype));
+    return raise_any(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), n, m, c.dtype);
+}
+
 static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
 {
-    tsr_matrix packed_a = {site->packing, a.rows, a.cols, a.cols, 1};
-    tsr_matrix packed_b = {element_at(site, packed_a.data, a.rows * a.cols), b.rows, b.cols, 1, b.rows};
-    tsr_matrix packed_c = {element_at(site, packed_b.data, b.rows * b.cols), c.rows, c.cols, c.cols, 1};
+    const packed_tile at = place_tile(a, b, c);
+    tsr_matrix packed_a = {site->packing, a.rows, a.cols, a.cols, 1, a.dtype};
+    tsr_matrix packed_b = {(char *)site->packing + at.b, b.rows, b.cols, 1, b.rows, b.dtype};
+    tsr_matrix packed_c = {(char *)site->packing + at.c, c.rows, c.cols, c.cols, 1, c.dtype};
     int trans;
     int64_t ld;
     tsr_gemm g;
@@ -128,8 +173,8 @@ static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, t
         const int64_t rows = smaller(TILE, c.rows - row);
         for (int64_t col = 0; col < c.cols; col += TILE) {
             const int64_t cols = smaller(TILE, c.cols - col);
-            TSR_TRY(multiply_tile(site, part_of(site, a, row, rows, 0, a.cols), part_of(site, b, 0, b.rows, col, cols),
-                                  part_of(site, c, row, rows, col, cols), accumulate));
+            TSR_TRY(multiply_tile(site, part_of(a, row, rows, 0, a.cols), part_of(b, 0, b.rows, col, cols),
+                                  part_of(c, row, rows, col, cols), accumulate));
         }
     }
     return TSR_OK;
@@ -144,8 +189,50 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
     tsr_gemm g;
     const bool direct = describe_either(site, a, b, c, accumulate, &g);
     if (site->needs)
-        return raise_needs(site, direct ? &g : NULL, a, c);
+        return raise_needs(site, direct ? &g : NULL, a, b, c);
     return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
+}
+
+tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs)
+{
+    tsr_matmul_site behind = *site;
+    behind.packing = site->needs ? NULL : (char *)site->packing + front;
+    behind.needs = site->needs ? needs : NULL;
+    return behind;
+}
+
+void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_matmul_needs *needs)
+{
+    if (!site->needs)
+        return;
+    site->needs->packing = front + needs->packing > site->needs->packing ? front + needs->packing : site->needs->packing;
+    site->needs->gemm = needs->gemm > site->needs->gemm ? needs->gemm : site->needs->gemm;
+}
+
+/* Every row of c becomes the bias, whose dtype c holds exactly. Another dtype than c's is packed, (1, n), and then converted. */
+static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, tsr_matrix c)
+{
+    void *self;
+    const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
+    if (site->needs || c.rows == 0 || c.cols == 0)
+        return TSR_OK;
+    if (bias.dtype != c.dtype) {
+        const tsr_matrix packed = {site->packing, 1, c.cols, c.cols, 1, bias.dtype};
+        tsr_matrix converted = {(char *)site->packing + aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)), 1, c.cols, 0, 1, c.dtype};
+        TSR_TRY(tsr_matrix_copy(site, bias, packed));
+        TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols, site->stream));
+        bias = converted;
+    }
+    bias.row_stride = 0;
+    bias.rows = c.rows;
+    return tsr_matrix_copy(site, bias, c);
+}
+
+static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
+{
+    return bias.dtype == c.dtype
+               ? 0
+               : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
 /* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
@@ -153,16 +240,25 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
-    const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1);
-    if (adds && describe(site, a, b, c, false, &g)) {
+    const bool adds =
+        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe(site, a, b, c, false, &g);
+    if (adds) {
         g.bias = bias.data;
-        return site->needs ? raise_needs(site, &g, a, c) : tsr_gemm_run(site->device, site->choice, &g, site->stream);
+        g.bias_dtype = bias.dtype;
     }
-    bias.row_stride = 0;
-    bias.rows = c.rows;
-    if (c.rows > 0 && c.cols > 0)
-        TSR_TRY(tsr_matrix_copy(site, bias, c));
-    return tsr_matmul(site, a, b, c, true);
+    if (adds && !site->needs)
+        return tsr_gemm_run(site->device, site->choice, &g, site->stream);
+    if (adds)
+        TSR_TRY(raise_needs(site, &g, a, b, c));
+    if (adds && !site->any_strides)
+        return TSR_OK;
+    const size_t front = packed_bias_bytes(bias, c);
+    tsr_matmul_needs needs = {0};
+    const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
+    TSR_TRY(start_from_bias(site, bias, c));
+    TSR_TRY(tsr_matmul(&behind, a, b, c, true));
+    tsr_matmul_site_raise(site, front, &needs);
+    return TSR_OK;
 }
 
 tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to)
@@ -173,7 +269,7 @@ tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_mat
     const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
     const tsr_box_copy box = {.dst = to.data,
                               .src = from.data,
-                              .element_bytes = tsr_dtype_bytes(site->dtype),
+                              .element_bytes = tsr_dtype_bytes(to.dtype),
                               .ndim = 2,
                               .shape = {to.rows, to.cols},
                               .dst_strides = {to.row_stride, to.col_stride},
@@ -202,16 +298,16 @@ static const void *find_one(tsr_dtype dtype)
 
 tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value)
 {
-    const void *one = find_one(site->dtype);
+    const void *one = find_one(to.dtype);
     if (value && !one)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "sums of rows are made of f64, f32, f16 and bf16, not of %s",
-                              tsr_dtype_name(site->dtype));
+                              tsr_dtype_name(to.dtype));
     if (site->needs)
         return TSR_OK;
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(site->device.driver, &self);
     tsr_box_fill fill = {.dst = to.data,
-                         .element_bytes = tsr_dtype_bytes(site->dtype),
+                         .element_bytes = tsr_dtype_bytes(to.dtype),
                          .ndim = 2,
                          .shape = {to.rows, to.cols},
                          .dst_strides = {to.row_stride, to.col_stride}};
@@ -229,12 +325,12 @@ static bool joins_rows(int64_t stride, tsr_matrix m)
 static tsr_matrix row_of(const tsr_tensor *tensor)
 {
     const int last = tensor->ndim - 1;
-    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last]};
+    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last], tensor->dtype};
 }
 
 tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second)
 {
-    tsr_row_blocks blocks = {.count = 1, .first = row_of(first), .second = row_of(second), .element_bytes = tsr_dtype_bytes(first->dtype)};
+    tsr_row_blocks blocks = {.count = 1, .first = row_of(first), .second = row_of(second)};
     for (int dim = first->ndim - 2; dim >= 0; dim--) {
         const int64_t size = first->shape[dim], p = first->strides[dim], q = second->strides[dim];
         if (size == 1)
@@ -272,13 +368,13 @@ void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix 
     }
     *first = blocks->first;
     *second = blocks->second;
-    first->data = move(first->data, p * (int64_t)blocks->element_bytes);
-    second->data = move(second->data, q * (int64_t)blocks->element_bytes);
+    first->data = move(first->data, p * (int64_t)tsr_dtype_bytes(first->dtype));
+    second->data = move(second->data, q * (int64_t)tsr_dtype_bytes(second->dtype));
 }
 
 tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)
 {
     if (tensor->ndim == 1)
         return row_of(tensor);
-    return (tsr_matrix){tensor->data, tensor->shape[0], tensor->shape[1], tensor->strides[0], tensor->strides[1]};
+    return (tsr_matrix){tensor->data, tensor->shape[0], tensor->shape[1], tensor->strides[0], tensor->strides[1], tensor->dtype};
 }

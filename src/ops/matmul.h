@@ -2,14 +2,14 @@
 #ifndef TSR_OPS_MATMUL_H
 #define TSR_OPS_MATMUL_H
 
-#include "ops/blas/choice.h"
+#include "ops/gemm.h"
 #include <stdbool.h>
-#include <tessera/sys/device.h>
 
 /** Strides in elements, any sign. */
 typedef struct tsr_matrix {
     void *data;
     int64_t rows, cols, row_stride, col_stride;
+    tsr_dtype dtype;
 } tsr_matrix;
 
 /** What products want: bytes to pack operands in, and of workspace for the device's gemm. */
@@ -18,13 +18,12 @@ typedef struct tsr_matmul_needs {
 } tsr_matmul_needs;
 
 /**
- * Where and on what a product is computed. `packing` may be NULL where every product is direct; `workspace` is the gemm's, of any size.
- * With `needs`, nothing is computed: the needs are raised to what the same calls would want, whose data is not looked at; `any_strides`:
- * also to what they would want if the operands' strides were others.
+ * Where a product is computed. `packing` may be NULL where every product is direct; `workspace` is the gemm's, of any size. With `needs`,
+ * nothing is computed: the needs are raised to what the same calls would want, whose data is not looked at; `any_strides`: also to what
+ * they would want if the operands' strides were others.
  */
 typedef struct tsr_matmul_site {
     tsr_device device;
-    tsr_dtype dtype;
     tsr_stream stream;
     const tsr_choice *choice; /**< by which the host multiplies; NULL on other devices, and with needs */
     void *packing, *workspace;
@@ -39,10 +38,16 @@ tsr_matrix tsr_matrix_transpose(tsr_matrix m);
  * take an operand, it is packed, tile by tile. */
 tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate);
 
+/** A site whose packing lies behind `front` bytes of that of `site`, or, for a measurement, which raises `needs`, all 0. */
+tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs);
+
+/** Adds what a site behind `front` bytes has measured, if `site` measures. */
+void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_matmul_needs *needs);
+
 /** c = a b, and `bias`, which is (1, n), added to every row: by the gemm itself where the strides allow it. */
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c);
 
-/** Copies. `from` may have stride 0: its row is then repeated. */
+/** Copies; both are of one dtype. `from` may have stride 0: its row is then repeated. */
 tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_matrix to);
 
 /** Sets every element to 0 or 1. TSR_ERROR_UNSUPPORTED: to 1, where the dtype is none of f64, f32, f16 and bf16. */
@@ -54,7 +59,6 @@ typedef struct tsr_row_blocks {
     tsr_matrix first, second;
     int outer_ndim;
     int64_t outer_shape[TSR_MAX_DIMS], first_strides[TSR_MAX_DIMS], second_strides[TSR_MAX_DIMS];
-    size_t element_bytes;
 } tsr_row_blocks;
 
 /** Merges as many leading dims into the rows as the strides of both tensors allow: all of them where both are contiguous. */

@@ -158,14 +158,25 @@ static tsr_status check_meshes(const application *a)
     return TSR_OK;
 }
 
-static tsr_status check_dtypes(const application *a)
+static bool is_mixed_in_f32(tsr_dtype dtype)
+{
+    return dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
+}
+
+/* The result's dtype: the one that all have, or f32, which holds all of f32, f16 and bf16. */
+static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
 {
     const tsr_dtype first = tsr_layout_dtype(a->operands[0]);
+    *joined = first;
     for (int i = 1; i < a->terms.count; i++) {
         const tsr_dtype dtype = tsr_layout_dtype(a->operands[i]);
-        if (dtype != first)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s but %s is %s; all operands must have one dtype", a->rule->caller,
-                                  a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+        if (dtype == first)
+            continue;
+        if (!is_mixed_in_f32(first) || !is_mixed_in_f32(dtype))
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
+                                  a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+        *joined = TSR_F32;
     }
     return TSR_OK;
 }
@@ -317,7 +328,7 @@ static tsr_status check_added(const application *a, int operand, const tsr_place
     return refuse(a, operand, wanted, why);
 }
 
-static tsr_status create_result(const application *a, tsr_layout **out)
+static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     int64_t shape[TSR_MAX_DIMS];
@@ -329,17 +340,17 @@ static tsr_status create_result(const application *a, tsr_layout **out)
     }
     for (int dim = 0; dim < a->terms.result.ndim; dim++)
         shape[dim] = a->shape[a->terms.result.factor[dim]];
-    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, tsr_layout_dtype(a->operands[0]),
-                             out);
+    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, dtype, out);
 }
 
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, tsr_layout **out)
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype, tsr_layout **out)
 {
     application a = {.rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
+    tsr_dtype joined;
     TSR_TRY(tsr_rule_parse(rule, operands, &a.terms));
     TSR_TRY(check_meshes(&a));
-    TSR_TRY(check_dtypes(&a));
+    TSR_TRY(join_dtypes(&a, &joined));
     TSR_TRY(check_sizes(&a));
     TSR_TRY(check_products(&a));
-    return create_result(&a, out);
+    return create_result(&a, dtype ? *dtype : joined, out);
 }

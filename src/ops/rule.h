@@ -27,9 +27,10 @@ typedef struct tsr_rule {
     int pivot;                            /**< the operand that stays as it is when others have to be redistributed */
 } tsr_rule;
 
-/** The result's layout for as many operands as the rule has; the caller owns `*out`. TSR_ERROR_ARGUMENT: meshes, dtypes, ranks or sizes
- * that do not match, or placements that the rule does not take. */
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, tsr_layout **out);
+/** The result's layout for as many operands as the rule has; the caller owns `*out`. `dtype` is the result's; NULL: the operands', or f32
+ * where these are several of f32, f16 and bf16. TSR_ERROR_ARGUMENT: meshes, dtypes, ranks or sizes that do not match, or placements that
+ * the rule does not take. */
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype, tsr_layout **out);
 
 /** True if the meshes are over one communicator, or one of them is abstract. */
 bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);

@@ -280,23 +280,23 @@ static void run_gemm(async_machine *machine, const async_op *op)
     async_multiply(machine, async_arguments(op));
 }
 
-static void *reach_matrix(async_machine *machine, async_stream *stream, const tsr_gemm *g, const void *base, int64_t rows, int64_t cols,
+static void *reach_matrix(async_machine *machine, async_stream *stream, tsr_dtype dtype, const void *base, int64_t rows, int64_t cols,
                           int64_t ld, bool write)
 {
     const int64_t shape[] = {rows, cols}, strides[] = {ld, 1};
-    const async_box box = {base, 2, shape, strides, tsr_dtype_bytes(g->dtype), write, "gemm"};
+    const async_box box = {base, 2, shape, strides, tsr_dtype_bytes(dtype), write, "gemm"};
     return async_touch(machine, stream, &box);
 }
 
 static bool reach_gemm(async_machine *machine, async_stream *stream, tsr_gemm *g)
 {
-    g->a = reach_matrix(machine, stream, g, g->a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, false);
-    g->b = reach_matrix(machine, stream, g, g->b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, false);
+    g->a = reach_matrix(machine, stream, g->a_dtype, g->a, g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda, false);
+    g->b = reach_matrix(machine, stream, g->b_dtype, g->b, g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb, false);
     if (g->bias)
-        g->bias = reach_matrix(machine, stream, g, g->bias, 1, g->n, g->n, false);
+        g->bias = reach_matrix(machine, stream, g->bias_dtype, g->bias, 1, g->n, g->n, false);
     if (g->beta != 0)
-        reach_matrix(machine, stream, g, g->c, g->m, g->n, g->ldc, false);
-    g->c = reach_matrix(machine, stream, g, g->c, g->m, g->n, g->ldc, true);
+        reach_matrix(machine, stream, g->c_dtype, g->c, g->m, g->n, g->ldc, false);
+    g->c = reach_matrix(machine, stream, g->c_dtype, g->c, g->m, g->n, g->ldc, true);
     return g->a && g->b && g->c &&
            (g->workspace_bytes == 0 || async_touch_bytes(machine, stream, g->workspace, g->workspace_bytes, true, "gemm"));
 }

@@ -18,10 +18,10 @@ static double dot(const async_machine *machine, const tsr_gemm *g, int64_t i, in
 {
     double sum = 0;
     for (int64_t k = 0; k < g->k; k++) {
-        const double a = load(machine, g->dtype, g->a, g->trans_a ? k * g->lda + i : i * g->lda + k);
-        const double b = load(machine, g->dtype, g->b, g->trans_b ? j * g->ldb + k : k * g->ldb + j);
+        const double a = load(machine, g->a_dtype, g->a, g->trans_a ? k * g->lda + i : i * g->lda + k);
+        const double b = load(machine, g->b_dtype, g->b, g->trans_b ? j * g->ldb + k : k * g->ldb + j);
         sum += a * b;
-        if (g->dtype != TSR_F64)
+        if (g->c_dtype != TSR_F64)
             sum = (float)sum;
     }
     return sum;
@@ -33,9 +33,9 @@ void async_multiply(const async_machine *machine, const tsr_gemm *g)
         for (int64_t j = 0; j < g->n; j++) {
             double value = g->alpha * dot(machine, g, i, j);
             if (g->beta != 0)
-                value += g->beta * load(machine, g->dtype, g->c, i * g->ldc + j);
+                value += g->beta * load(machine, g->c_dtype, g->c, i * g->ldc + j);
             if (g->bias)
-                value += load(machine, g->dtype, g->bias, j);
-            store(machine, g->dtype, g->c, i * g->ldc + j, value);
+                value += load(machine, g->bias_dtype, g->bias, j);
+            store(machine, g->c_dtype, g->c, i * g->ldc + j, value);
         }
 }

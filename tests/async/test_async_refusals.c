@@ -454,8 +454,8 @@ static tsr_status work_hard(const fixture *f, int rank, void *memory)
 {
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(f->driver, &self);
-    const tsr_gemm product = {
-        .dtype = TSR_F32, .m = HARD, .n = HARD, .k = HARD, .a = memory, .b = memory, .c = memory, .lda = HARD, .ldb = HARD, .ldc = HARD};
+    const tsr_gemm product = {TSR_GEMM_OF(TSR_F32), .m = HARD,   .n = HARD,   .k = HARD,   .a = memory,
+                              .b = memory,          .c = memory, .lda = HARD, .ldb = HARD, .ldc = HARD};
     return table->gemm(self, fixture_device(f, rank).index, &product, f->device.streams[rank]);
 }
 

@@ -186,8 +186,8 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
 static tsr_status gemm(void *self, int index, const tsr_gemm *product, tsr_stream stream)
 {
     (void)self;
-    if (product->dtype != TSR_F32)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s", tsr_dtype_name(product->dtype));
+    if (product->c_dtype != TSR_F32)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s", tsr_dtype_name(product->c_dtype));
     return submit(index, &(job){.deed = MULTIPLY, .gemm = *product}, stream);
 }
 

@@ -58,7 +58,8 @@ typedef struct work {
 static tsr_status multiply(const machine *m, const work *w)
 {
     const tsr_gemm gemm = {
-        .dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .a = w->a, .b = w->b, .c = w->c, .lda = 2, .ldb = 2, .ldc = 2, .bias = w->b};
+        TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = w->a, .b = w->b, .c = w->c, .lda = 2, .ldb = 2, .ldc = 2,
+        .bias = w->b};
     return m->table->gemm(m->self, 0, &gemm, w->stream);
 }
 
@@ -433,7 +434,8 @@ static void a_product_nobody_can_compute_is_refused(void **state)
     (void)state;
     const machine m = start();
     for (int n = 13; n <= 14; n++) {
-        const tsr_gemm gemm = {.dtype = TSR_F32, .m = n, .n = n, .k = n, .alpha = 1, .a = a, .b = a, .c = c, .lda = n, .ldb = n, .ldc = n};
+        const tsr_gemm gemm = {
+            TSR_GEMM_OF(TSR_F32), .m = n, .n = n, .k = n, .alpha = 1, .a = a, .b = a, .c = c, .lda = n, .ldb = n, .ldc = n};
         assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_ERROR_UNSUPPORTED);
         says(n == 13 ? "[13,13] x [13,13]" : "[14,14] x [14,14]");
     }
@@ -455,7 +457,7 @@ static void end_capture(tsr_stream stream)
 
 static void a_product_is_captured_once_the_device_has_been_asked_for_its_workspace(void **state)
 {
-    const tsr_gemm some = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
+    const tsr_gemm some = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
     size_t bytes;
     work w = {0};
     (void)state;

@@ -53,7 +53,7 @@ static void without_a_gpu_every_call_says_why(void **state)
     const library l = open_library();
     const tsr_box_copy box = {.element_bytes = 1};
     const tsr_box_fill fill = {.element_bytes = 1};
-    const tsr_gemm gemm = {.dtype = TSR_F32};
+    const tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32)};
     void *memory = &memory;
     (void)state;
     if (l.count > 0) {
@@ -164,7 +164,7 @@ static void check_product(const library *l, tsr_dtype dtype, int trans_a, int tr
                        reference_load(dtype, b + (trans_b ? j * SIDE + k : k * SIDE + j) * element);
             reference_store(dtype, sum, expected + (i * SIDE + j) * element);
         }
-    const tsr_gemm gemm = {.dtype = dtype,
+    const tsr_gemm gemm = {TSR_GEMM_OF(dtype),
                            .trans_a = trans_a,
                            .trans_b = trans_b,
                            .m = M,

@@ -13,6 +13,7 @@ typedef struct product {
     double alpha, beta;
     size_t workspace; /* bytes given */
     size_t shift;     /* elements by which all operands are off what they could be aligned to */
+    bool widens;      /* c and the bias are f32 */
 } product;
 
 /* Its operands, and what c becomes. */
@@ -20,10 +21,19 @@ typedef struct operands {
     _Alignas(256) unsigned char a[ROOM * 8], b[ROOM * 8], c[ROOM * 8], bias[ROOM * 8], expected[ROOM * 8], workspace[8192];
 } operands;
 
+static tsr_dtype result_of(const product *p)
+{
+    return p->widens ? TSR_F32 : p->dtype;
+}
+
 static tsr_gemm gemm_of(const product *p, operands *o)
 {
-    const size_t shift = p->shift * tsr_dtype_bytes(p->dtype);
-    return (tsr_gemm){.dtype = p->dtype,
+    const size_t shift = p->shift * tsr_dtype_bytes(p->dtype), result_shift = p->shift * tsr_dtype_bytes(result_of(p));
+    return (tsr_gemm){.size = sizeof(tsr_gemm),
+                      .a_dtype = p->dtype,
+                      .b_dtype = p->dtype,
+                      .c_dtype = result_of(p),
+                      .bias_dtype = result_of(p),
                       .trans_a = p->trans_a,
                       .trans_b = p->trans_b,
                       .m = M,
@@ -33,11 +43,11 @@ static tsr_gemm gemm_of(const product *p, operands *o)
                       .beta = p->beta,
                       .a = o->a + shift,
                       .b = o->b + shift,
-                      .c = o->c + shift,
+                      .c = o->c + result_shift,
                       .lda = (p->trans_a ? M : K) + GAP,
                       .ldb = (p->trans_b ? K : N) + GAP,
                       .ldc = N + GAP,
-                      .bias = p->biased ? o->bias + shift : NULL,
+                      .bias = p->biased ? o->bias + result_shift : NULL,
                       .workspace = p->workspace > 0 ? o->workspace : NULL,
                       .workspace_bytes = p->workspace};
 }
@@ -45,14 +55,15 @@ static tsr_gemm gemm_of(const product *p, operands *o)
 /* Small integers, so that every product and sum is exact in every type and order. */
 static void fill(const product *p, operands *o)
 {
-    const size_t bytes = tsr_dtype_bytes(p->dtype);
+    const tsr_dtype result = result_of(p);
+    const size_t bytes = tsr_dtype_bytes(p->dtype), result_bytes = tsr_dtype_bytes(result);
     const tsr_gemm g = gemm_of(p, o);
     const unsigned char *const a = g.a, *const b = g.b;
     for (size_t i = 0; i < ROOM; i++) {
         reference_store(p->dtype, (double)(i * 5 % 7) - 3, o->a + i * bytes);
         reference_store(p->dtype, (double)(i * 3 % 5) - 2, o->b + i * bytes);
-        reference_store(p->dtype, (double)(i % 11), o->c + i * bytes);
-        reference_store(p->dtype, (double)(i * i % 13) + 20, o->bias + i * bytes);
+        reference_store(result, (double)(i % 11), o->c + i * result_bytes);
+        reference_store(result, (double)(i * i % 13) + 20, o->bias + i * result_bytes);
     }
     memcpy(o->expected, o->c, sizeof o->c);
     for (int64_t i = 0; i < M; i++)
@@ -61,10 +72,10 @@ static void fill(const product *p, operands *o)
             for (int64_t k = 0; k < K; k++)
                 sum += reference_load(p->dtype, a + (size_t)(g.trans_a ? k * g.lda + i : i * g.lda + k) * bytes) *
                        reference_load(p->dtype, b + (size_t)(g.trans_b ? j * g.ldb + k : k * g.ldb + j) * bytes);
-            unsigned char *const to = o->expected + ((size_t)(i * g.ldc + j) + p->shift) * bytes;
-            sum = g.alpha * sum + g.beta * reference_load(p->dtype, to);
-            reference_store(p->dtype, sum + (p->biased ? reference_load(p->dtype, (const unsigned char *)g.bias + (size_t)j * bytes) : 0),
-                            to);
+            unsigned char *const to = o->expected + ((size_t)(i * g.ldc + j) + p->shift) * result_bytes;
+            sum = g.alpha * sum + g.beta * reference_load(result, to);
+            reference_store(result,
+                            sum + (p->biased ? reference_load(result, (const unsigned char *)g.bias + (size_t)j * result_bytes) : 0), to);
         }
 }
 
@@ -75,7 +86,7 @@ static void check_product(const machine *m, const product *p)
     const tsr_gemm g = gemm_of(p, &o);
     assert_int_equal(m->table->gemm(m->self, 0, &g, NULL), TSR_OK);
     assert_int_equal(m->table->stream_synchronize(m->self, 0, NULL), TSR_OK);
-    if (memcmp(o.c, o.expected, ROOM * tsr_dtype_bytes(p->dtype)) != 0)
+    if (memcmp(o.c, o.expected, ROOM * tsr_dtype_bytes(result_of(p))) != 0)
         fail_msg("%s, trans_a %d, trans_b %d, alpha %g, beta %g, biased %d, workspace %zu, shift %zu", tsr_dtype_name(p->dtype), p->trans_a,
                  p->trans_b, p->alpha, p->beta, p->biased, p->workspace, p->shift);
 }
@@ -102,6 +113,37 @@ static void a_bias_is_added_to_every_row_in_every_type_transposition_and_alignme
         for (int trans = 0; trans < 4; trans++)
             for (int rest = 0; rest < 8; rest++)
                 check_product(&m, &(product){dtypes[d], trans & 1, trans >> 1, 1, 1, rest & 1, rest & 2 ? 8192 : 0, (size_t)rest / 4});
+    stop(&m);
+}
+
+static void narrow_operands_have_results_of_f32_too(void **state)
+{
+    (void)state;
+    const machine m = start();
+    for (int d = 0; d < 4; d++)
+        for (int rest = 0; rest < 8 && (dtypes[d] == TSR_F16 || dtypes[d] == TSR_BF16); rest++)
+            check_product(&m, &(product){dtypes[d], rest & 1, rest >> 1 & 1, rest >> 2, 1, 0, 8192, 0, true});
+    stop(&m);
+}
+
+static void operands_of_two_dtypes_are_refused(void **state)
+{
+    float c[1] = {0};
+    const tsr_gemm good = {TSR_GEMM_OF(TSR_BF16), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    tsr_gemm mixed = good, narrowed = good, biased = good;
+    size_t bytes;
+    (void)state;
+    const machine m = start();
+    mixed.a_dtype = mixed.c_dtype = TSR_F32;
+    assert_int_equal(m.table->gemm(m.self, 0, &mixed, NULL), TSR_ERROR_UNSUPPORTED);
+    says("no GEMM of f32 and bf16 to f32");
+    assert_int_equal(m.table->gemm_workspace(m.self, 0, &mixed, &bytes), TSR_ERROR_UNSUPPORTED);
+    narrowed.c_dtype = TSR_F16;
+    assert_int_equal(m.table->gemm(m.self, 0, &narrowed, NULL), TSR_ERROR_UNSUPPORTED);
+    biased.bias = c;
+    biased.bias_dtype = TSR_F32;
+    assert_int_equal(m.table->gemm(m.self, 0, &biased, NULL), TSR_ERROR_UNSUPPORTED);
+    says("adds no bias of f32");
     stop(&m);
 }
 
@@ -166,7 +208,7 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
     g.k = 0;
     assert_int_equal(m.table->gemm_workspace(m.self, 0, &g, &bytes), TSR_OK);
     assert_int_equal(bytes, 0);
-    g.dtype = TSR_I32;
+    g.a_dtype = g.b_dtype = g.c_dtype = g.bias_dtype = TSR_I32;
     assert_int_equal(m.table->gemm_workspace(m.self, 0, &g, &bytes), TSR_ERROR_UNSUPPORTED);
     says("no GEMM of i32");
     stop(&m);
@@ -174,7 +216,7 @@ static void a_product_says_what_workspace_it_wants_wherever_its_operands_lie(voi
 
 static void a_workspace_is_not_asked_for_first_while_a_stream_that_the_default_one_waits_for_is_captured(void **state)
 {
-    const tsr_gemm some = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
+    const tsr_gemm some = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .lda = 2, .ldb = 2, .ldc = 2};
     cudaStream_t theirs;
     cudaGraph_t graph;
     size_t bytes = 7;
@@ -222,7 +264,7 @@ static void tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors(void 
 {
     const tsr_cuda_options options = {sizeof options, 1};
     float a[4] = {1, 0, 0, 1}, b[4] = {1 + 0x1p-12f, 2, 3, 4}, c[4] = {0};
-    tsr_gemm g = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
+    tsr_gemm g = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 2, .alpha = 1, .a = a, .b = b, .c = c, .lda = 2, .ldb = 2, .ldc = 2};
     machine m;
     (void)state;
     assert_int_equal(tsr_cuda_driver_create(NULL, &options, &m.driver), TSR_OK);
@@ -239,7 +281,7 @@ static void tf32_shortens_the_factors_of_matrices_and_not_those_of_vectors(void 
 static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
 {
     float c[4] = {1, 2, 3, 4};
-    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
+    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 1, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 1, .ldc = 2};
     (void)state;
     const machine m = start();
     assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
@@ -259,7 +301,7 @@ static void products_of_nothing_are_zero_or_leave_the_sum(void **state)
 static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 {
     float c[4] = {1, 2, 3, 4}, bias[2] = {10, 20};
-    tsr_gemm gemm = {.dtype = TSR_F32, .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2, .bias = bias};
+    tsr_gemm gemm = {TSR_GEMM_OF(TSR_F32), .m = 2, .n = 2, .k = 0, .alpha = 1, .beta = 1, .c = c, .ldb = 2, .ldc = 2, .bias = bias};
     (void)state;
     const machine m = start();
     assert_int_equal(m.table->gemm(m.self, 0, &gemm, NULL), TSR_OK);
@@ -275,18 +317,18 @@ static void products_of_nothing_are_the_bias_or_get_it_added(void **state)
 static void products_that_are_none_are_refused(void **state)
 {
     float c[1] = {0};
-    const tsr_gemm good = {.dtype = TSR_F32, .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_gemm good = {TSR_GEMM_OF(TSR_F32), .m = 1, .n = 1, .k = 1, .alpha = 1, .a = c, .b = c, .c = c, .lda = 1, .ldb = 1, .ldc = 1};
     tsr_gemm bad[5] = {good, good, good, good, good};
     (void)state;
     bad[0].k = -1;
     bad[1].lda = 0;
     bad[2].ldb = 0;
     bad[3].ldc = 0;
-    bad[4].dtype = TSR_I32;
+    bad[4].a_dtype = bad[4].b_dtype = bad[4].c_dtype = TSR_I32;
     const machine m = start();
     for (int i = 0; i < 5; i++)
         assert_int_equal(m.table->gemm(m.self, 0, &bad[i], NULL), i < 4 ? TSR_ERROR_ARGUMENT : TSR_ERROR_UNSUPPORTED);
-    bad[4].dtype = TSR_DTYPE_END;
+    bad[4].a_dtype = bad[4].b_dtype = bad[4].c_dtype = TSR_DTYPE_END;
     assert_int_equal(m.table->gemm(m.self, 0, &bad[4], NULL), TSR_ERROR_UNSUPPORTED);
     stop(&m);
 }
@@ -296,6 +338,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(products_are_row_major_in_every_type_and_transposition),
         TEST(a_bias_is_added_to_every_row_in_every_type_transposition_and_alignment),
+        TEST(narrow_operands_have_results_of_f32_too),
+        TEST(operands_of_two_dtypes_are_refused),
         TEST(a_bias_costs_a_launch_only_where_cublaslt_does_not_add_it),
         TEST(an_algorithm_is_looked_for_once_a_problem),
         TEST(a_product_says_what_workspace_it_wants_wherever_its_operands_lie),

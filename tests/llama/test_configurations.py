@@ -1,7 +1,7 @@
 """Checkpoints of every kind that is supported, tiny and random, against the reference in plain Python."""
 import json
 
-from harness import answer, case, expect, ids_text, largest_difference, pack, read_npy, run_cases, write_safetensors
+from harness import answer, case, expect, ids_text, largest_difference, pack, read_npy, round_to, run_cases, write_safetensors
 from reference import Reference, make_weights
 
 BASE = {"model_type": "llama", "vocab_size": 41, "hidden_size": 24, "intermediate_size": 37, "num_hidden_layers": 2,
@@ -89,6 +89,20 @@ def mixed(directory):
     write_safetensors(directory / "model.safetensors", tensors)
     wanted = Reference(BASE, weights).generate(PROMPT, 3)[1]
     expect(answer(directory, "--ranks", 2, "--prompt-ids", ids_text(PROMPT), "--tokens", 3)["ids"] == wanted, "other tokens")
+
+
+@case("matrices of several dtypes are kept in f32, and bf16 rounds them where it is asked for")
+def several(directory):
+    weights = make_weights(BASE, "BF16", 7)
+    tensors = {name: ("F32" if "up_proj" in name else "F16" if "q_proj" in name else "BF16", shape, values)
+               for name, (shape, values) in weights.items()}
+    rounded = {name: (shape, [round_to(value, dtype) for value in values]) for name, (dtype, shape, values) in tensors.items()}
+    (directory / "config.json").write_text(json.dumps(BASE))
+    write_safetensors(directory / "model.safetensors", {name: (dtype, shape, pack(rounded[name][1], dtype)) for name, (dtype, shape, _) in tensors.items()})
+    wanted = Reference(BASE, rounded).generate(PROMPT, 3)[1]
+    got = answer(directory, "--ranks", 2, "--prompt-ids", ids_text(PROMPT), "--tokens", 3)
+    expect(got["weights"] == "f32" and got["ids"] == wanted, got)
+    expect(answer(directory, "--weights", "bf16", "--prompt-ids", ids_text(PROMPT), "--tokens", 3)["weights"] == "bf16", "not bf16")
 
 
 @case("eos_token_id ends the text, as a number and in a list, and is part of it")

@@ -23,6 +23,7 @@ USAGE = {
     "a seed that is no number": (SHAKESPEARE, "--seed", "x"),
     "a seed beyond 64 bits": (SHAKESPEARE, "--seed", "18446744073709551616"),
     "an unknown engine": (SHAKESPEARE, "--engine", "smoke"),
+    "weights that are kept as nothing known": (SHAKESPEARE, "--weights", "q3"),
     "two prompts": (SHAKESPEARE, "--prompt", "O", "--prompt-ids", "1"),
     "a prompt that is no list": (SHAKESPEARE, "--prompt-ids", "1,,2"),
     "an empty list": (SHAKESPEARE, "--prompt-ids", ""),
@@ -102,7 +103,7 @@ def bytes_as_text(directory):
 def help_text(directory):
     done = run("--help", "--ranks", "2")
     expect(done.returncode == 0 and done.stderr == b"", done)
-    for option in ("--ranks", "--engine", "--prompt", "--prompt-ids", "--tokens", "--temperature", "--seed", "--random", "--logits", "--json"):
+    for option in ("--ranks", "--engine", "--prompt", "--prompt-ids", "--tokens", "--temperature", "--seed", "--random", "--weights", "--logits", "--json"):
         expect(option.encode() in done.stdout, "no", option)
     expect(run("--version").stdout.startswith(b"tessera-llama "), "no version")
 

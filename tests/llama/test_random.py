@@ -40,6 +40,18 @@ for seed in range(24):
             expect(got["bytes_read"] == [0] * ranks, got["bytes_read"])
 
 
+@case("random weights are f32, and kept in bf16 where that is asked for, the same on any number of ranks")
+def kept(directory):
+    path = write_config(directory, dict(BASE, vocab_size=300, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4))
+    arguments = ("--random", path, "--seed", 4, "--prompt-ids", "1,2,3", "--tokens", 20)
+    expect(answer(*arguments)["weights"] == "f32", "not f32")
+    first = answer(*arguments, "--weights", "bf16")
+    expect(first["weights"] == "bf16", first["weights"])
+    for ranks in (2, 4):
+        got = answer(*arguments, "--weights", "bf16", "--ranks", ranks)
+        expect(got["ids"] == first["ids"], f"{ranks} ranks: {got['ids']} is not {first['ids']}")
+
+
 @case("another seed gives other weights")
 def seeds(directory):
     path = write_config(directory, dict(BASE, vocab_size=300, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4))

@@ -82,4 +82,22 @@ def received(directory):
         expect(got == wanted, f"{ranks} ranks receive {got} bytes a token, not {wanted}")
 
 
+@case("--weights: as the checkpoint has them, which is bf16, or f32, with the same tokens and all but the same logits")
+def weights(directory):
+    wanted, logits = EXPECTED["cases"][0], read_npy(SHAKESPEARE / "logits.npy")[1]
+    for given, kept in (((), "bf16"), (("--weights", "checkpoint"), "bf16"), (("--weights", "f32"), "f32"), (("--weights", "bf16"), "bf16")):
+        got = answer(SHAKESPEARE, *given, "--ranks", 2, "--prompt", wanted["prompt"], "--tokens", len(wanted["ids"]))
+        expect(got["weights"] == kept and got["ids"] == wanted["ids"], given, got["weights"], got["text"])
+        answer(SHAKESPEARE, *given, "--prompt", EXPECTED["logits_of"], "--tokens", 1, "--logits", directory / "l.npy")
+        difference = largest_difference(read_npy(directory / "l.npy")[1], logits)
+        expect(difference <= 1e-4 * max(map(abs, logits)), given, "is off by", difference)
+
+
+@case("a prompt of few tokens has logits of the same bits, however its weights are kept")
+def same_bits(directory):
+    for kept in ("f32", "bf16"):
+        answer(SHAKESPEARE, "--weights", kept, "--prompt", "ROMEO:", "--tokens", 1, "--logits", directory / f"{kept}.npy")
+    expect((directory / "f32.npy").read_bytes() == (directory / "bf16.npy").read_bytes(), "other bits")
+
+
 run_cases()

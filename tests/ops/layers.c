@@ -11,9 +11,23 @@
 
 #include <cmocka.h>
 
+static tsr_dtype own_or(tsr_dtype own, tsr_dtype other)
+{
+    return own ? own : other;
+}
+
+tsr_dtype layer_y_dtype(const layer *l)
+{
+    const tsr_dtype w = own_or(l->w_dtype, l->dtype), b = l->b ? own_or(l->b_dtype, l->dtype) : l->dtype;
+    return w == l->dtype && b == l->dtype ? l->dtype : TSR_F32;
+}
+
 const char *layer_print(const layer *l, char *text)
 {
     size_t length = (size_t)snprintf(text, LAYER_TEXT, "mesh %s x %s ", l->mesh, tsr_dtype_name(l->dtype));
+    if (l->w_dtype || l->b_dtype)
+        length += (size_t)snprintf(text + length, LAYER_TEXT - length, "(w %s, b %s) ", tsr_dtype_name(own_or(l->w_dtype, l->dtype)),
+                                   tsr_dtype_name(own_or(l->b_dtype, l->dtype)));
     for (int dim = 0; dim < l->x_ndim; dim++)
         length += (size_t)snprintf(text + length, LAYER_TEXT - length, "%s%lld", dim ? "x" : "", (long long)l->x_shape[dim]);
     snprintf(text + length, LAYER_TEXT - length, " %s w %lldx%lld %s b %s gap %d", l->x, (long long)l->out,
@@ -208,7 +222,7 @@ static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **ten
 }
 
 /* On the host, with the layer's gaps. */
-static tsr_status distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
+static tsr_status distribute(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
                              const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
 {
     int64_t count = 1;
@@ -217,7 +231,7 @@ static tsr_status distribute(const layer *l, const tsr_mesh *mesh, const double 
     void *data = malloc((size_t)(count + 1) * sizeof(double));
     if (!data)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a global tensor");
-    const tsr_tensor global = tsr_tensor_contiguous(data, l->dtype, ndim, shape);
+    const tsr_tensor global = tsr_tensor_contiguous(data, dtype, ndim, shape);
     for (int64_t i = 0; i < count; i++)
         set(&global, i, values[i]);
     const tsr_status status = tsr_distribute_tensor(&global, mesh, placements, NULL, out);
@@ -228,7 +242,7 @@ static tsr_status distribute(const layer *l, const tsr_mesh *mesh, const double 
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
                             const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
 {
-    TSR_TRY(distribute(l, mesh, values, ndim, shape, placements, memory, out));
+    TSR_TRY(distribute(l, layer_y_dtype(l), mesh, values, ndim, shape, placements, memory, out));
     return upload(l, memory, out);
 }
 
@@ -252,14 +266,14 @@ static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *pl
     return TSR_OK;
 }
 
-static tsr_status create_operand(const layer *l, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
+static tsr_status create_operand(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const char *text, const double *values, int ndim,
                                  const int64_t *shape, layer_memory *memory, tsr_dtensor **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     int64_t numbers[LAYER_TEXT];
     int count;
     TSR_TRY(tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, LAYER_TEXT, NULL));
-    TSR_TRY(distribute(l, mesh, values, ndim, shape, placements, memory, out));
+    TSR_TRY(distribute(l, dtype, mesh, values, ndim, shape, placements, memory, out));
     TSR_TRY(disguise_partial(mesh, placements, *out));
     return upload(l, memory, out);
 }
@@ -267,9 +281,9 @@ static tsr_status create_operand(const layer *l, const tsr_mesh *mesh, const cha
 static tsr_status create_operands(const layer *l, const layer_reference *r, layer_tensors *out)
 {
     const int64_t w_shape[] = {l->out, r->in};
-    TSR_TRY(create_operand(l, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->memory[0], &out->x));
-    TSR_TRY(create_operand(l, out->mesh, l->w, r->w, 2, w_shape, &out->memory[1], &out->w));
-    return l->b ? create_operand(l, out->mesh, l->b, r->b, 1, w_shape, &out->memory[2], &out->b) : TSR_OK;
+    TSR_TRY(create_operand(l, l->dtype, out->mesh, l->x, r->x, l->x_ndim, l->x_shape, &out->memory[0], &out->x));
+    TSR_TRY(create_operand(l, own_or(l->w_dtype, l->dtype), out->mesh, l->w, r->w, 2, w_shape, &out->memory[1], &out->w));
+    return l->b ? create_operand(l, own_or(l->b_dtype, l->dtype), out->mesh, l->b, r->b, 1, w_shape, &out->memory[2], &out->b) : TSR_OK;
 }
 
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out)

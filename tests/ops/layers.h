@@ -17,13 +17,14 @@ typedef struct layer {
     const char *mesh;
     int x_ndim;
     int64_t x_shape[TSR_MAX_DIMS];
-    int64_t out;           /* features of y */
-    const char *x, *w, *b; /* placements; b NULL: no bias */
-    tsr_dtype dtype;
+    int64_t out;                     /* features of y */
+    const char *x, *w, *b;           /* placements; b NULL: no bias */
+    tsr_dtype dtype;                 /**< of x */
     int gap;                         /**< 0: local tensors are contiguous; else the stride of their last dim, with a hole after each row */
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
     int devices;                     /**< of the driver: those of rank r are on device r mod devices */
     const tsr_stream *streams;       /**< by rank, for plans; NULL: the default ones */
+    tsr_dtype w_dtype, b_dtype;      /**< none: that of x */
 } layer;
 
 /** Memory of a rank that a test allocated, on any device; zeroed, none. */
@@ -60,7 +61,10 @@ typedef struct layer_tensors {
 tsr_status layer_tensors_create(tsr_comm *comm, const layer *l, const layer_reference *reference, layer_tensors *out);
 void layer_tensors_destroy(layer_tensors *tensors);
 
-/** `values` (row-major) as a dtensor, whose memory is `*memory` where the layer has gaps or is on a device. */
+/** y's dtype. */
+tsr_dtype layer_y_dtype(const layer *l);
+
+/** `values` (row-major), of y's dtype, as a dtensor, whose memory is `*memory` where the layer has gaps or is on a device. */
 tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
                             const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out);
 

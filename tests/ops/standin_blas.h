@@ -4,7 +4,8 @@
 
 /** What it was asked for since the library was loaded, by whatever threads. */
 typedef struct standin_calls {
-    int holders, holds, begins, ends, gemms, gemvs;
+    int holders, holds, begins, ends, gemms;
+    int narrow; /* gemms of bf16, which are among the gemms */
 } standin_calls;
 
 /** Exported as "standin_calls_made". */

@@ -214,7 +214,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     (void)arg;
     planned p, other;
     tsr_linear_plan *plan = NULL;
-    const layer far = {"2@[1,0]", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F32}, half = {"2", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F16};
+    const layer far = {"2@[1,0]", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F32}, whole = {"2", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_I32};
     TSR_TRY(planned_create(comm, &row_parallel, NULL, &p));
     TSR_TRY(planned_create(comm, &far, "R", &other));
     TSR_TRY(layer_expect_status("NULL x", tsr_linear_plan_create(NULL, p.w, p.b, NULL, &plan), TSR_ERROR_ARGUMENT, "x is NULL"));
@@ -235,13 +235,13 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     float data[12] = {0};
     tsr_dtensor *x, *w, *y;
     tsr_mesh *mesh;
-    const tsr_tensor gx = tsr_tensor_contiguous(data, half.dtype, 2, (int64_t[]){1, 4}),
-                     gw = tsr_tensor_contiguous(data, half.dtype, 2, (int64_t[]){3, 4});
+    const tsr_tensor gx = tsr_tensor_contiguous(data, whole.dtype, 2, (int64_t[]){1, 4}),
+                     gw = tsr_tensor_contiguous(data, whole.dtype, 2, (int64_t[]){3, 4});
     const tsr_placement replicate = tsr_replicate();
     TSR_TRY(tsr_mesh_parse(comm, NULL, "2", &mesh));
     TSR_TRY(tsr_distribute_tensor(&gx, mesh, &replicate, NULL, &x));
     TSR_TRY(tsr_distribute_tensor(&gw, mesh, &replicate, NULL, &w));
-    TSR_TRY(layer_expect_status("f16", tsr_linear(x, w, NULL, NULL, &y), TSR_ERROR_UNSUPPORTED, "f16"));
+    TSR_TRY(layer_expect_status("i32", tsr_linear(x, w, NULL, NULL, &y), TSR_ERROR_UNSUPPORTED, "i32"));
     TSR_TRY(layer_expect_status("NULL w", tsr_linear(x, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT, "w is NULL"));
     TSR_TRY(layer_expect_status("db without b", tsr_linear_backward(x, w, NULL, x, NULL, NULL, NULL, NULL, NULL, &y), TSR_ERROR_ARGUMENT,
                                 "b is NULL"));
@@ -309,8 +309,8 @@ static tsr_status plain_workspace(void *self, int index, const tsr_gemm *g, size
 {
     (void)self;
     (void)index;
-    if (g->dtype != TSR_F64)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the plain device multiplies f64, not %s", tsr_dtype_name(g->dtype));
+    if (g->a_dtype != TSR_F64)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the plain device multiplies f64, not %s", tsr_dtype_name(g->a_dtype));
     *bytes = g->m > 0 ? PLAIN_WORKSPACE : 0;
     return TSR_OK;
 }

@@ -199,6 +199,24 @@ static void what_it_lacks_is_multiplied_by_the_linked_one(void **state)
     assert_int_equal(calls_of(STANDIN).gemms, before.gemms);
 }
 
+/* Where y is f32; other narrow products are of operands that are widened. */
+static void bf16_by_bf16_is_multiplied_as_it_is(void **state)
+{
+    layer l = f32_layer;
+    (void)state;
+    l.dtype = TSR_BF16;
+    l.b_dtype = TSR_F32;
+    const standin_calls before = calls_of(STANDIN);
+    run_with(STANDIN, &l);
+    const standin_calls as_it_is = calls_of(STANDIN);
+    l.dtype = TSR_F16;
+    run_with(STANDIN, &l);
+    const standin_calls widened = calls_of(STANDIN);
+    assert_true(as_it_is.narrow > before.narrow);
+    assert_int_equal(widened.narrow, as_it_is.narrow);
+    assert_true(widened.gemms > as_it_is.gemms);
+}
+
 static tsr_status open_and_fail(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -316,6 +334,7 @@ int main(void)
         cmocka_unit_test(more_than_a_context_holds_are_refused),
         cmocka_unit_test(layers_multiply_by_what_their_context_names),
         cmocka_unit_test(what_it_lacks_is_multiplied_by_the_linked_one),
+        cmocka_unit_test(bf16_by_bf16_is_multiplied_as_it_is),
         cmocka_unit_test(layers_say_what_their_context_cannot_open),
         cmocka_unit_test(every_lack_of_memory_is_an_error),
         cmocka_unit_test(every_provider_multiplies_right),

@@ -81,6 +81,26 @@ def linear(mesh, dtype, ranks):
     return wrong
 
 
+def linear_narrow(mesh, weights):
+    """What few tokens read is measured in the forward pass, beside the time that reading alone takes."""
+    done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", 3, "--hidden", 12, "--intermediate", 20, "--weights", weights, "-n", 2, "-w", 1,
+                    "--calls", 2, "--json")
+    forward, backward = [harness.json.loads(line) for line in done.stdout.splitlines()]
+    wrong = harness.different("exit", (done.returncode, done.stderr), (0, ""))
+    for line in (forward, backward):
+        fixed = {"dtype": "f32", "weights": weights, "wrong": 0, "weight_bytes": 2 * 12 * 20 * 2}
+        wrong += [f"{k}: {line.get(k)!r} instead of {v!r}" for k, v in fixed.items() if line.get(k) != v]
+    wrong += close("weight_bandwidth", forward["weight_bandwidth"], 960 / forward["seconds"]["median"])
+    wrong += close("read_bandwidth", forward["read_bandwidth"], 960 / forward["read_seconds"])
+    wrong += close("of_read", forward["of_read"], forward["weight_bandwidth"] / forward["read_bandwidth"])
+    return wrong + harness.different("backward", [backward[k] for k in ("weight_bandwidth", "read_seconds", "of_read")], [None] * 3)
+
+
+def linear_of_many_tokens():
+    done = tool.run("bench", "linear", "--mesh", 1, "--tokens", 17, "--hidden", 4, "--intermediate", 5, "-n", 1, "-w", 0, "--calls", 1, "--json")
+    return harness.different("of_read", [harness.json.loads(line)["of_read"] for line in done.stdout.splitlines()], [None, None])
+
+
 def linear_checked(mesh, dtype, tokens, hidden, intermediate):
     """Sizes that do not divide, and some of which the inputs have zeros."""
     done = tool.run("bench", "linear", "--mesh", mesh, "--tokens", tokens, "--hidden", hidden, "--intermediate", intermediate, "--dtype", dtype,
@@ -275,10 +295,13 @@ tool.case("a mesh of other ranks", move, "2@[2,0]", "8x8", "S(0)", "S(1)")
 tool.case("the table has nccl-tests' columns", move_table)
 if tool.run("bench", "linear", "--help").returncode == 0:
     for mesh, ranks in (("1", 1), ("2", 2), ("3", 3), ("dp=2,tp=2", 4)):
-        for dtype in ("f32", "f64"):
+        for dtype in ("f32", "f64", "f16", "bf16"):
             tool.case(f"linear on {mesh}, {dtype}", linear, mesh, dtype, ranks)
+    for weights in ("f16", "bf16"):
+        tool.case(f"linear with weights of {weights} beside f32 is right", linear_narrow, "2", weights)
+    tool.case("linear of many tokens does not measure reading", linear_of_many_tokens)
     for mesh, sizes in (("1", (5, 1, 7)), ("3", (37, 65, 101)), ("4", (2, 3, 2)), ("2x3", (1, 70, 33)), ("dp=2,tp=2", (40, 97, 64)), ("2@[2,0]", (9, 8, 6))):
-        for dtype in ("f32", "f64"):
+        for dtype in ("f32", "f64", "bf16"):
             tool.case(f"linear on {mesh} is right, {dtype}, {'x'.join(map(str, sizes))}", linear_checked, mesh, dtype, *sizes)
     tool.case("linear without a check", linear_unchecked)
     tool.case("linear has tables of what their rows share", layer_tables)

@@ -69,7 +69,8 @@ def every_field_that_is_asked_for_parts_lines():
 def no_field_that_is_measured_parts_lines():
     others = {"bandwidth": 3, "peak_bandwidth": 0, "of_peak": 1, "peak_copy": "non-temporal 32", "of_gemm": 0.7, "calls": 17,
               "gemm_seconds": {"median": 1, "min": 1, "max": 1}, "bytes_allocated": 3, "messages": 7, "messages_received": 3,
-              "messages_sent": 4, "anything": 0.25, "points": [{"bytes": 64}], "inside": {"latency": 1e-6}}
+              "messages_sent": 4, "anything": 0.25, "read_seconds": None, "read_bandwidth": None, "of_read": 0.9,
+              "read_calls": 3, "weight_bandwidth": 2, "points": [{"bytes": 64}], "inside": {"latency": 1e-6}}
     return sum((outcome([line()], [line(**{name: value})], 0, compared=1, slower=0) for name, value in others.items()), [])
 
 

@@ -94,10 +94,15 @@ int parse_shape(const char *text, tensor_shape *out)
     return EXIT_DONE;
 }
 
+int parse_dtype_of(const char *option, const char *text, tsr_dtype *out)
+{
+    const tsr_status status = tsr_dtype_parse(text, out);
+    return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", option, tsr_status_message());
+}
+
 int parse_dtype(const char *text, tsr_dtype *out)
 {
-    const tsr_status status = tsr_dtype_parse(text != NULL ? text : "f32", out);
-    return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "--dtype: %s", tsr_status_message());
+    return parse_dtype_of("--dtype", text != NULL ? text : "f32", out);
 }
 
 int check_placements(const char *option, const char *text)

@@ -31,6 +31,9 @@ int parse_shape(const char *text, tensor_shape *out);
 /** NULL is f32. */
 int parse_dtype(const char *text, tsr_dtype *out);
 
+/** The value of another option than --dtype. */
+int parse_dtype_of(const char *option, const char *text, tsr_dtype *out);
+
 /** Whether the text is placements at all, whatever they mean for a mesh and a tensor. `option` is whose text it is: "--from". */
 int check_placements(const char *option, const char *text);
 

@@ -1,4 +1,7 @@
-/** What a library on top of this one keeps with a context, such as libraries that it has opened. */
+/**
+ * @file
+ * What a library on top of this one keeps with a context, such as libraries that it has opened.
+ */
 #ifndef TESSERA_SYS_ATTACHMENT_H
 #define TESSERA_SYS_ATTACHMENT_H
 

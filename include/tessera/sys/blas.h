@@ -1,4 +1,5 @@
 /**
+ * @file
  * Providers: the libraries by which linear layers multiply on the host, each behind one table.
  *
  * libtessera links one BLAS and knows how to call others that a context names (tsr_context_options.blas): OpenBLAS, the one of PyPI
@@ -59,12 +60,12 @@ typedef struct tsr_blas_table {
     tsr_status (*gemm_f64)(void *self, const tsr_blas_gemm *gemm);
     tsr_status (*gemm_bf16)(void *self, const tsr_blas_gemm *gemm);
     tsr_status (*gemm_f16)(void *self, const tsr_blas_gemm *gemm);
-    tsr_status (*gemv_f32)(void *self, const tsr_blas_gemv *gemv);
     tsr_status (*gemv_f64)(void *self, const tsr_blas_gemv *gemv);
 } tsr_blas_table;
 
 /** What a shared library exports to be a provider: its table, static, whose functions get NULL for `self`. */
 typedef const tsr_blas_table *tsr_blas_entry(void);
+/** The name of that function. */
 #define TSR_BLAS_ENTRY "tsr_blas_provider_table"
 
 /** A provider that a context has. */
@@ -83,8 +84,10 @@ typedef struct tsr_blas_provider {
  */
 TSR_API tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **out, int *count);
 
-/** The product of operands of `dtype` in a table, or NULL. */
+/** A product of a table. */
 typedef tsr_status tsr_blas_multiply(void *self, const tsr_blas_gemm *gemm);
+
+/** The product of operands of `dtype` in a table, or NULL. */
 TSR_API tsr_blas_multiply *tsr_blas_find_gemm(const tsr_blas_table *table, tsr_dtype dtype);
 
 #ifdef __cplusplus

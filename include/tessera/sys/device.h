@@ -53,11 +53,18 @@ typedef struct tsr_box_reduce {
     const int64_t (*dst_strides)[TSR_MAX_DIMS];
 } tsr_box_reduce;
 
-/** Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, plus bias[n] to every row where `bias` is not NULL; lda, ldb, ldc are row
+/**
+ * Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, plus bias[n] to every row where `bias` is not NULL; lda, ldb, ldc are row
  * strides; `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. `workspace` has `workspace_bytes`, any number: the
- * fastest way may want what the table's gemm_workspace says. It is used in stream order. */
+ * fastest way may want what the table's gemm_workspace says. It is used in stream order.
+ *
+ * Operands may be of several dtypes. f64 goes with f64 alone; of f32, f16 and bf16 a device takes the mixtures that it says: it adds up in
+ * f32, of operands as they are, and rounds once, to c's dtype.
+ */
 typedef struct tsr_gemm {
-    tsr_dtype dtype;
+    size_t size; /**< sizeof(tsr_gemm) */
+    tsr_dtype a_dtype, b_dtype, c_dtype;
+    tsr_dtype bias_dtype; /**< not looked at without a bias */
     int trans_a, trans_b;
     int64_t m, n, k;
     double alpha, beta;
@@ -68,6 +75,9 @@ typedef struct tsr_gemm {
     void *workspace;
     size_t workspace_bytes;
 } tsr_gemm;
+
+/** The first fields of a tsr_gemm whose operands are all of one dtype. */
+#define TSR_GEMM_OF(dtype) sizeof(tsr_gemm), (dtype), (dtype), (dtype), (dtype)
 
 /** Where a copy's two ends are: both on the device, or one on the host. */
 typedef enum tsr_copy_kind { TSR_COPY_WITHIN, TSR_COPY_FROM_HOST, TSR_COPY_TO_HOST } tsr_copy_kind;
@@ -114,7 +124,7 @@ typedef struct tsr_device_table {
 
     /** Optional: how many bytes of workspace, aligned to 64, `gemm` wants for such a product, whose pointers are not looked at but for
      * whether there is a bias; without it, or with less, `gemm` makes do. The same for equal shapes. A product of no rows, columns and
-     * terms asks whether the dtype is one that `gemm` takes. */
+     * terms asks whether the dtypes are some that `gemm` takes. */
     tsr_status (*gemm_workspace)(void *self, int index, const tsr_gemm *gemm, size_t *bytes);
 
     /** Optional: 1 in `*out` if work on device `index` may read and write what lies on device `owner`; without it all may. */

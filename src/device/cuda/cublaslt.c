@@ -19,8 +19,9 @@
 /* A problem as the heuristics see it: every byte is set, so that keys compare as memory. */
 typedef struct problem {
     int64_t m, n, k, lda, ldb, ldc;
-    uint64_t workspace; /* at most */
-    int32_t dtype, trans_a, trans_b;
+    uint64_t workspace;    /* at most */
+    int32_t dtype, result; /* of both operands, and of c */
+    int16_t trans_a, trans_b;
     uint32_t a_aligned, b_aligned, c_aligned, bias_aligned, tf32; /* bias_aligned: 0 without a bias */
 } problem;
 
@@ -178,13 +179,13 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t worksp
     p.m = g->m, p.n = g->n, p.k = g->k;
     p.lda = g->lda, p.ldb = g->ldb, p.ldc = g->ldc;
     p.workspace = workspace;
-    p.dtype = (int32_t)g->dtype;
+    p.dtype = (int32_t)g->a_dtype, p.result = (int32_t)g->c_dtype;
     p.trans_a = g->trans_a != 0, p.trans_b = g->trans_b != 0;
     p.a_aligned = aligned ? MOST_ALIGNED : alignment_of(g->a);
     p.b_aligned = aligned ? MOST_ALIGNED : alignment_of(g->b);
     p.c_aligned = aligned ? MOST_ALIGNED : alignment_of(g->c);
     p.bias_aligned = !g->bias ? 0 : aligned ? MOST_ALIGNED : alignment_of(g->bias);
-    p.tf32 = cuda->tf32 && g->dtype == TSR_F32 && g->m > 1 && g->n > 1;
+    p.tf32 = cuda->tf32 && g->a_dtype == TSR_F32 && g->m > 1 && g->n > 1;
     return p;
 }
 
@@ -230,7 +231,7 @@ static tsr_status describe(const problem *p, bool adds_bias, tsr_cuda_choice *c)
         TSR_TRY(describe_bias(p, c));
     TSR_TRY(describe_matrix(&c->left, t->type, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb));
     TSR_TRY(describe_matrix(&c->right, t->type, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, p->lda));
-    return describe_matrix(&c->result, t->type, p->m, p->n, p->ldc);
+    return describe_matrix(&c->result, types[p->result].type, p->m, p->n, p->ldc);
 }
 
 static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *preference)
@@ -341,7 +342,7 @@ tsr_status tsr_cuda_blas_prefer(tsr_cuda *cuda, int index, const tsr_gemm *g, ts
 tsr_status tsr_cuda_blas_enqueue(tsr_cuda_choice *c, const tsr_gemm *g, void *workspace, tsr_stream stream)
 {
     const float alpha = (float)g->alpha, beta = (float)g->beta;
-    const bool wide = g->dtype == TSR_F64;
+    const bool wide = g->c_dtype == TSR_F64;
     if (c->adds_bias)
         TSR_TRY(set_bias(c, g->bias));
     TSR_BLAS_TRY(cublasLtMatmul(c->handle, &c->product, wide ? (const void *)&g->alpha : &alpha, g->b, &c->left, g->a, &c->right,

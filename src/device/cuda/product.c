@@ -6,11 +6,26 @@
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/launch.h"
 
+static bool is_uniform(const tsr_gemm *g)
+{
+    const bool narrow = g->a_dtype == TSR_F16 || g->a_dtype == TSR_BF16;
+    return g->a_dtype == g->b_dtype && (g->c_dtype == g->a_dtype || (narrow && g->c_dtype == TSR_F32));
+}
+
 static tsr_status check(const tsr_gemm *g)
 {
-    if (!tsr_cuda_blas_takes(g->dtype))
+    if (!tsr_cuda_blas_takes(g->a_dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no GEMM of %s; there are f64, f32, f16 and bf16",
-                              tsr_dtype_name(g->dtype));
+                              tsr_dtype_name(g->a_dtype));
+    if (!is_uniform(g))
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "cuda device: no GEMM of %s and %s to %s; both operands are of one dtype, and the result of theirs, or f32 where "
+            "they are narrower; convert one of them",
+            tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
+    if (g->bias && g->bias_dtype != g->c_dtype)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",
+                              tsr_dtype_name(g->c_dtype), tsr_dtype_name(g->bias_dtype));
     if (g->m < 0 || g->n < 0 || g->k < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "cuda device: a GEMM of m=%" PRId64 ", n=%" PRId64 ", k=%" PRId64 "; sizes are at least 0", g->m, g->n, g->k);
@@ -26,7 +41,7 @@ static tsr_status check(const tsr_gemm *g)
 static tsr_status refuse_beta(const tsr_gemm *g, const char *what)
 {
     return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM of %s, %s, with beta %g; beta is 0 or 1 there",
-                          tsr_dtype_name(g->dtype), what, g->beta);
+                          tsr_dtype_name(g->c_dtype), what, g->beta);
 }
 
 /* c = bias in every row. */
@@ -34,7 +49,7 @@ static tsr_status copy_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_st
 {
     const tsr_box_copy box = {.dst = g->c,
                               .src = g->bias,
-                              .element_bytes = tsr_dtype_bytes(g->dtype),
+                              .element_bytes = tsr_dtype_bytes(g->c_dtype),
                               .ndim = 2,
                               .shape = {g->m, g->n},
                               .dst_strides = {g->ldc, 1},
@@ -48,7 +63,7 @@ static tsr_status add_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_str
     const void *const src[] = {g->c, g->bias};
     const int64_t src_strides[2][TSR_MAX_DIMS] = {{g->ldc, 1}, {0, 1}}, dst_strides[1][TSR_MAX_DIMS] = {{g->ldc, 1}};
     void *const dst[] = {g->c};
-    const tsr_box_reduce sum = {.dtype = g->dtype,
+    const tsr_box_reduce sum = {.dtype = g->c_dtype,
                                 .op = TSR_SUM,
                                 .divisor = 1,
                                 .ndim = 2,
@@ -74,7 +89,7 @@ static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, 
 static tsr_status multiply_nothing(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     const tsr_box_fill zero = {
-        .dst = g->c, .element_bytes = tsr_dtype_bytes(g->dtype), .ndim = 2, .shape = {g->m, g->n}, .dst_strides = {g->ldc, 1}};
+        .dst = g->c, .element_bytes = tsr_dtype_bytes(g->c_dtype), .ndim = 2, .shape = {g->m, g->n}, .dst_strides = {g->ldc, 1}};
     if (g->bias)
         return start_from_bias(cuda, index, g, stream);
     if (g->beta == 1)

@@ -39,14 +39,6 @@ static tsr_status gemm_f16(void *self, const tsr_blas_gemm *g)
     return TSR_OK;
 }
 
-static tsr_status gemv_f32(void *self, const tsr_blas_gemv *g)
-{
-    const tsr_cblas *calls = self;
-    calls->sgemv(ROW_MAJOR, transpose(g->trans), (int)g->rows, (int)g->cols, (float)g->alpha, g->matrix, (int)g->ld, g->x, (int)g->x_stride,
-                 (float)g->beta, g->y, 1);
-    return TSR_OK;
-}
-
 static tsr_status gemv_f64(void *self, const tsr_blas_gemv *g)
 {
     const tsr_cblas *calls = self;
@@ -59,7 +51,6 @@ void tsr_cblas_fill(const tsr_cblas *calls, tsr_blas_table *table)
 {
     table->gemm_f32 = gemm_f32;
     table->gemm_f64 = gemm_f64;
-    table->gemv_f32 = gemv_f32;
     table->gemv_f64 = gemv_f64;
     table->gemm_bf16 = calls->bf16 ? gemm_bf16 : NULL;
     table->gemm_f16 = calls->f16 ? gemm_f16 : NULL;

@@ -11,8 +11,6 @@ typedef struct tsr_cblas {
                   float beta, float *c, int ldc);
     void (*dgemm)(int order, int trans_a, int trans_b, int m, int n, int k, double alpha, const double *a, int lda, const double *b,
                   int ldb, double beta, double *c, int ldc);
-    void (*sgemv)(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x, int x_step, float beta,
-                  float *y, int y_step);
     void (*dgemv)(int order, int trans, int m, int n, double alpha, const double *a, int lda, const double *x, int x_step, double beta,
                   double *y, int y_step);
     /** Optional: a and b of 16 bits, c f32. */

@@ -41,7 +41,7 @@ static void end(void *self, int token)
 static bool find_all(void *handle, mkl *out)
 {
     return tsr_library_symbol(handle, "cblas_sgemm", &out->calls.sgemm) && tsr_library_symbol(handle, "cblas_dgemm", &out->calls.dgemm) &&
-           tsr_library_symbol(handle, "cblas_sgemv", &out->calls.sgemv) && tsr_library_symbol(handle, "cblas_dgemv", &out->calls.dgemv) &&
+           tsr_library_symbol(handle, "cblas_dgemv", &out->calls.dgemv) &&
            tsr_library_symbol(handle, "MKL_Set_Num_Threads_Local", &out->set_threads);
 }
 

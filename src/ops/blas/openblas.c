@@ -129,7 +129,7 @@ static tsr_status open_prefixed(tsr_context *context, void *handle, const char *
 {
     tsr_openblas_calls c = {.threads = {.parallel = NULL}};
     const bool whole = find(handle, prefix, "cblas_sgemm", &c.products.sgemm) && find(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
-                       find(handle, prefix, "cblas_sgemv", &c.products.sgemv) && find(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
+                       find(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
                        find(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
                        find(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
                        find(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&

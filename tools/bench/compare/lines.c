@@ -13,10 +13,10 @@
 
 /** What was measured, or follows from that or from the code, though it is no number with a point and no table. */
 static const char *const measured[] = {
-    "seconds",         "gemm_seconds",    "bandwidth",  "peak_bandwidth",  "of_peak",           "of_gemm",
-    "peak_copy",       "wrong",           "calls",      "limit_bandwidth", "of_limit",          "ratio",
-    "algbw",           "busbw",           "messages",   "bytes_allocated", "messages_received", "messages_sent",
-    "workspace_bytes", "enqueue_seconds", "gemm_calls", "planned",         "estimated"};
+    "seconds",  "gemm_seconds",    "bandwidth",         "peak_bandwidth", "of_peak",         "of_gemm",         "peak_copy",
+    "wrong",    "calls",           "limit_bandwidth",   "of_limit",       "ratio",           "algbw",           "busbw",
+    "messages", "bytes_allocated", "messages_received", "messages_sent",  "workspace_bytes", "enqueue_seconds", "gemm_calls",
+    "planned",  "estimated",       "read_seconds",      "read_bandwidth", "of_read",         "read_calls",      "weight_bandwidth"};
 
 /** Numbers with a point, spreads and tables are never part of what is asked for; nor are links, where the line was validated on them. */
 static bool is_measured(const json_t *line, const char *name, const json_t *value)

@@ -1,16 +1,13 @@
 /* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
-#include "bench/check/linear_oracle.h"
+#include "bench/linear/linear.h"
 #include "bench/linear/product.h"
-#include "bench/run/run.h"
+#include "bench/linear/read.h"
 #include "cli/report.h"
 #include "place/blas.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <tessera/sys/status.h>
-
-enum { FORWARD, BACKWARD, PASSES };
-static const char *const pass_names[PASSES] = {"forward", "backward"};
 
 /** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
@@ -20,31 +17,15 @@ enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
 
 enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
 
-/** What the ranks share; each writes its own rows of the samples only. */
-typedef struct job {
-    place *place;
-    const char *mesh_text;
-    tsr_mesh *mesh;
-    int ranks;
-    int64_t tokens, hidden, intermediate;
-    tsr_dtype dtype;
-    bench_settings settings;
-    samples layers[PASSES], gemms[PASSES];
-    int64_t calls[PASSES], gemm_calls[PASSES]; /**< that each of their times is the mean of */
-    linear_oracle oracle;                      /**< what the layers must write */
-    struct row {
-        int64_t wrong[PASSES];
-    } * rows;
-} job;
-
 /** One rank's side. */
 typedef struct side {
-    job *job;
+    linear_job *job;
     tsr_comm *comm;
     int rank;
     tsr_mesh *mesh;
-    tsr_layout *layout[TENSORS];
+    tsr_layout *layout[TENSORS], *direct_layout[TENSORS];
     local memory[TENSORS];
+    local source[TENSORS];   /**< of direct products, where that is not the layers' memory */
     local gradient[RESULTS]; /**< of the layers; LIKE_Y1 and LIKE_Y2 are those of y1 and x */
     local direct[RESULTS];   /**< of direct products */
     tsr_linear_plan *column, *row;
@@ -55,28 +36,52 @@ typedef struct side {
     size_t workspace_bytes;
 } side;
 
+/** What a tensor is made of; results are f32 where x and the weights differ. */
+static tsr_dtype dtype_of(const linear_job *j, int tensor)
+{
+    if (tensor == X)
+        return j->dtype;
+    if (tensor == W1 || tensor == W2)
+        return j->weights;
+    return j->dtype == j->weights ? j->dtype : TSR_F32;
+}
+
+/** True if the host's BLAS, which multiplies f32 and f64, is given tensors of its own. */
+static bool has_sources(const linear_job *j)
+{
+    const bool known = j->dtype == j->weights && (j->dtype == TSR_F32 || j->dtype == TSR_F64);
+    return !known && !place_enqueues(j->place);
+}
+
+/** What the host's BLAS multiplies. */
+static tsr_dtype direct_dtype(const linear_job *j)
+{
+    return has_sources(j) ? TSR_F32 : j->dtype;
+}
+
 /** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
-static tsr_status make_layout(const side *s, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns, tsr_layout **out)
+static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns)
 {
     tsr_placement placements[TSR_MAX_DIMS];
     const int64_t shape[2] = {rows, columns};
     const int ndim = tsr_mesh_ndim(s->mesh);
+    const tsr_dtype dtype = dtype_of(s->job, tensor);
     for (int d = 0; d < ndim; d++)
         placements[d] = d + 1 < ndim ? others : last;
-    return tsr_layout_create(s->mesh, placements, 2, shape, s->job->dtype, out);
+    TSR_TRY(tsr_layout_create(s->mesh, placements, 2, shape, dtype, &s->layout[tensor]));
+    return tsr_layout_create(s->mesh, placements, 2, shape, has_sources(s->job) ? TSR_F32 : dtype, &s->direct_layout[tensor]);
 }
 
 static tsr_status make_layouts(side *s)
 {
-    const job *const j = s->job;
+    const linear_job *const j = s->job;
     const tsr_placement all = tsr_replicate(), rows = tsr_shard(0), columns = tsr_shard(1);
-    TSR_TRY(make_layout(s, rows, all, j->tokens, j->hidden, &s->layout[X]));
-    TSR_TRY(make_layout(s, all, rows, j->intermediate, j->hidden, &s->layout[W1]));
-    TSR_TRY(make_layout(s, rows, columns, j->tokens, j->intermediate, &s->layout[Y1]));
-    TSR_TRY(make_layout(s, all, columns, j->hidden, j->intermediate, &s->layout[W2]));
-    s->layout[Y2] = tsr_layout_retain(s->layout[X]);
-    s->layout[DY] = tsr_layout_retain(s->layout[X]);
-    return TSR_OK;
+    TSR_TRY(make_layout(s, X, rows, all, j->tokens, j->hidden));
+    TSR_TRY(make_layout(s, W1, all, rows, j->intermediate, j->hidden));
+    TSR_TRY(make_layout(s, Y1, rows, columns, j->tokens, j->intermediate));
+    TSR_TRY(make_layout(s, W2, all, columns, j->hidden, j->intermediate));
+    TSR_TRY(make_layout(s, Y2, rows, all, j->tokens, j->hidden));
+    return make_layout(s, DY, rows, all, j->tokens, j->hidden);
 }
 
 /** What a rank holds of a tensor; nothing for a rank outside the mesh. */
@@ -120,7 +125,7 @@ static void fill_densely(int64_t count, double *values)
 #define RESULT (-1)
 static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
 
-static void fill(const job *j, int content, linear_tile tile, double *values)
+static void fill(const linear_job *j, int content, linear_tile tile, double *values)
 {
     if (j->settings.checks && content != RESULT)
         linear_oracle_fill(&j->oracle, (linear_input)content, tile, values);
@@ -130,7 +135,7 @@ static void fill(const job *j, int content, linear_tile tile, double *values)
 
 static tsr_status make_tensor(const side *s, const tsr_layout *layout, int content, local *l)
 {
-    const tsr_dtype dtype = s->job->dtype;
+    const tsr_dtype dtype = tsr_layout_dtype(layout);
     linear_tile tile;
     double *values;
     void *staged;
@@ -154,11 +159,14 @@ free_values:
 static tsr_status make_tensors(side *s)
 {
     static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
-    for (int k = 0; k < TENSORS; k++)
+    for (int k = 0; k < TENSORS; k++) {
         TSR_TRY(make_tensor(s, s->layout[k], contents[k], &s->memory[k]));
+        if (has_sources(s->job))
+            TSR_TRY(make_tensor(s, s->direct_layout[k], contents[k], &s->source[k]));
+    }
     for (int k = 0; k < RESULTS; k++) {
         TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->gradient[k]));
-        TSR_TRY(make_tensor(s, s->layout[like[k]], RESULT, &s->direct[k]));
+        TSR_TRY(make_tensor(s, s->direct_layout[like[k]], RESULT, &s->direct[k]));
     }
     return TSR_OK;
 }
@@ -176,7 +184,7 @@ static tsr_status make_plans(side *s)
 /** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
 static void make_products(side *s)
 {
-    const local *const m = s->memory, *const r = s->direct;
+    const local *const m = has_sources(s->job) ? s->source : s->memory, *const r = s->direct;
     const tsr_tensor *const y1 = &m[Y1].tensor;
     /* A rank outside the mesh has tensors of shape {0}. */
     const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
@@ -231,7 +239,9 @@ static void finish_side(side *s)
     tsr_linear_backward_plan_destroy(s->row_backward);
     for (int k = 0; k < TENSORS; k++) {
         local_free(&s->memory[k]);
+        local_free(&s->source[k]);
         tsr_layout_destroy(s->layout[k]);
+        tsr_layout_destroy(s->direct_layout[k]);
     }
     tsr_mesh_destroy(s->mesh);
 }
@@ -275,6 +285,15 @@ static tsr_status products_backward(void *arg)
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
+/** As many cores as ranks read what the ranks' layers read, and do nothing else. */
+static tsr_status read_weights(void *arg)
+{
+    const side *const s = arg;
+    bench_read(s->memory[W1].tensor.data, s->memory[W1].bytes);
+    bench_read(s->memory[W2].tensor.data, s->memory[W2].bytes);
+    return TSR_OK;
+}
+
 static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int64_t iteration)
 {
     bench_seconds seconds;
@@ -286,7 +305,7 @@ static tsr_status time_into(side *s, const bench_loop *loop, samples *into, int6
 
 static tsr_status check_result(const side *s, linear_result result, const tsr_layout *layout, const local *l, int64_t *wrong)
 {
-    const job *const j = s->job;
+    const linear_job *const j = s->job;
     int64_t more = 0;
     linear_tile tile;
     double *values;
@@ -298,7 +317,7 @@ static tsr_status check_result(const side *s, linear_result result, const tsr_la
         goto free_values;
     status = local_pull(l, staged);
     if (status == TSR_OK)
-        status = convert(values, TSR_F64, staged, j->dtype, tile);
+        status = convert(values, TSR_F64, staged, tsr_layout_dtype(layout), tile);
     if (status == TSR_OK)
         status = linear_oracle_count_wrong(&j->oracle, result, tile, values, &more);
     if (status == TSR_OK)
@@ -330,27 +349,36 @@ static tsr_status time_pass(side *s, int pass)
 {
     static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
                                                                                                             products_backward};
-    job *const j = s->job;
-    bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1};
+    linear_job *const j = s->job;
+    const bool reads = pass == FORWARD && linear_job_reads(j);
+    bench_loop of_layers = {layers[pass], s, 1}, of_products = {products[pass], s, 1}, of_reads = {read_weights, s, 1};
     TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_layers));
     TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_products));
+    if (reads)
+        TSR_TRY(bench_loop_settle(j->place, s->comm, &j->settings, &of_reads));
     for (int64_t i = -j->settings.warm_ups; i < j->settings.iterations; i++) {
         TSR_TRY(time_into(s, &of_layers, &j->layers[pass], i));
+        if (reads)
+            TSR_TRY(time_into(s, &of_reads, &j->reads, i));
         TSR_TRY(time_into(s, &of_products, &j->gemms[pass], i));
         bench_step(&j->settings, j->place, s->rank);
     }
     if (s->rank == 0) {
         j->calls[pass] = of_layers.runs;
         j->gemm_calls[pass] = of_products.runs;
+        j->read_calls = reads ? of_reads.runs : j->read_calls;
     }
+    if (reads)
+        TSR_TRY(samples_share(&j->reads, j->place, s->comm));
     TSR_TRY(samples_share(&j->layers[pass], j->place, s->comm));
     return samples_share(&j->gemms[pass], j->place, s->comm);
 }
 
 static tsr_status run_side(side *s)
 {
-    const job *const j = s->job;
+    const linear_job *const j = s->job;
     TSR_TRY(make_side(s));
+    j->rows[s->rank].weight_bytes = (int64_t)(s->memory[W1].bytes + s->memory[W2].bytes);
     bench_step(&j->settings, j->place, s->rank);
     for (int pass = 0; pass < PASSES; pass++) {
         TSR_TRY(time_pass(s, pass));
@@ -365,7 +393,7 @@ static tsr_status run_side(side *s)
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     side s = {.job = arg, .comm = comm, .rank = tsr_comm_rank(comm)};
-    tsr_status status = place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), s.job->dtype, &s.direct_blas);
+    tsr_status status = place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), direct_dtype(s.job), &s.direct_blas);
     if (status == TSR_OK)
         status = run_side(&s);
     finish_side(&s);
@@ -373,86 +401,28 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-static int64_t count_wrong(const job *j, int pass)
+static int check_dtype(const linear_job *j)
 {
-    int64_t wrong = 0;
-    for (int r = 0; r < j->ranks; r++)
-        wrong += j->rows[r].wrong[pass];
-    return wrong;
-}
-
-static json_t *pass_to_json(const job *j, const char *mesh, int pass, spread seconds, spread gemm)
-{
-    return json_pack("{ss ss ss sI ss sI sI sI ss ss so so sf sI so sI sI sI}", "bench", "linear", "engine", place_engine(j->place),
-                     "device", place_device_name(j->place), "ranks", (json_int_t)tsr_mesh_count(j->mesh), "mesh", mesh, "tokens",
-                     (json_int_t)j->tokens, "hidden", (json_int_t)j->hidden, "intermediate", (json_int_t)j->intermediate, "dtype",
-                     tsr_dtype_name(j->dtype), "pass", pass_names[pass], "seconds", spread_to_json(seconds), "gemm_seconds",
-                     spread_to_json(gemm), "of_gemm", seconds.median > 0 ? gemm.median / seconds.median : 0.0, "iterations",
-                     (json_int_t)j->settings.iterations, "wrong", j->settings.checks ? json_integer(count_wrong(j, pass)) : json_null(),
-                     "warm_ups", (json_int_t)j->settings.warm_ups, "calls", (json_int_t)j->calls[pass], "gemm_calls",
-                     (json_int_t)j->gemm_calls[pass]);
-}
-
-static void print_pass(const job *j, int pass, spread seconds, spread gemm)
-{
-    const double flops = (pass == FORWARD ? 4.0 : 8.0) * (double)j->tokens * (double)j->hidden * (double)j->intermediate;
-    char wrong[24] = "N/A";
-    if (j->settings.checks)
-        snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
-    say(" %9lld %9lld %12lld %5s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f\n", (long long)j->tokens, (long long)j->hidden,
-        (long long)j->intermediate, tsr_dtype_name(j->dtype), pass_names[pass], 1e3 * seconds.median, 1e3 * gemm.median,
-        gemm.median / seconds.median, 1e-9 * flops / seconds.median, wrong, spread_noise(seconds), spread_noise(gemm));
-}
-
-static void print_columns(const job *j, const char *mesh)
-{
-    say("# column- and row-parallel layers on mesh %s, engine %s, device %s\n", mesh, place_engine(j->place), place_device_name(j->place));
-    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "tokens", "hidden", "intermediate", "type", "pass", "time", "gemm",
-        "of_gemm", "rate", "#wrong", "noise", "noise");
-    say("#%9s %9s %12s %5s %9s %12s %12s %8s %10s %8s %8s %8s\n", "", "", "", "", "", "(ms)", "(ms)", "", "(GFLOP/s)", "", "(time)",
-        "(gemm)");
-}
-
-static int print_passes(bench_run *run, job *j, const char *mesh, bool begins_table)
-{
-    int status = EXIT_DONE;
-    if (run->format == ROWS_TEXT && begins_table)
-        print_columns(j, mesh);
-    for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
-        const spread seconds = samples_spread(&j->layers[pass]), gemm = samples_spread(&j->gemms[pass]);
-        if (run->format != ROWS_TEXT)
-            status = bench_run_print(run, pass_to_json(j, mesh, pass, seconds, gemm));
-        else
-            print_pass(j, pass, seconds, gemm);
-    }
-    return status;
-}
-
-static int report(bench_run *run, job *j, bool begins_table)
-{
-    const int64_t wrong = count_wrong(j, FORWARD) + count_wrong(j, BACKWARD);
-    if (!place_speaks(j->place))
-        return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
-    char *const mesh = mesh_text(j->mesh);
-    if (mesh == NULL)
-        return complain(EXIT_REFUSED, "there is no memory for the answer");
-    int status = print_passes(run, j, mesh, begins_table);
-    if (status == EXIT_DONE && wrong > 0)
-        status = complain(EXIT_REFUSED, "%lld elements are not what the layers on mesh %s must give", (long long)wrong, mesh);
-    free(mesh);
-    return status;
-}
-
-static int check_dtype(const job *j)
-{
-    const bool enqueues = place_enqueues(j->place), half = j->dtype == TSR_F16 || j->dtype == TSR_BF16;
-    if (j->dtype == TSR_F32 || j->dtype == TSR_F64 || (enqueues && half))
+    const bool half = j->dtype == TSR_F16 || j->dtype == TSR_BF16;
+    if (j->dtype != TSR_F32 && j->dtype != TSR_F64 && !half)
+        return complain(EXIT_REFUSED, "--dtype %s: linear layers are f64, f32, f16 and bf16", tsr_dtype_name(j->dtype));
+    if (j->weights == j->dtype || (j->dtype == TSR_F32 && (j->weights == TSR_F16 || j->weights == TSR_BF16)))
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, "--dtype %s: linear layers on device %s are %s", tsr_dtype_name(j->dtype), place_device_name(j->place),
-                    enqueues ? "f64, f32, f16 and bf16" : "f32 and f64");
+    return complain(EXIT_REFUSED, "--weights %s with --dtype %s: weights are of --dtype, or f16 or bf16 where that is f32",
+                    tsr_dtype_name(j->weights), tsr_dtype_name(j->dtype));
 }
 
-static int read_job(const tool_arguments *given, job *j)
+/** Weights are what all is where nobody says otherwise. */
+static int read_dtypes(const tool_arguments *given, linear_job *j)
+{
+    int status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
+    j->weights = j->dtype;
+    if (status == EXIT_DONE && given->value[OPT_WEIGHTS] != NULL)
+        status = parse_dtype_of("--weights", given->value[OPT_WEIGHTS], &j->weights);
+    return status == EXIT_DONE ? check_dtype(j) : status;
+}
+
+static int read_job(const tool_arguments *given, linear_job *j)
 {
     j->mesh_text = given->value[OPT_MESH];
     int status = place_open(given, &j->place);
@@ -463,9 +433,7 @@ static int read_job(const tool_arguments *given, job *j)
     if (status == EXIT_DONE)
         status = parse_count("--intermediate", given->value[OPT_INTERMEDIATE], 1, &j->intermediate);
     if (status == EXIT_DONE)
-        status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
-    if (status == EXIT_DONE)
-        status = check_dtype(j);
+        status = read_dtypes(given, j);
     if (status == EXIT_DONE && (j->tokens > INT32_MAX || j->hidden > INT32_MAX || j->intermediate > INT32_MAX))
         status = complain(EXIT_REFUSED, "--tokens, --hidden and --intermediate are at most 2^31-1, which is what the BLAS counts to");
     if (status == EXIT_DONE)
@@ -473,7 +441,7 @@ static int read_job(const tool_arguments *given, job *j)
     return status == EXIT_DONE ? place_count_ranks(j->place, j->mesh, &j->ranks) : status;
 }
 
-static int make_samples(job *j)
+static int make_samples(linear_job *j)
 {
     int status = EXIT_DONE;
     for (int pass = 0; pass < PASSES && status == EXIT_DONE; pass++) {
@@ -481,18 +449,21 @@ static int make_samples(job *j)
         if (status == EXIT_DONE)
             status = samples_create(j->ranks, j->settings.iterations, &j->gemms[pass]);
     }
+    if (status == EXIT_DONE)
+        status = samples_create(j->ranks, j->settings.iterations, &j->reads);
     if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
-    j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->dtype);
+    j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->weights);
     return status;
 }
 
-static void finish_job(job *j)
+static void finish_job(linear_job *j)
 {
     for (int pass = 0; pass < PASSES; pass++) {
         free(j->layers[pass].seconds);
         free(j->gemms[pass].seconds);
     }
+    free(j->reads.seconds);
     free(j->rows);
     tsr_mesh_destroy(j->mesh);
     place_close(j->place);
@@ -500,13 +471,13 @@ static void finish_job(job *j)
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
-    job j = {.settings = run->settings};
+    linear_job j = {.settings = run->settings};
     int status = read_job(now, &j);
     if (status == EXIT_DONE)
         status = make_samples(&j);
     status = bench_on_ranks(&run->settings, status, j.place, j.ranks, run_rank, &j);
     if (status == EXIT_DONE)
-        status = report(run, &j, begins_table);
+        status = linear_report(run, &j, begins_table);
     finish_job(&j);
     return status;
 }
@@ -519,12 +490,12 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     return EXIT_DONE;
 }
 
-static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE};
+static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MESH, OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_DTYPE, OPT_WEIGHTS};
 
 const bench_kind bench_linear_kind = {.name = "bench linear",
                                       .axes = axes,
                                       .axis_count = sizeof axes / sizeof *axes,
-                                      .within = 4,
+                                      .within = 5,
                                       .settings = {.iterations = 11, .warm_ups = 2, .loop_seconds = 0.02},
                                       .measure = measure,
                                       .steps = count_steps};
@@ -546,12 +517,19 @@ const tool_command bench_linear_command = {
         "last dim of the mesh is tensor-parallel, the others cut the tokens.\n\n"
         "After the last run every result is compared with what it must be: #wrong. Inputs are -1, 0 and 1, with as many zeros as "
         "keep sums exact in the dtype; with -c 0 they are of many bits instead.\n\n"
-        "--mesh may be repeated; the sizes, --dtype, --engine and --device may be repeated and be lists: every combination is run.",
+        "--weights gives the weights another dtype: f16 or bf16 beside --dtype f32, for which they are widened. The GEMMs of the host are "
+        "then of f32 throughout, as they are with --dtype f16 and bf16. Up to 16 tokens, as in decoding, weights are what a layer on the "
+        "host waits for: in turns with the layers all ranks read their weights once and do nothing else, and of read is the time of that "
+        "over the forward's.\n\n"
+        "--mesh may be repeated; the sizes, --dtype, --weights, --engine and --device may be repeated and be lists: every combination is "
+        "run.",
     .examples = "  tessera bench linear --mesh 2 --tokens 1024 --hidden 2048 --intermediate 8192\n"
-                "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n",
-    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ITERATIONS) | TAKES(WARM_UP) |
-             TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
-    .repeats = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(ENGINE) | TAKES(DEVICE),
+                "  tessera bench linear --mesh dp=2,tp=2 --tokens 512 --hidden 1024 --intermediate 4096 --dtype f64 --json\n"
+                "  tessera bench linear --mesh 1 --mesh 2 --tokens 1 --hidden 4096 --intermediate 16384 --weights f32,bf16\n",
+    .takes = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ITERATIONS) |
+             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
+    .repeats =
+        TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE) | TAKES(DTYPE) | TAKES(WEIGHTS) | TAKES(ENGINE) | TAKES(DEVICE),
     .requires_all = TAKES(MESH) | TAKES(TOKENS) | TAKES(HIDDEN) | TAKES(INTERMEDIATE),
     .run = run_bench,
 };

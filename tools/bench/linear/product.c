@@ -2,7 +2,10 @@
 
 tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b, const local *c)
 {
-    return (tsr_gemm){.dtype = c->tensor.dtype,
+    return (tsr_gemm){.size = sizeof(tsr_gemm),
+                      .a_dtype = a->tensor.dtype,
+                      .b_dtype = b->tensor.dtype,
+                      .c_dtype = c->tensor.dtype,
                       .trans_a = trans_a,
                       .trans_b = trans_b,
                       .m = m,
@@ -44,5 +47,5 @@ tsr_status product_run(const place *p, int rank, const blas *host, const tsr_gem
         return TSR_OK;
     if (place_enqueues(p))
         return table->gemm(self, place_device(p, rank).index, product, place_stream(p, rank));
-    return blas_run(host, product->dtype, &gemm);
+    return blas_run(host, product->c_dtype, &gemm);
 }

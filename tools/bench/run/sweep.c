@@ -10,7 +10,7 @@
 static bool takes_lists(tool_option option)
 {
     static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,  OPT_MODE,         OPT_ENGINE, OPT_DEVICE,
-                                        OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS};
+                                        OPT_TOKENS, OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS,  OPT_WEIGHTS};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)
             return true;
@@ -101,6 +101,8 @@ static int check_value(tool_option option, const char *text)
         return parse_shape(text, &shape);
     if (option == OPT_DTYPE)
         return parse_dtype(text, &dtype);
+    if (option == OPT_WEIGHTS)
+        return parse_dtype_of("--weights", text, &dtype);
     if (option == OPT_MODE)
         return parse_mode(text, &mode);
     if (option == OPT_ENGINE && engine_find(text) == NULL)
