@@ -95,8 +95,8 @@ typedef struct tool_command {
 } tool_command;
 
 extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command, bench_simulate_command,
-    bench_suite_command, bench_kernels_command;
+    bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command,
+    bench_simulate_command, bench_suite_command, bench_kernels_command;
 
 /** Reads a subcommand's own arguments, argv[0] being no part of them. `*help` says that --help was among them. */
 int options_read(const tool_command *command, int argc, char **argv, tool_arguments *out, bool *help);

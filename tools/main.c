@@ -14,7 +14,7 @@
 static const tool_command *const commands[] = {
     &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
-    &bench_linear_command,
+    &bench_linear_command,   &bench_product_command,
 #endif
     &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command, &bench_compare_command, &bench_simulate_command,
     &bench_suite_command,    &bench_kernels_command,

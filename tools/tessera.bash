@@ -34,6 +34,7 @@ _tessera_options() {
     "bench kernels")
         echo --kernel --run-bytes --ranks --begin --end --factor --iterations --warm-up --calls --svg --json --csv
         ;;
+    "bench product") echo --shape --dtype --ranks --iterations --warm-up --calls --check --json --csv ;;
     "bench suite") echo --ranks --quick --iterations --warm-up --check --engine --device --json --csv ;;
     "bench plan")
         echo --mesh --shape --begin --end --factor --from --to --dtype --mode --objective --max-workspace --ranks-per-node --nodes --rank --sweep \
@@ -60,7 +61,7 @@ _tessera() {
     fi
     if [[ $command == bench ]]; then
         if [[ $COMP_CWORD -eq 2 ]]; then
-            mapfile -t COMPREPLY < <(compgen -W "redistribute linear dispatch kernels calibrate plan compare simulate suite --help" -- "$current")
+            mapfile -t COMPREPLY < <(compgen -W "redistribute linear product dispatch kernels calibrate plan compare simulate suite --help" -- "$current")
             return
         fi
         command="bench ${COMP_WORDS[2]}"

@@ -68,6 +68,13 @@ typedef struct tsr_context_options {
      */
     size_t kept_bytes;
     tsr_profile *measured; /**< in the place of `profile`, with tables; retained; NULL: by `profile` */
+    /**
+     * Which BLAS linear layers multiply by on the host: "openblas", "scipy-openblas", "onednn", "mkl", the path of a shared library (text
+     * with a '/'), several of these with commas between, of which the fastest comes first, or "auto": all that are found. The BLAS that
+     * libtessera links serves products that these do not have. Copied; opened when the first layer is prepared, which fails where one
+     * that is named cannot be (sys/blas.h). NULL: the one that libtessera links.
+     */
+    const char *blas;
 } tsr_context_options;
 
 /** For tsr_context_options.kept_bytes: all memory goes back at once. */
@@ -76,7 +83,7 @@ typedef struct tsr_context_options {
 /** The defaults. */
 #define TSR_CONTEXT_OPTIONS_INIT                                                                                                           \
     {                                                                                                                                      \
-        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0                                               \
+        sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0, 0                                            \
     }
 
 /**
@@ -96,6 +103,9 @@ TSR_API const char *tsr_context_kernels(const tsr_context *context);
 
 /** How those kernels move many bytes: "measured", "fixed", or the name of one way. `context` may be NULL. Static text. Any thread. */
 TSR_API const char *tsr_context_kernel_way(const tsr_context *context);
+
+/** What its option or TSR_BLAS says of the BLAS (tsr_context_options.blas), or NULL; the context's. `context` is not NULL. Any thread. */
+TSR_API const char *tsr_context_blas(const tsr_context *context);
 
 /** What a context keeps of large blocks that were released (tsr_context_options.kept_bytes). All 0 where it keeps nothing. */
 typedef struct tsr_kept_statistics {

@@ -25,15 +25,16 @@ extern "C" {
  * y's dtype is that of x, w and b, or f32 where these are several of f32, f16 and bf16; f64 goes with f64 alone. On the host all of these,
  * in any mixture: narrow operands are widened exactly, an f32 operand is never rounded, sums are f32, and y is rounded once. Up to 7 rows
  * of x are multiplied in one order of sums, the same whatever the processor, the dtypes and the other rows: a row of y has the same bits
- * alone and among others. More rows, and f64, are OpenBLAS', set to one thread a call while this one runs. On another device what its
- * table's gemm takes (sys/device.h; GPUs: f64, f32, f16 and bf16, x and w of one dtype), else TSR_ERROR_UNSUPPORTED. There work is enqueued
- * on the device's default stream (NULL), in whose order y is ready, and what the call needs for itself comes and goes in that order. The
- * host waits for the device only where memory belongs to no stream: y's, and what the first redistribution between two layouts keeps.
- * TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
+ * alone and among others. More rows, and f64, the first BLAS of the context multiplies (sys/blas.h), with one thread a call. On another
+ * device what its table's gemm takes (sys/device.h; GPUs: f64, f32, f16 and bf16, x and w of one dtype), else TSR_ERROR_UNSUPPORTED. There
+ * work is enqueued on the device's default stream (NULL), in whose order y is ready, and what the call needs for itself comes and goes in
+ * that order. The host waits for the device only where memory belongs to no stream: y's, and what the first redistribution between two
+ * layouts keeps. TSR_ERROR_ARGUMENT: meshes, dtypes, devices or features that do not match, or layouts that the rule does not take.
  *
  * `y_placements` are given on all ranks or on none. With them a rank that fails before y moves, whatever the fault, tells its peers:
- * TSR_ERROR_PEER with that rank and its sentence. Where x, w and b are all NULL it has no communicator to tell it over. Without them
- * nothing is communicated.
+ * TSR_ERROR_PEER with that rank and its sentence. Where x, w and b are all NULL it has no communicator to tell it over. On the host
+ * ranks then compare what they multiply by, and take the best BLAS that all have, so that replicas have equal bits; TSR_ERROR_UNSUPPORTED:
+ * they have none in common. Without them nothing is communicated, and each rank takes the first of its context.
  */
 TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements,
                               tsr_dtensor **y);
@@ -46,7 +47,8 @@ TSR_API tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const 
  * A gradient has the dtype of its operand, and dy has y's; sums are rounded once for each product.
  * Placements NULL: the operand's own gradient layout, reduced if the rule leaves Partial; otherwise those, one per mesh dim, so `P` leaves
  * it unreduced.
- * Devices and streams as for tsr_linear(). A rank that fails tells its peers, unless x, w, b and dy are all NULL there.
+ * Devices, streams and the BLAS as for tsr_linear() with placements. A rank that fails tells its peers, unless x, w, b and dy are all NULL
+ * there.
  */
 TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
                                        const tsr_placement *dx_placements, const tsr_placement *dw_placements,
@@ -54,13 +56,14 @@ TSR_API tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *
 
 /**
  * A forward layer, planned once and executed many times. Immutable but for its prepared state; one execution in flight. As long as any plan
- * for the host lives, the process' OpenBLAS is set to one thread a call; the last one restores the count that was.
+ * for the host lives, an OpenBLAS of the process that it may multiply by is set to one thread a call; the last one restores the count that
+ * was.
  */
 typedef struct tsr_linear_plan tsr_linear_plan;
 
 /** Collective (it prepares the redistribution): plans tsr_linear() for these layouts and tensors on the host; `b` may be NULL, `y` is the
- * layout wanted or NULL for the rule's own. Layouts are retained. A rank that fails tells its peers: TSR_ERROR_PEER with that rank and its
- * sentence; it cannot where no layout is over a communicator. */
+ * layout wanted or NULL for the rule's own. Layouts are retained. Ranks agree on a BLAS as in tsr_linear() with placements. A rank that
+ * fails tells its peers: TSR_ERROR_PEER with that rank and its sentence; it cannot where no layout is over a communicator. */
 TSR_API tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                                           tsr_linear_plan **out);
 

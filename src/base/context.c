@@ -4,6 +4,7 @@
 
 #include <tessera/context.h>
 
+#include "base/attachment.h"
 #include "base/environment.h"
 #include "base/memory/memory.h"
 #include "base/memory/pool.h"
@@ -122,6 +123,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_cache_entries = options.plan_cache_entries ? options.plan_cache_entries : DEFAULT_PLAN_CACHE,
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
         .way = TSR_WAY_MEASURED,
+        .blas = options.blas,
         .timeout_ms = -1,
         .spin = -2,
         .stall_ms = -1,
@@ -140,6 +142,19 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     /* Asked once: every call on the host device wants to know. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
+    return TSR_OK;
+}
+
+/* Both options and the environment lend their text. */
+static tsr_status copy_blas(tsr_context *context)
+{
+    tsr_settings *const settings = &context->settings;
+    if (!settings->blas)
+        return TSR_OK;
+    const size_t bytes = strlen(settings->blas) + 1;
+    void *copy;
+    TSR_TRY(tsr_allocate(context, bytes, &copy));
+    settings->blas = memcpy(copy, settings->blas, bytes);
     return TSR_OK;
 }
 
@@ -167,12 +182,17 @@ tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **
     context->references = 1;
     atomic_init(&context->numbers, 0);
     context->settings = seed.settings;
-    status = create_pool(&context->settings);
+    status = copy_blas(context);
+    if (status == TSR_OK)
+        status = create_pool(&context->settings);
     if (status != TSR_OK) {
         tsr_profile_destroy(seed.settings.measured);
+        if (context->settings.blas != seed.settings.blas)
+            tsr_release(&seed, (void *)context->settings.blas);
         tsr_release(&seed, context);
         return status;
     }
+    tsr_attachments_init(&context->attachments);
     *out = context;
     return TSR_OK;
 }
@@ -188,6 +208,8 @@ void tsr_context_destroy(tsr_context *context)
 {
     if (!context || !tsr_references_drop(&context->references))
         return;
+    tsr_attachments_finish(&context->attachments, context);
+    tsr_release(context, (void *)context->settings.blas);
     tsr_pool_destroy(context->settings.pool);
     tsr_profile_destroy(context->settings.measured);
     /* The allocator has to outlive the block that it is written in. */
@@ -223,6 +245,16 @@ size_t tsr_context_trim(tsr_context *context)
 {
     tsr_pool *const pool = context ? context->settings.pool : NULL;
     return pool ? tsr_pool_trim(pool) + tsr_pool_trim_keepers(pool) : 0;
+}
+
+const char *tsr_context_blas(const tsr_context *context)
+{
+    return context->settings.blas;
+}
+
+tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kind *kind, void **out)
+{
+    return tsr_attachments_get(&context->attachments, context, kind, out);
 }
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)

@@ -40,6 +40,12 @@ static tsr_status apply_kernels(const char *value, tsr_settings *settings)
     return tsr_settings_set_kernels(settings, "TSR_KERNELS", value);
 }
 
+static tsr_status apply_blas(const char *value, tsr_settings *settings)
+{
+    settings->blas = value;
+    return TSR_OK;
+}
+
 static tsr_status apply_timeout(const char *value, tsr_settings *settings)
 {
     return parse_number("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
@@ -96,6 +102,10 @@ static const struct {
       "Kernels of the host device: portable, avx2 or avx512 instead of the best that the processor runs, and how large moves "
       "go: measured (the default), fixed, plain, plain-ahead, plain-rows, stream, stream-ahead or stream-rows."},
      apply_kernels},
+    {{"TSR_BLAS",
+      "Which BLAS linear layers multiply by on the host: names (openblas, scipy-openblas, onednn, mkl), paths of libraries, a list "
+      "of those, or auto; the one that libtessera links by default."},
+     apply_blas},
     {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
     {{"TSR_SPIN",
       "How often a waiting rank thread looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},

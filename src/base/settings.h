@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <tessera/context.h>
 
+#include "base/attachment.h"
 #include "base/references.h"
 
 /** The largest plan_entries: sums and small multiples of it do not overflow. */
@@ -23,6 +24,7 @@ typedef struct tsr_settings {
     size_t plan_cache_entries;
     int64_t plan_entries;     /**< that one question about layouts may take; at least 1 */
     const char *kernels;      /**< those in use: by options or TSR_KERNELS, else the best; static text */
+    const char *blas;         /**< which BLAS the layers are to take (tsr_context_options.blas, TSR_BLAS); NULL: not said */
     tsr_way way;              /**< of the host's kernels: one, or how it is chosen */
     int64_t timeout_ms;       /**< TSR_TIMEOUT_MS; -1: not set */
     int64_t spin;             /**< TSR_SPIN; -2: not set */
@@ -33,7 +35,8 @@ typedef struct tsr_settings {
 
 struct tsr_context {
     tsr_references references;
-    atomic_uint_least64_t numbers;      /**< that were given */
+    atomic_uint_least64_t numbers; /**< that were given */
+    tsr_attachments attachments;
     _Alignas(64) tsr_settings settings; /**< every call reads them: apart from what threads write */
 };
 

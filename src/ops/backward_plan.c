@@ -24,6 +24,7 @@ struct tsr_linear_backward_plan {
     tsr_context *context;
     tsr_comm *comm;
     tsr_device device;
+    tsr_choice choice;
     tsr_local_form x, w, dy, aligned; /* aligned: dy as the products want it */
     tsr_plan *align;                  /* dy to aligned; NULL where they are the same */
     gradient gradients[TSR_GRADIENTS];
@@ -166,7 +167,7 @@ static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_
     tsr_linear_backward_plan *plan = memory;
     *plan = (tsr_linear_backward_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
     *out = plan;
-    tsr_layer_hold(device);
+    TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, r));
     return measure(plan);
 }
@@ -174,10 +175,13 @@ static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_
 static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_linear_backward_plan *plan = NULL;
+    tsr_choice none = {.count = 0};
     tsr_status status = check_request(r, out);
     if (status == TSR_OK)
         status = make(comm, r, device, &plan);
-    status = tsr_agree(comm, status);
+    status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
+    if (status == TSR_OK)
+        tsr_choice_hold(&plan->choice);
     if (status == TSR_OK)
         status = prepare(plan);
     if (status == TSR_OK)
@@ -204,7 +208,7 @@ void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
 {
     if (!plan)
         return;
-    tsr_layer_release(plan->device);
+    tsr_choice_release(&plan->choice);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         tsr_plan_destroy(plan->gradients[i].move);
         tsr_local_form_release(&plan->gradients[i].wanted);
@@ -291,7 +295,7 @@ static void make_gradient(execution *e, int which, const tsr_tensor *result)
     const gradient *g = &plan->gradients[which];
     tsr_tensor own = tsr_local_form_tensor(&g->own, part_at(e, plan->dy_bytes), plan->device);
     if (e->status == TSR_OK) {
-        tsr_matmul_site site = tsr_layer_site(plan->context, plan->device, e->stream);
+        tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, e->stream);
         tsr_layer_place(&site, &plan->needs, part_at(e, rest_offset(plan)));
         own = g->move ? own : *result;
         e->status = tsr_gradient_compute(which, &site, &e->from, &own);

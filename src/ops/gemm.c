@@ -1,45 +1,44 @@
 #include "ops/gemm.h"
 
-#include "ops/blas_guard.h"
+#include "ops/rows.h"
 #include "ops/widened.h"
-#include <cblas.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* In f64, up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats OpenBLAS' gemm, which packs
+/* In f64, up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats a BLAS' gemm, which packs
  * b. */
 #define MAX_VECTOR_ROWS TSR_ROWS_MOST
 #define PANEL_BYTES     ((int64_t)128 << 10)
 #define PANEL_MULTIPLE  8
 #define BYTES           ((int64_t)sizeof(double))
 
-static CBLAS_TRANSPOSE transpose(int trans)
+static tsr_status multiply(const tsr_blas_provider *provider, tsr_dtype dtype, const tsr_gemm *g)
 {
-    return trans ? CblasTrans : CblasNoTrans;
+    const tsr_blas_gemm product = {.trans_a = g->trans_a,
+                                   .trans_b = g->trans_b,
+                                   .m = g->m,
+                                   .n = g->n,
+                                   .k = g->k,
+                                   .alpha = g->alpha,
+                                   .beta = g->beta,
+                                   .a = g->a,
+                                   .b = g->b,
+                                   .c = g->c,
+                                   .lda = g->lda,
+                                   .ldb = g->ldb,
+                                   .ldc = g->ldc};
+    return tsr_blas_find_gemm(provider->table, dtype)(provider->self, &product);
 }
 
-static void gemm_float(const tsr_gemm *g)
+static tsr_status multiply_f32(const void *provider, const tsr_gemm *g)
 {
-    cblas_sgemm(CblasRowMajor, transpose(g->trans_a), transpose(g->trans_b), (int)g->m, (int)g->n, (int)g->k, (float)g->alpha, g->a,
-                (int)g->lda, g->b, (int)g->ldb, (float)g->beta, g->c, (int)g->ldc);
-}
-
-static void gemm_double(const tsr_gemm *g)
-{
-    cblas_dgemm(CblasRowMajor, transpose(g->trans_a), transpose(g->trans_b), (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a, (int)g->lda,
-                g->b, (int)g->ldb, g->beta, g->c, (int)g->ldc);
-}
-
-static void gemv_double(bool trans, int64_t rows, int64_t cols, double alpha, const void *matrix, int64_t ld, const void *x,
-                        int64_t x_stride, double beta, void *y)
-{
-    cblas_dgemv(CblasRowMajor, transpose(trans), (int)rows, (int)cols, alpha, matrix, (int)ld, x, (int)x_stride, beta, y, 1);
+    return multiply(provider, TSR_F32, g);
 }
 
 /* The rows of b as it is stored make a panel, so that every row of c reads it from the cache but the first. Stored [n,k], a panel gives
  * columns of c of its own; stored [k,n], it adds its terms to all of c. */
-static void multiply_by_vectors(const tsr_gemm *g)
+static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
     const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
     const int64_t fitting = PANEL_BYTES / (cols * BYTES) / PANEL_MULTIPLE * PANEL_MULTIPLE;
@@ -50,10 +49,21 @@ static void multiply_by_vectors(const tsr_gemm *g)
         const char *matrix = (const char *)g->b + begin * g->ldb * BYTES;
         const int64_t x_offset = g->trans_b ? 0 : begin * x_stride, y_offset = g->trans_b ? begin : 0;
         const double beta = g->trans_b || begin == 0 ? g->beta : 1;
-        for (int64_t i = 0; i < g->m; i++)
-            gemv_double(!g->trans_b, count, cols, g->alpha, matrix, g->ldb, (const char *)g->a + (i * row_step + x_offset) * BYTES,
-                        x_stride, beta, (char *)g->c + (i * g->ldc + y_offset) * BYTES);
+        for (int64_t i = 0; i < g->m; i++) {
+            const tsr_blas_gemv product = {.trans = !g->trans_b,
+                                           .rows = count,
+                                           .cols = cols,
+                                           .alpha = g->alpha,
+                                           .beta = beta,
+                                           .matrix = matrix,
+                                           .x = (const char *)g->a + (i * row_step + x_offset) * BYTES,
+                                           .y = (char *)g->c + (i * g->ldc + y_offset) * BYTES,
+                                           .ld = g->ldb,
+                                           .x_stride = x_stride};
+            TSR_TRY(provider->table->gemv_f64(provider->self, &product));
+        }
     }
+    return TSR_OK;
 }
 
 /* Every row of c becomes the bias, to which the product is then added. */
@@ -64,20 +74,16 @@ static void start_from_bias(const tsr_gemm *g)
         memcpy((char *)g->c + (size_t)(i * g->ldc) * bytes, g->bias, (size_t)g->n * bytes);
 }
 
-/* All operands f32, or all f64. */
-static void run_in_blas(const tsr_gemm *g)
+/* Operands of one dtype, which the provider multiplies as they are. */
+static tsr_status run_in_blas(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
+    const bool by_vectors = g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
     tsr_gemm sum = *g;
     if (g->bias) {
         start_from_bias(g);
         sum.beta = 1;
     }
-    if (g->c_dtype == TSR_F32)
-        gemm_float(&sum);
-    else if (g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0)
-        multiply_by_vectors(&sum);
-    else
-        gemm_double(&sum);
+    return by_vectors ? multiply_by_vectors(provider, &sum) : multiply(provider, g->b_dtype, &sum);
 }
 
 /* How the host computes a product. */
@@ -93,14 +99,14 @@ static way way_of(const tsr_gemm *g)
     return uniform && (g->c_dtype == TSR_F32 || g->c_dtype == TSR_F64) ? IN_BLAS : NO_WAY;
 }
 
-/* Sizes that OpenBLAS' integers hold. */
+/* Sizes that BLAS' integers hold. */
 static tsr_status check_sizes(const tsr_gemm *g)
 {
     const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         if (sizes[i] > INT_MAX)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: OpenBLAS takes up to %d", (long long)g->m,
+                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d", (long long)g->m,
                                   (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
     }
     return TSR_OK;
@@ -112,10 +118,30 @@ static size_t host_workspace(const tsr_gemm *g)
     return w == BY_ROWS ? tsr_rows_workspace(g) : w == WIDENED ? tsr_widened_workspace(g) : 0;
 }
 
-static tsr_status run_on_host(const tsr_rows_kernels *kernels, const tsr_gemm *g)
+/* What multiplies bf16 by bf16 as they are, with sums in f32; NULL: they are widened. */
+static const tsr_blas_provider *find_narrow(const tsr_choice *choice, const tsr_gemm *g)
+{
+    const bool takes = g->a_dtype == TSR_BF16 && g->b_dtype == TSR_BF16 && g->c_dtype == TSR_F32 && g->alpha == 1 &&
+                       (g->bias ? g->bias_dtype == TSR_F32 : g->beta == 0 || g->beta == 1);
+    return takes ? tsr_choice_find(choice, TSR_BF16) : NULL;
+}
+
+static tsr_status run_by_provider(const tsr_choice *choice, const tsr_gemm *g, bool widens)
+{
+    const tsr_blas_provider *const narrow = widens ? find_narrow(choice, g) : NULL;
+    const tsr_dtype dtype = widens ? TSR_F32 : g->c_dtype;
+    const tsr_blas_provider *const provider = narrow ? narrow : tsr_choice_find(choice, dtype);
+    if (!provider)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: no BLAS that all ranks have multiplies it", tsr_dtype_name(dtype));
+    const int token = tsr_provider_begin(provider);
+    const tsr_status status = widens && !narrow ? tsr_widened_run(multiply_f32, provider, g) : run_in_blas(provider, g);
+    tsr_provider_end(provider, token);
+    return status;
+}
+
+static tsr_status run_on_host(const tsr_choice *choice, const tsr_gemm *g)
 {
     const way w = way_of(g);
-    tsr_status status = TSR_OK;
     if (w == NO_WAY)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
                               tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
@@ -123,21 +149,15 @@ static tsr_status run_on_host(const tsr_rows_kernels *kernels, const tsr_gemm *g
         return tsr_status_set(TSR_ERROR_INTERNAL, "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
                               (long long)g->m, (long long)g->n, (long long)g->k, g->workspace_bytes, host_workspace(g));
     if (w == BY_ROWS)
-        return tsr_rows_run(kernels, g);
+        return tsr_rows_run(tsr_rows_kernels_for(choice->kernels), g);
     TSR_TRY(check_sizes(g));
-    const int token = tsr_blas_begin();
-    if (w == WIDENED)
-        status = tsr_widened_run(gemm_float, g);
-    else
-        run_in_blas(g);
-    tsr_blas_end(token);
-    return status;
+    return run_by_provider(choice, g, w == WIDENED);
 }
 
-tsr_status tsr_gemm_run(tsr_device device, const tsr_rows_kernels *kernels, const tsr_gemm *gemm, tsr_stream stream)
+tsr_status tsr_gemm_run(tsr_device device, const tsr_choice *choice, const tsr_gemm *gemm, tsr_stream stream)
 {
     if (!device.driver)
-        return run_on_host(kernels, gemm);
+        return run_on_host(choice, gemm);
     void *self;
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
     return table->gemm(self, device.index, gemm, stream);

@@ -24,7 +24,7 @@ tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device d
                                      tsr_dtype dtype);
 
 /** Writes this rank's part of a gradient: dx = dy w; dw = dy^T x, db = 1^T dy, both summed over the batch dims of dy. On the host the
- * caller holds the BLAS guard. */
+ * caller holds the site's choice. */
 tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to);
 
 #endif

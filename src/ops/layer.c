@@ -1,7 +1,7 @@
 #include "ops/layer.h"
 
 #include "ops/agreement.h"
-#include "ops/blas_guard.h"
+#include "ops/blas/provider.h"
 #include <tessera/sys/memory.h>
 
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
@@ -61,9 +61,9 @@ tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const
     return tsr_gemm_supported(caller, device, &product);
 }
 
-tsr_matmul_site tsr_layer_site(tsr_context *context, tsr_device device, tsr_stream stream)
+tsr_matmul_site tsr_layer_site(tsr_device device, const tsr_choice *choice, tsr_stream stream)
 {
-    return (tsr_matmul_site){.device = device, .kernels = tsr_rows_kernels_for(tsr_context_kernels(context)), .stream = stream};
+    return (tsr_matmul_site){.device = device, .stream = stream, .choice = choice};
 }
 
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x)
@@ -156,14 +156,8 @@ tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device 
     return tsr_status_restore(&kept, status);
 }
 
-void tsr_layer_hold(tsr_device device)
+tsr_status tsr_layer_choose(tsr_context *context, tsr_device device, tsr_choice *out)
 {
-    if (!device.driver)
-        tsr_blas_hold();
-}
-
-void tsr_layer_release(tsr_device device)
-{
-    if (!device.driver)
-        tsr_blas_release();
+    *out = (tsr_choice){.count = 0};
+    return device.driver ? TSR_OK : tsr_choice_own(context, out);
 }

@@ -5,7 +5,7 @@
 #include "ops/matmul.h"
 #include <tessera/linear.h>
 
-/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host the caller holds the BLAS guard. */
+/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host the caller holds the site's choice. */
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                              const tsr_tensor *y);
 
@@ -20,8 +20,8 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
 tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
                                     const tsr_layout *y);
 
-/** Where products of a call are computed; what they need comes by tsr_layer_place(). */
-tsr_matmul_site tsr_layer_site(tsr_context *context, tsr_device device, tsr_stream stream);
+/** Where products of a call are computed, on the host by `choice`; what they need comes by tsr_layer_place(). */
+tsr_matmul_site tsr_layer_site(tsr_device device, const tsr_choice *choice, tsr_stream stream);
 
 /** The mesh of x has ranks that can run a layer. */
 tsr_status tsr_layer_check_runs(const char *caller, const tsr_layout *x);
@@ -63,8 +63,7 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
  * with its sentence. */
 tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream);
 
-/** Around products on the host, whose BLAS is shared by all threads; nothing elsewhere. */
-void tsr_layer_hold(tsr_device device);
-void tsr_layer_release(tsr_device device);
+/** By what this rank multiplies on `device`, as far as it alone can tell: nothing where that is not the host. */
+tsr_status tsr_layer_choose(tsr_context *context, tsr_device device, tsr_choice *out);
 
 #endif

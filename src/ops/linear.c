@@ -24,6 +24,7 @@ typedef struct call {
     tsr_comm *comm;
     tsr_context *context;
     tsr_device device;
+    tsr_choice choice;
     void *memory;
     size_t bytes;
     tsr_dtensor *computed, *y;
@@ -42,8 +43,9 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
     c->device = x.device;
     c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
     TSR_TRY(tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
-    return tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
-                                    c->b ? tsr_dtensor_layout(c->b) : NULL, c->own);
+    TSR_TRY(tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
+                                     c->b ? tsr_dtensor_layout(c->b) : NULL, c->own));
+    return tsr_layer_choose(c->context, c->device, &c->choice);
 }
 
 /* Products into `y`, or what they want, as the site says. */
@@ -90,15 +92,15 @@ static tsr_status compute(call *c)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    tsr_matmul_site site = tsr_layer_site(c->context, c->device, NULL);
+    tsr_matmul_site site = tsr_layer_site(c->device, &c->choice, NULL);
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
     TSR_TRY(acquire(c, inside, &site));
     const tsr_tensor y = tsr_dtensor_to_local(c->computed);
     if (!inside)
         return TSR_OK;
-    tsr_layer_hold(c->device);
+    tsr_choice_hold(&c->choice);
     const tsr_status status = multiply(c, &site, &y);
-    tsr_layer_release(c->device);
+    tsr_choice_release(&c->choice);
     return status;
 }
 
@@ -132,10 +134,10 @@ static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **
     tsr_status status = check_pointers(c->x, c->w, y);
     if (status == TSR_OK)
         status = plan_call(c, y_placements);
-    if (status == TSR_OK)
-        status = compute(c);
     if (y_placements)
-        status = finish(c, status);
+        status = tsr_agree_on_provider(c->comm, status, &c->choice);
+    if (status == TSR_OK)
+        status = y_placements ? finish(c, compute(c)) : compute(c);
     if (status == TSR_OK)
         *y = tsr_dtensor_retain(c->y);
     clean_up(c);

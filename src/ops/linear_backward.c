@@ -24,6 +24,7 @@ typedef struct backward {
     tsr_comm *comm;
     tsr_context *context;
     tsr_device device;
+    tsr_choice choice;
     bool inside;
     const tsr_dtensor *x, *w, *dy;
     tsr_layout *y, *dy_layout; /* y as the forward rule leaves it, and its gradient layout */
@@ -162,31 +163,31 @@ static tsr_status acquire(backward *call, tsr_matmul_site *site)
 }
 
 /* A rank outside the mesh has gradients too, empty ones. */
-static tsr_status compute_gradients(const backward *call, const tsr_matmul_site *site)
+static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 {
     const tsr_gradient_sources from = {tsr_dtensor_to_local(call->aligned_dy), tsr_dtensor_to_local(call->x),
                                        tsr_dtensor_to_local(call->w)};
     tsr_status status = TSR_OK;
-    tsr_layer_hold(call->device);
+    tsr_choice_hold(&call->choice);
     for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK && call->inside; i++) {
         if (!call->gradients[i].out)
             continue;
         const tsr_tensor to = tsr_dtensor_to_local(call->gradients[i].computed);
         status = tsr_gradient_compute(i, site, &from, &to);
     }
-    tsr_layer_release(call->device);
+    tsr_choice_release(&call->choice);
     return status;
 }
 
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
 static tsr_status run(backward *call, tsr_status planned)
 {
-    tsr_matmul_site site = {0};
-    if (planned == TSR_OK) {
-        site = tsr_layer_site(call->context, call->device, NULL);
+    tsr_matmul_site site = tsr_layer_site(call->device, &call->choice, NULL);
+    if (planned == TSR_OK)
         planned = acquire(call, &site);
-    }
-    TSR_TRY(tsr_agree(call->comm, planned));
+    if (planned == TSR_OK)
+        planned = tsr_layer_choose(call->context, call->device, &call->choice);
+    TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
     /* The mirror of the redistribution with which tsr_linear() ended, if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));

@@ -11,6 +11,7 @@ struct tsr_linear_plan {
     tsr_context *context;
     tsr_comm *comm;
     tsr_device device;
+    tsr_choice choice;
     tsr_local_form x, w, b, own, y; /* own: as the rule leaves y */
     tsr_plan *move;                 /* own to y; NULL where they are the same */
     bool inside, adds_bias;
@@ -72,7 +73,7 @@ static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w,
     tsr_linear_plan *plan = memory;
     *plan = (tsr_linear_plan){.context = tsr_context_retain(context), .comm = comm, .device = device};
     *out = plan;
-    tsr_layer_hold(device);
+    TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, x, w, b, y));
     return measure(plan);
 }
@@ -81,10 +82,13 @@ static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *
                          tsr_device device, tsr_linear_plan **out)
 {
     tsr_linear_plan *plan = NULL;
+    tsr_choice none = {.count = 0};
     tsr_status status = check_request(x, w, out);
     if (status == TSR_OK)
         status = make(comm, x, w, b, y, device, &plan);
-    status = tsr_agree(comm, status);
+    status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
+    if (status == TSR_OK)
+        tsr_choice_hold(&plan->choice);
     if (status == TSR_OK && plan->move)
         status = tsr_plan_prepare(plan->move, comm);
     if (status == TSR_OK)
@@ -114,7 +118,7 @@ void tsr_linear_plan_destroy(tsr_linear_plan *plan)
 {
     if (!plan)
         return;
-    tsr_layer_release(plan->device);
+    tsr_choice_release(&plan->choice);
     tsr_plan_destroy(plan->move);
     tsr_local_form *const forms[] = {&plan->y, &plan->own, &plan->b, &plan->w, &plan->x};
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
@@ -163,7 +167,7 @@ static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, v
 static tsr_status multiply(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                            const tsr_tensor *own, void *workspace, tsr_stream stream)
 {
-    tsr_matmul_site site = tsr_layer_site(plan->context, plan->device, stream);
+    tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, stream);
     tsr_layer_place(&site, &plan->needs, rest_of(plan, workspace));
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }

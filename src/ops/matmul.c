@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include "ops/rows.h"
 #include <string.h>
 
 /* Rows of a, and columns of b, that are packed at a time. */
@@ -158,11 +159,11 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
     else
         TSR_TRY(tsr_matrix_copy(site, b, packed_b));
     if (describe(site, packed_a, packed_b, c, accumulate, &g))
-        return tsr_gemm_run(site->device, site->kernels, &g, site->stream);
+        return tsr_gemm_run(site->device, site->choice, &g, site->stream);
     if (accumulate)
         TSR_TRY(tsr_matrix_copy(site, c, packed_c));
     describe(site, packed_a, packed_b, packed_c, accumulate, &g);
-    TSR_TRY(tsr_gemm_run(site->device, site->kernels, &g, site->stream));
+    TSR_TRY(tsr_gemm_run(site->device, site->choice, &g, site->stream));
     return tsr_matrix_copy(site, packed_c, c);
 }
 
@@ -189,7 +190,7 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
     const bool direct = describe_either(site, a, b, c, accumulate, &g);
     if (site->needs)
         return raise_needs(site, direct ? &g : NULL, a, b, c);
-    return direct ? tsr_gemm_run(site->device, site->kernels, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
+    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
 }
 
 tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs)
@@ -246,7 +247,7 @@ tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matr
         g.bias_dtype = bias.dtype;
     }
     if (adds && !site->needs)
-        return tsr_gemm_run(site->device, site->kernels, &g, site->stream);
+        return tsr_gemm_run(site->device, site->choice, &g, site->stream);
     if (adds)
         TSR_TRY(raise_needs(site, &g, a, b, c));
     if (adds && !site->any_strides)

@@ -18,14 +18,14 @@ typedef struct tsr_matmul_needs {
 } tsr_matmul_needs;
 
 /**
- * Where a product is computed; `kernels` are the host's. `packing` may be NULL where every product is direct; `workspace` is the gemm's, of
- * any size. With `needs`, nothing is computed: the needs are raised to what the same calls would want, whose data is not looked at;
- * `any_strides`: also to what they would want if the operands' strides were others.
+ * Where a product is computed. `packing` may be NULL where every product is direct; `workspace` is the gemm's, of any size. With `needs`,
+ * nothing is computed: the needs are raised to what the same calls would want, whose data is not looked at; `any_strides`: also to what
+ * they would want if the operands' strides were others.
  */
 typedef struct tsr_matmul_site {
     tsr_device device;
-    const tsr_rows_kernels *kernels;
     tsr_stream stream;
+    const tsr_choice *choice; /**< by which the host multiplies; NULL on other devices, and with needs */
     void *packing, *workspace;
     size_t workspace_bytes;
     tsr_matmul_needs *needs;

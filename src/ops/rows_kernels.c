@@ -33,13 +33,13 @@ typedef float piece __attribute__((vector_size(PIECE * 4)));
 typedef uint32_t words __attribute__((vector_size(PIECE * 4)));
 typedef float quad __attribute__((vector_size(16)));
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE __attribute__((always_inline))
 
 /* What kernels are made of, for a dtype of weights: a constant wherever kernels are made, so that it is inlined. The address is any:
  * tensors of files that are mapped need not be aligned. */
 typedef piece load_piece(const void *at);
 
-INLINE piece load_f32(const void *at)
+static inline INLINE piece load_f32(const void *at)
 {
     piece value;
     memcpy(&value, at, sizeof value);
@@ -47,17 +47,17 @@ INLINE piece load_f32(const void *at)
 }
 
 #if defined(__AVX512F__)
-INLINE words load_codes(const void *at)
+static inline INLINE words load_codes(const void *at)
 {
     return (words)_mm512_cvtepu16_epi32(_mm256_loadu_si256(at));
 }
 #elif defined(__AVX2__)
-INLINE words load_codes(const void *at)
+static inline INLINE words load_codes(const void *at)
 {
     return (words)_mm256_cvtepu16_epi32(_mm_loadu_si128(at));
 }
 #else
-INLINE words load_codes(const void *at)
+static inline INLINE words load_codes(const void *at)
 {
     typedef uint16_t codes __attribute__((vector_size(PIECE * 2)));
     codes value;
@@ -67,24 +67,24 @@ INLINE words load_codes(const void *at)
 #endif
 
 /* The upper half of an f32. */
-INLINE piece load_bf16(const void *at)
+static inline INLINE piece load_bf16(const void *at)
 {
     return (piece)(load_codes(at) << 16);
 }
 
 #if defined(__AVX512F__)
-INLINE piece load_f16(const void *at)
+static inline INLINE piece load_f16(const void *at)
 {
     return (piece)_mm512_cvtph_ps(_mm256_loadu_si256(at));
 }
 #elif defined(__F16C__)
-INLINE piece load_f16(const void *at)
+static inline INLINE piece load_f16(const void *at)
 {
     return (piece)_mm256_cvtph_ps(_mm_loadu_si128(at));
 }
 #else
 /* A subnormal has the exponent of the smallest normal and no leading one, which the subtraction takes away again. */
-INLINE piece load_f16(const void *at)
+static inline INLINE piece load_f16(const void *at)
 {
     const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, shifted = magnitude << 13;
     const words normal = shifted + (UINT32_C(112) << 23);
@@ -95,7 +95,7 @@ INLINE piece load_f16(const void *at)
 #endif
 
 /* 16 lanes to 4: s[l] + s[l + 8], then s[l] + s[l + 4]. */
-INLINE quad fold_to_quad(const piece sum[PIECES])
+static inline INLINE quad fold_to_quad(const piece sum[PIECES])
 {
 #if defined(__AVX512F__)
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)sum[0]), _mm512_extractf32x8_ps((__m512)sum[0], 1));
@@ -109,7 +109,7 @@ INLINE quad fold_to_quad(const piece sum[PIECES])
 }
 
 /* Four results of four lanes each: (s[0] + s[2]) + (s[1] + s[3]). */
-INLINE quad fold_quads(quad a, quad b, quad c, quad d)
+static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 {
 #if defined(__SSE2__)
     __m128 lane[4] = {(__m128)a, (__m128)b, (__m128)c, (__m128)d};
@@ -135,7 +135,7 @@ typedef piece sums[ROWS][SHARED][PIECES];
 
 #define UNROLLED _Pragma("GCC unroll 4")
 
-INLINE void add_lanes(const block *b, int64_t t, sums sum)
+static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
 {
     UNROLLED for (int p = 0; p < PIECES; p++)
     {
@@ -148,7 +148,7 @@ INLINE void add_lanes(const block *b, int64_t t, sums sum)
 }
 
 /* The terms from `t` on, fewer than lanes. They are filled up with zeros, whose products leave each sum as it is, for none is ever -0. */
-INLINE void add_rest(const block *b, int64_t t, int64_t count, sums sum)
+static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sums sum)
 {
     char w[TSR_ROWS_LANES * sizeof(float)] = {0};
     float x[TSR_ROWS_LANES] = {0};
@@ -164,7 +164,7 @@ INLINE void add_rest(const block *b, int64_t t, int64_t count, sums sum)
 }
 
 /* to[s][r] for the first `count` rows of the block. */
-INLINE void dot_block(const block *b, int64_t k, float *const *to, int count)
+static inline INLINE void dot_block(const block *b, int64_t k, float *const *to, int count)
 {
     sums sum = {0};
     int64_t t = 0;
@@ -186,7 +186,7 @@ INLINE void dot_block(const block *b, int64_t k, float *const *to, int count)
 
 /* Results of the rows of w from `j` on with those of x from `i` on. Where there are fewer rows than the block has, the last stands for the
  * others, and its results are written several times. */
-INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i, int rows, int shared)
+static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i, int rows, int shared)
 {
     block b = {.load = load, .bytes = bytes, .rows = rows, .shared = shared};
     const int64_t last_j = part->n - 1, last_i = part->m - 1;
@@ -202,7 +202,7 @@ INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes,
 }
 
 /* Weights come from memory once: the rows of x that a block leaves find them in the cache. */
-INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes)
+static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes)
 {
     if (part->m == 1) {
         for (int64_t j = 0; j < part->n; j += ROWS)
@@ -218,7 +218,7 @@ INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes
 #define TERMS 4
 
 /* Adds the terms of `terms` rows of weights from `t` on to the results from `j` on, of which there are `count`, a piece at most. */
-INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j, int terms, int count)
+static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j, int terms, int count)
 {
     piece weights[TERMS];
     UNROLLED for (int r = 0; r < terms; r++)
@@ -240,7 +240,7 @@ INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes
     }
 }
 
-INLINE void add_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int terms)
+static inline INLINE void add_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int terms)
 {
     int64_t j = 0;
     for (; j + PIECE <= part->n; j += PIECE)
@@ -249,7 +249,7 @@ INLINE void add_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes,
         add_terms(part, load, bytes, t, j, terms, (int)(part->n - j));
 }
 
-INLINE void make_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes)
+static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes)
 {
     int64_t t = 0;
     for (int64_t i = 0; i < part->m; i++)

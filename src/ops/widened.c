@@ -95,7 +95,8 @@ static tsr_status start_from_bias(const tsr_gemm *g, const tsr_gemm *part, int64
 }
 
 /* `part` has its operands. */
-static tsr_status make_part(tsr_f32_product *multiply, const tsr_gemm *g, tsr_gemm *part, int64_t row, int64_t column, float *sums)
+static tsr_status make_part(tsr_f32_product *multiply, const void *self, const tsr_gemm *g, tsr_gemm *part, int64_t row, int64_t column,
+                            float *sums)
 {
     if (!sums) {
         part->c = (float *)g->c + row * g->ldc + column;
@@ -103,19 +104,18 @@ static tsr_status make_part(tsr_f32_product *multiply, const tsr_gemm *g, tsr_ge
         part->beta = g->bias ? 1 : g->beta;
         if (g->bias)
             TSR_TRY(start_from_bias(g, part, column));
-        multiply(part);
-        return TSR_OK;
+        return multiply(self, part);
     }
     part->c = sums;
     part->ldc = part->n;
     part->beta = 0;
-    multiply(part);
+    TSR_TRY(multiply(self, part));
     for (int64_t i = 0; i < part->m; i++)
         TSR_TRY(tsr_epilogue(g, 1, row + i, column, part->n, sums + i * part->n));
     return TSR_OK;
 }
 
-tsr_status tsr_widened_run(tsr_f32_product *multiply, const tsr_gemm *g)
+tsr_status tsr_widened_run(tsr_f32_product *multiply, const void *self, const tsr_gemm *g)
 {
     const division d = divide(g);
     char *const a_panel = g->workspace; /* NULL where there are no panels */
@@ -130,7 +130,7 @@ tsr_status tsr_widened_run(tsr_f32_product *multiply, const tsr_gemm *g)
             TSR_TRY(take_rows(g->a, g->a_dtype, g->trans_a, g->lda, row, part.m, g->k, (float *)a_panel, &a));
             part.a = a.data, part.lda = a.ld;
             part.b = b.data, part.ldb = b.ld;
-            TSR_TRY(make_part(multiply, g, &part, row, column, (float *)sums));
+            TSR_TRY(make_part(multiply, self, g, &part, row, column, (float *)sums));
         }
     }
     return TSR_OK;

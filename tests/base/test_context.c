@@ -71,6 +71,9 @@ static void each_variable_overrides_its_setting(void **state)
     assert_int_equal(tsr_context_settings(context)->timeout_ms, 1500);
     assert_int_equal(tsr_context_timeout_ms(context, 7), 1500);
     tsr_context_destroy(context);
+    context = with("TSR_BLAS=mkl,/opt/libblas.so");
+    assert_string_equal(tsr_context_blas(context), "mkl,/opt/libblas.so");
+    tsr_context_destroy(context);
     context = with("TSR_SPIN=0");
     assert_int_equal(tsr_context_timeout_ms(context, 7), 7);
     tsr_context_destroy(context);
@@ -174,7 +177,7 @@ static void the_table_of_variables_has_distinct_names_and_a_sentence_each(void *
         for (size_t i = 0; i < rows; i++)
             assert_string_not_equal(tsr_environment_get(i)->name, tsr_environment_get(rows)->name);
     }
-    assert_int_equal(rows, 9);
+    assert_int_equal(rows, 10);
     assert_null(tsr_environment_get(SIZE_MAX));
 }
 

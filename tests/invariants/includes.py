@@ -14,6 +14,7 @@ ROOMS = {
     "src/comm": {"core": [], "collectives": ["core"], "groups": ["core", "collectives"], "engines": ["core"]},
     "src/comm/engines": {"mpi": [], "nccl": [], "threads": []},
     "src/comm/engines/mpi": {"calls": [], "node": ["calls"], ".": ["calls", "node"]},
+    "src/ops": {"blas": [], ".": ["blas"]},
     "src/redistribute": {"match": [], "schedule": ["match"], "execute": ["match", "schedule"], "explain": ["match", "schedule"],
                          "relabel": ["match", "schedule"], "saved": ["match", "schedule"]},
 }

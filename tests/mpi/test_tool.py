@@ -56,6 +56,33 @@ def benchmark():
 tool.case("bench redistribute --engine mpi prints once, and nothing is wrong", benchmark)
 
 
+def with_variable(name, value):
+    """An MLP on two ranks, of which rank 1 alone has the variable."""
+    script = f'case ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} in 1) export {name}={value} ;; esac; exec "$@"'
+    return mpirun(2, "sh", "-c", script, "sh", tool.path, "bench", "linear", "--mesh", 2, "--tokens", 8, "--hidden", 8, "--intermediate", 8, "-n", 1,
+                  "-w", 0, "--calls", 1, "--engine", "mpi")
+
+
+def ranks_of_one_blas():
+    info = tool.json("info")
+    core, other = info["providers"][0]["core"], "Haswell"
+    if core == other or "openblas" not in info["providers"][0]["name"] or info["devices"][0]["kernels"] == "portable":
+        return []  # there is no other core that this processor runs
+    done = with_variable("OPENBLAS_CORETYPE", other)
+    wrong = [part for part in ("ranks would multiply by different BLAS", f"kernels for {core}", f"kernels for {other}") if part not in done.stderr]
+    return wrong + harness.different("lines", done.stderr.count("tessera: rank "), 1)
+
+
+def rank_without_a_blas():
+    done = with_variable("TSR_BLAS", "nothing")
+    return harness.different("exit status", done.returncode != 0, True) + harness.different("said", 'blas is "nothing"' in done.stderr, True)
+
+
+if tool.run("bench", "linear", "--help").returncode == 0:
+    tool.case("ranks with kernels of different processors are told of it before they multiply", ranks_of_one_blas)
+    tool.case("a rank that cannot open its BLAS tells the others", rank_without_a_blas)
+
+
 def unasked():
     """The same words as at a desk, but for the launcher."""
     done = mpirun(3, tool.path, "bench", "redistribute", "--mesh", "3", "--shape", "7x5", "--from", "S(0)", "--to", "R", "-n", "2", "--json")

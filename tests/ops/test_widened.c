@@ -12,13 +12,18 @@ static const tsr_dtype dtypes[] = {TSR_F32, TSR_F16, TSR_BF16};
 
 enum { DTYPES = 3, GAP = 3 };
 
-static int parts; /* f32 products that the last run was made of */
+/* What makes f32 products: one sum a result, in ascending order. */
+typedef struct multiplier {
+    int *parts;   /* counts products */
+    int fails_at; /* the product that fails; 0: none */
+} multiplier;
 
-/* One sum a result, in ascending order. */
-static void multiply(const tsr_gemm *g)
+static tsr_status multiply(const void *self, const tsr_gemm *g)
 {
+    const multiplier *const m = self;
     const float *const a = g->a, *const b = g->b;
-    parts++;
+    if (++*m->parts == m->fails_at)
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "product %d fails", m->fails_at);
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
             float *const c = (float *)g->c + i * g->ldc + j, sum = 0;
@@ -26,6 +31,7 @@ static void multiply(const tsr_gemm *g)
                 sum += a[g->trans_a ? t * g->lda + i : i * g->lda + t] * b[g->trans_b ? j * g->ldb + t : t * g->ldb + j];
             *c = (float)g->alpha * sum + (g->beta == 0 ? 0 : (float)g->beta * *c);
         }
+    return TSR_OK;
 }
 
 static void convert(void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count)
@@ -76,10 +82,11 @@ static void check(const tsr_gemm *shape, float unit, int expected_parts)
     assert_non_null(g.workspace);
     if (g.bias)
         g.bias = bias.own;
-    parts = 0;
-    assert_int_equal(tsr_widened_run(multiply, &g), TSR_OK);
+    int parts = 0;
+    const multiplier counting = {.parts = &parts};
+    assert_int_equal(tsr_widened_run(multiply, &counting, &g), TSR_OK);
     assert_int_equal(parts, expected_parts);
-    multiply(&whole);
+    assert_int_equal(multiply(&counting, &whole), TSR_OK);
     for (int64_t i = 0; i < g.m && g.bias; i++)
         for (int64_t j = 0; j < g.n; j++)
             c.wide[i * g.ldc + j] += bias.wide[j];
@@ -110,7 +117,7 @@ static void every_mixture_is_the_product_in_f32_rounded_once(void **state)
                             .k = 30,
                             .alpha = 1,
                             .beta = number & 4 ? 0 : 1,
-                            .bias = number & 4 ? &parts : NULL};
+                            .bias = number & 4 ? &dtypes : NULL};
         /* 1 and thirds: sums of many bits, but of few terms, which are exact in f32. */
         check(&g, number % 16 < 8 ? 1 : 1.34375f, 1);
     }
@@ -142,9 +149,25 @@ static void panels_make_the_same_product(void **state)
                                 .n = rows[i].n,
                                 .k = rows[i].k,
                                 .alpha = 1,
-                                .bias = &parts};
+                                .bias = &dtypes};
             check(&g, 1, rows[i].parts);
         }
+}
+
+static void a_product_that_fails_is_the_last(void **state)
+{
+    const uint16_t a[8 * 8] = {0}, b[8 * 600] = {0};
+    float c[8 * 600];
+    int parts = 0;
+    tsr_gemm g = {sizeof g, TSR_BF16, TSR_F16, TSR_F32, TSR_F32, .m = 8, .n = 600, .k = 8, .alpha = 1, .a = a, .b = b, .c = c};
+    (void)state;
+    g.lda = g.k, g.ldb = g.ldc = g.n;
+    g.workspace_bytes = tsr_widened_workspace(&g);
+    g.workspace = aligned_alloc(64, g.workspace_bytes);
+    assert_non_null(g.workspace);
+    assert_int_equal(tsr_widened_run(multiply, &(multiplier){&parts, 1}, &g), TSR_ERROR_UNAVAILABLE);
+    assert_int_equal(parts, 1);
+    free(g.workspace);
 }
 
 static void products_of_f32_and_f64_are_not_taken(void **state)
@@ -161,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mixture_is_the_product_in_f32_rounded_once),
         cmocka_unit_test(panels_make_the_same_product),
+        cmocka_unit_test(a_product_that_fails_is_the_last),
         cmocka_unit_test(products_of_f32_and_f64_are_not_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ typedef struct facts {
     int host_count;
     const char *host_reason;
     kernel_facts kernels;
-    char blas[BLAS_TEXT_BYTES];
+    blas_facts blas;
     cuda_facts cuda;
 } facts;
 
@@ -41,7 +41,7 @@ static int gather(facts *f)
         tsr_context_destroy(f->context);
         return complain_status(EXIT_REFUSED);
     }
-    blas_describe(f->blas);
+    blas_gather(f->context, &f->blas);
     gather_cuda(&f->cuda);
     kernel_facts_gather(f->context, &f->kernels);
     return EXIT_DONE;
@@ -64,6 +64,20 @@ static json_t *host_to_json(const facts *f)
     return json_pack("{ss si ss? ss ss ss so}", "name", "host", "count", f->host_count, "reason",
                      f->host_count == 0 ? f->host_reason : NULL, "kernels", tsr_context_kernels(f->context), "ways",
                      tsr_context_kernel_way(f->context), "ways_reason", f->kernels.reason, "choices", kernel_facts_to_json(&f->kernels));
+}
+
+/* `of_machine` is null where it is not known. */
+static json_t *blas_to_json(const blas_facts *found)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < found->count; i++) {
+        const tsr_blas_table *const table = found->by[i].table;
+        const double share = found->of_machine[i];
+        array = json_with_item(array, json_pack("{ss ss ss ss ss? so ss?}", "name", table->name, "source", found->by[i].source, "version",
+                                                table->version, "core", table->core, "kernels", table->kernels, "of_machine",
+                                                share > 0 ? json_real(share) : json_null(), "warning", found->by[i].warning));
+    }
+    return array;
 }
 
 static json_t *gpu_to_json(const cuda_facts *cuda, int index)
@@ -139,6 +153,22 @@ static void print_cuda(const cuda_facts *cuda)
             cuda->cublaslt, cuda->driver_version[0] != '\0' ? "driver for CUDA " : "no driver", cuda->driver_version);
 }
 
+static void print_blas(const blas_facts *found)
+{
+    say("\nblas\n");
+    if (found->count == 0)
+        say("  %s\n", found->text);
+    for (int i = 0; i < found->count; i++) {
+        const tsr_blas_table *const table = found->by[i].table;
+        say("  %-16s %s, %s, kernels for %s", table->name, found->by[i].source, table->version, table->core);
+        if (found->of_machine[i] > 0)
+            say(": %.2f of the multiply-adds that a core can do", found->of_machine[i]);
+        say("\n");
+        if (found->by[i].warning != NULL)
+            say("      %s\n", found->by[i].warning);
+    }
+}
+
 static void print_engine(const engine *row, const cuda_facts *cuda)
 {
     const char *const reason = row->missing(cuda), *const version = row->version(cuda);
@@ -163,7 +193,8 @@ static void print_facts(const facts *f)
     else
         say("  %-8s %s\n", "host", f->host_reason);
     print_cuda(&f->cuda);
-    say("\nblas\n  %s\n\nenvironment\n", f->blas);
+    print_blas(&f->blas);
+    say("\nenvironment\n");
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const tsr_environment_variable *const variable = variable_get(i);
         const char *const value = getenv(variable->name);
@@ -178,8 +209,9 @@ static int run_info(const tool_arguments *given)
     if (status != EXIT_DONE)
         return status;
     if (given->value[OPT_JSON] != NULL)
-        status = print_json(json_pack("{ss so so ss so}", "version", tsr_version(), "engines", engines_to_json(&f), "devices",
-                                      devices_to_json(&f), "blas", f.blas, "environment", environment_to_json()));
+        status = print_json(json_pack("{ss so so ss so so}", "version", tsr_version(), "engines", engines_to_json(&f), "devices",
+                                      devices_to_json(&f), "blas", f.blas.text, "providers", blas_to_json(&f.blas), "environment",
+                                      environment_to_json()));
     else
         print_facts(&f);
     cuda_release(&f.cuda);
@@ -190,9 +222,10 @@ static int run_info(const tool_arguments *given)
 const tool_command info_command = {
     .name = "info",
     .summary = "what this build and this machine have",
-    .details =
-        "Prints the version, the engines and devices and why others cannot be used, the BLAS, and the environment variables that the "
-        "library and the tool read.",
+    .details = "Prints the version, the engines and devices and why others cannot be used, the BLAS libraries, the first of which layers "
+               "take, with the share of "
+               "what a core can do, measured here, and the environment variables that the "
+               "library and the tool read.",
     .examples = "  tessera info\n  tessera info --json | jq .engines\n",
     .takes = TAKES(JSON),
     .run = run_info,

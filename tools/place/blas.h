@@ -1,29 +1,41 @@
-/** The BLAS that the tool itself calls, to compare the layers with. */
+/** The BLAS libraries that layers multiply by, as the tool tells of them and calls them itself, to compare the layers with. */
 #ifndef TESSERA_TOOLS_PLACE_BLAS_H
 #define TESSERA_TOOLS_PLACE_BLAS_H
 
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/dtype.h>
+#include <tessera/comm.h>
+#include <tessera/sys/blas.h>
 
-/** Room for any description. */
-#define BLAS_TEXT_BYTES 256
+/** Room for any description, and for what there is. */
+enum { BLAS_TEXT_BYTES = 512, BLAS_MOST = 8 };
 
-/** What it is and how it is threaded, in words; "none" in a build without. */
-void blas_describe(char text[BLAS_TEXT_BYTES]);
+/** The providers of a context, and what share of the fused multiply-adds that a core can do each of them does: 0 where that is not
+ * known. */
+typedef struct blas_facts {
+    char text[BLAS_TEXT_BYTES]; /**< the first in words; "none" in a build without; why they cannot be had */
+    const tsr_blas_provider *by;
+    int count;
+    double of_machine[BLAS_MOST];
+} blas_facts;
 
-/** c[m,n] = op(a) op(b), row-major and dense: `trans_a` says that a is stored as [k,m], likewise b. */
-typedef struct blas_gemm {
-    int trans_a, trans_b;
-    int64_t m, n, k;
-    const void *a, *b;
-    void *c;
-} blas_gemm;
+/** Opens and measures them: some tens of milliseconds a provider. What it tells is the context's. */
+void blas_gather(tsr_context *context, blas_facts *out);
 
-/** To be called by every rank thread before its first blas_run(): one BLAS thread for each rank. */
-void blas_enter(void);
+/** By which the layers of a rank multiply what is of one dtype, while it is held. */
+typedef struct blas {
+    const tsr_blas_provider *provider;
+} blas;
 
-/** f32 or f64. May be called by all rank threads at once: a serial build, which is not safe then, is locked. */
-void blas_run(tsr_dtype dtype, const blas_gemm *gemm);
+/** Every rank holds it before its first blas_run(), and gives it back: products are computed by one thread each. TSR_ERROR_UNSUPPORTED: no
+ * provider multiplies the dtype. */
+tsr_status blas_hold(tsr_context *context, tsr_dtype dtype, blas *out);
+void blas_release(blas *b);
+
+/** Holds the one that is there. */
+void blas_take(const blas *b);
+
+/** May be called by all rank threads at once. A product of nothing is done. */
+tsr_status blas_run(const blas *b, tsr_dtype dtype, const tsr_blas_gemm *gemm);
 
 #endif

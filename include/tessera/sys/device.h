@@ -106,7 +106,7 @@ typedef struct tsr_device_table {
     tsr_status (*convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
                           tsr_stream stream);
 
-    /** Optional; without it linear layers on this device are refused (libtessera brings OpenBLAS for the host). */
+    /** Optional; without it linear layers on this device are refused (libtessera brings a BLAS for the host, sys/blas.h). */
     tsr_status (*gemm)(void *self, int index, const tsr_gemm *gemm, tsr_stream stream);
 
     /** Optional, all or none: a device without them is synchronous, its calls are done on return. `record` makes the event stand for all

@@ -33,6 +33,7 @@ typedef struct side {
     tsr_linear_plan *column, *row;
     tsr_linear_backward_plan *column_backward, *row_backward;
     tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
+    blas direct_blas;            /**< of the products, on the host */
     void *workspace;
     size_t workspace_bytes;
 } side;
@@ -52,6 +53,12 @@ static bool has_sources(const linear_job *j)
 {
     const bool known = j->dtype == j->weights && (j->dtype == TSR_F32 || j->dtype == TSR_F64);
     return !known && !place_enqueues(j->place);
+}
+
+/** What the host's BLAS multiplies. */
+static tsr_dtype direct_dtype(const linear_job *j)
+{
+    return has_sources(j) ? TSR_F32 : j->dtype;
 }
 
 /** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
@@ -266,7 +273,7 @@ static tsr_status layers_backward(void *arg)
 static tsr_status run_products(const side *s, int first, int end)
 {
     for (int k = first; k < end; k++)
-        TSR_TRY(product_run(s->job->place, s->rank, &s->products[k]));
+        TSR_TRY(product_run(s->job->place, s->rank, &s->direct_blas, &s->products[k]));
     return TSR_OK;
 }
 
@@ -388,9 +395,11 @@ static tsr_status run_side(side *s)
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     side s = {.job = arg, .comm = comm, .rank = tsr_comm_rank(comm)};
-    blas_enter();
-    const tsr_status status = run_side(&s);
+    tsr_status status = place_enqueues(s.job->place) ? TSR_OK : blas_hold(tsr_comm_context(comm), direct_dtype(s.job), &s.direct_blas);
+    if (status == TSR_OK)
+        status = run_side(&s);
     finish_side(&s);
+    blas_release(&s.direct_blas);
     return status;
 }
 

@@ -34,9 +34,9 @@ static double rate_of_weights(const linear_job *j, double seconds)
     return seconds > 0 ? (double)count_weights(j) / seconds : 0;
 }
 
-static double share_of_reading(const linear_job *j, spread seconds)
+static double share_of_reading(spread read, spread seconds)
 {
-    return seconds.median > 0 ? samples_spread(&j->reads).median / seconds.median : 0;
+    return seconds.median > 0 ? read.median / seconds.median : 0;
 }
 
 /** What a pass of few tokens reads; null elsewhere. */
@@ -48,7 +48,7 @@ static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_
     row = json_with_field(row, "weight_bandwidth", reads ? json_real(rate_of_weights(j, seconds.median)) : json_null());
     row = json_with_field(row, "read_seconds", reads ? json_real(read.median) : json_null());
     row = json_with_field(row, "read_bandwidth", reads ? json_real(rate_of_weights(j, read.median)) : json_null());
-    row = json_with_field(row, "of_read", reads ? json_real(share_of_reading(j, seconds)) : json_null());
+    row = json_with_field(row, "of_read", reads ? json_real(share_of_reading(read, seconds)) : json_null());
     return json_with_field(row, "read_calls", reads ? json_integer(j->read_calls) : json_null());
 }
 
@@ -72,7 +72,7 @@ static void print_pass(const linear_job *j, int pass, spread seconds, spread gem
     snprintf(type, sizeof type, "%s%s%s", tsr_dtype_name(j->dtype), j->weights == j->dtype ? "" : ",",
              j->weights == j->dtype ? "" : tsr_dtype_name(j->weights));
     if (pass == FORWARD && linear_job_reads(j))
-        snprintf(of_read, sizeof of_read, "%.3f", share_of_reading(j, seconds));
+        snprintf(of_read, sizeof of_read, "%.3f", share_of_reading(samples_spread(&j->reads), seconds));
     if (j->settings.checks)
         snprintf(wrong, sizeof wrong, "%lld", (long long)count_wrong(j, pass));
     say(" %9lld %9lld %12lld %8s %9s %12.4f %12.4f %8.3f %10.1f %8s %8.2f %8.2f %8s\n", (long long)j->tokens, (long long)j->hidden,

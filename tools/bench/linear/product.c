@@ -1,7 +1,5 @@
 #include "bench/linear/product.h"
 
-#include "place/blas.h"
-
 tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b, const local *c)
 {
     return (tsr_gemm){.size = sizeof(tsr_gemm),
@@ -39,15 +37,15 @@ tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, si
     return TSR_OK;
 }
 
-tsr_status product_run(const place *p, int rank, const tsr_gemm *product)
+tsr_status product_run(const place *p, int rank, const blas *host, const tsr_gemm *product)
 {
-    const blas_gemm host = {product->trans_a, product->trans_b, product->m, product->n, product->k, product->a, product->b, product->c};
+    const tsr_blas_gemm gemm = {product->trans_a, product->trans_b, product->m, product->n,   product->k,   1,           0,
+                                product->a,       product->b,       product->c, product->lda, product->ldb, product->ldc};
     void *self;
     const tsr_device_table *const table = place_table(p, rank, &self);
     if (is_empty(product))
         return TSR_OK;
     if (place_enqueues(p))
         return table->gemm(self, place_device(p, rank).index, product, place_stream(p, rank));
-    blas_run(product->c_dtype, &host);
-    return TSR_OK;
+    return blas_run(host, product->c_dtype, &gemm);
 }

@@ -2,6 +2,7 @@
 #ifndef TESSERA_TOOLS_BENCH_LINEAR_PRODUCT_H
 #define TESSERA_TOOLS_BENCH_LINEAR_PRODUCT_H
 
+#include "place/blas.h"
 #include "place/local.h"
 
 #include <tessera/sys/device.h>
@@ -12,7 +13,7 @@ tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k,
 /** Raises `*most` to the bytes of workspace that the product wants on this rank's device. */
 tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, size_t *most);
 
-/** Computes it, in the order of the rank's stream; one of no elements is done. */
-tsr_status product_run(const place *p, int rank, const tsr_gemm *product);
+/** Computes it, in the order of the rank's stream, on the host by `host`; one of no elements is done. */
+tsr_status product_run(const place *p, int rank, const blas *host, const tsr_gemm *product);
 
 #endif

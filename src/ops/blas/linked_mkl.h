@@ -1,0 +1,10 @@
+/** The MKL that libtessera links, if that is what it links. */
+#ifndef TSR_OPS_BLAS_LINKED_MKL_H
+#define TSR_OPS_BLAS_LINKED_MKL_H
+
+#include "ops/blas/library.h"
+
+/** `handle` is RTLD_DEFAULT. */
+tsr_status tsr_linked_mkl_open(tsr_context *context, void *handle, tsr_library *library);
+
+#endif

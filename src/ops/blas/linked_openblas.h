@@ -1,0 +1,10 @@
+/** The OpenBLAS that libtessera links, if that is what it links. */
+#ifndef TSR_OPS_BLAS_LINKED_OPENBLAS_H
+#define TSR_OPS_BLAS_LINKED_OPENBLAS_H
+
+#include "ops/blas/library.h"
+
+/** `handle` is RTLD_DEFAULT. */
+tsr_status tsr_linked_openblas_open(tsr_context *context, void *handle, tsr_library *library);
+
+#endif

@@ -1,0 +1,97 @@
+/* Intel's MKL by its single dynamic library, libmkl_rt, and its CBLAS. */
+#include "ops/blas/mkl.h"
+
+#include "ops/blas/cblas.h"
+#include "ops/blas/processor.h"
+#include <stdio.h>
+#include <string.h>
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
+/* Of MKL's mkl_service.h. */
+enum { INTERFACE_LP64 = 0, THREADING_SEQUENTIAL = 1, ENABLE_AVX512 = 4 };
+
+typedef struct mkl_version {
+    int major, minor, update;
+    char *product_status, *build, *processor, *platform;
+} mkl_version;
+
+/* Self of the table. */
+typedef struct mkl {
+    tsr_cblas calls;
+    int (*set_threads)(int); /* of the calling thread; returns what was, 0 for the process's count */
+} mkl;
+
+static void hold_nothing(void *self)
+{
+    (void)self;
+}
+
+static int begin(void *self)
+{
+    return ((const mkl *)self)->set_threads(1);
+}
+
+static void end(void *self, int token)
+{
+    if (token != 1)
+        ((const mkl *)self)->set_threads(token);
+}
+
+static bool find_all(void *handle, mkl *out)
+{
+    return tsr_library_symbol(handle, "cblas_sgemm", &out->calls.sgemm) && tsr_library_symbol(handle, "cblas_dgemm", &out->calls.dgemm) &&
+           tsr_library_symbol(handle, "cblas_dgemv", &out->calls.dgemv) &&
+           tsr_library_symbol(handle, "MKL_Set_Num_Threads_Local", &out->set_threads);
+}
+
+/* Before anything else of it is called: 32-bit integers, no threads of its own, and no AMX where that ends the process. A program that
+ * has used MKL before has decided already, which these calls leave as it is. */
+static void settle(void *handle)
+{
+    int (*set)(int);
+    if (!tsr_processor_amx_is_safe() && tsr_library_symbol(handle, "MKL_Enable_Instructions", &set))
+        set(ENABLE_AVX512);
+    if (tsr_library_symbol(handle, "MKL_Set_Interface_Layer", &set))
+        set(INTERFACE_LP64);
+    if (tsr_library_symbol(handle, "MKL_Set_Threading_Layer", &set))
+        set(THREADING_SEQUENTIAL);
+}
+
+/* MKL names its kernels by a sentence about the processors for which they are. */
+static const struct {
+    const char *words, *core, *kernels;
+} cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};
+
+static void describe(const mkl_version *found, tsr_library *library)
+{
+    const char *words = found->processor ? found->processor : "";
+    size_t row = 0;
+    while (!strstr(words, cores[row].words))
+        row++;
+    snprintf(library->name, sizeof library->name, "mkl");
+    snprintf(library->version, sizeof library->version, "MKL %d.%d.%d %.20s, %.180s", found->major, found->minor, found->update,
+             found->build ? found->build : "", words);
+    snprintf(library->core, sizeof library->core, "%s", cores[row].core);
+    library->table.kernels = cores[row].kernels;
+}
+
+tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library)
+{
+    mkl_version found = {0};
+    void (*get_version)(mkl_version *);
+    void *memory;
+    TSR_TRY(tsr_allocate(context, sizeof(mkl), &memory));
+    mkl *calls = library->family = memory;
+    *calls = (mkl){.set_threads = NULL};
+    if (!find_all(handle, calls) || !tsr_library_symbol(handle, "MKL_Get_Version", &get_version))
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that MKL has", library->source);
+    settle(handle);
+    tsr_library_symbol(handle, "cblas_gemm_bf16bf16f32", &calls->calls.bf16);
+    tsr_library_symbol(handle, "cblas_gemm_f16f16f32", &calls->calls.f16);
+    get_version(&found);
+    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end};
+    tsr_cblas_fill(&calls->calls, &library->table);
+    describe(&found, library);
+    return TSR_OK;
+}

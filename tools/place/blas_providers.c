@@ -1,0 +1,114 @@
+#include "place/blas.h"
+
+#include "place/peak_flops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <tessera/sys/status.h>
+
+static void hold(const tsr_blas_provider *provider)
+{
+    if (provider->table->hold != NULL)
+        provider->table->hold(provider->self);
+}
+
+static void release(const tsr_blas_provider *provider)
+{
+    if (provider->table->release != NULL)
+        provider->table->release(provider->self);
+}
+
+tsr_status blas_hold(tsr_context *context, tsr_dtype dtype, blas *out)
+{
+    const tsr_blas_provider *providers;
+    int count;
+    out->provider = NULL;
+    TSR_TRY(tsr_blas_providers(context, &providers, &count));
+    for (int i = 0; i < count && out->provider == NULL; i++)
+        if (tsr_blas_find_gemm(providers[i].table, dtype) != NULL)
+            out->provider = &providers[i];
+    if (out->provider == NULL)
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "no BLAS of the host multiplies %s", tsr_dtype_name(dtype));
+    hold(out->provider);
+    return TSR_OK;
+}
+
+void blas_take(const blas *b)
+{
+    hold(b->provider);
+}
+
+void blas_release(blas *b)
+{
+    if (b->provider != NULL)
+        release(b->provider);
+    b->provider = NULL;
+}
+
+tsr_status blas_run(const blas *b, tsr_dtype dtype, const tsr_blas_gemm *gemm)
+{
+    const tsr_blas_table *const table = b->provider->table;
+    if (gemm->m == 0 || gemm->n == 0 || gemm->k == 0)
+        return TSR_OK;
+    const int token = table->begin != NULL ? table->begin(b->provider->self) : 0;
+    const tsr_status status = tsr_blas_find_gemm(table, dtype)(b->provider->self, gemm);
+    if (table->end != NULL)
+        table->end(b->provider->self, token);
+    return status;
+}
+
+/** A product so large that what does not grow with it is small, and how often it is timed, of which the best counts. */
+enum { SIDE = 512, ROUNDS = 6 };
+
+/** Multiply-adds a second of one thread, each counted as two; 0: it cannot be measured. */
+static double measure(const tsr_blas_provider *provider, float *matrices)
+{
+    const tsr_blas_gemm gemm = {.m = SIDE,
+                                .n = SIDE,
+                                .k = SIDE,
+                                .alpha = 1,
+                                .a = matrices,
+                                .b = matrices,
+                                .c = matrices + SIDE * SIDE,
+                                .lda = SIDE,
+                                .ldb = SIDE,
+                                .ldc = SIDE};
+    const blas b = {provider};
+    double best = 0;
+    if (provider->table->gemm_f32 == NULL)
+        return 0;
+    hold(provider);
+    for (int i = 0; i < ROUNDS; i++) {
+        const double start = thread_seconds();
+        const tsr_status status = blas_run(&b, TSR_F32, &gemm);
+        const double rate = 2.0 * SIDE * SIDE * SIDE / (thread_seconds() - start);
+        best = status == TSR_OK && rate > best ? rate : best;
+    }
+    release(provider);
+    return best;
+}
+
+/* Peak and products in turns, since a core's clock changes. */
+static void measure_all(blas_facts *facts)
+{
+    float *const matrices = malloc(2 * SIDE * SIDE * sizeof *matrices);
+    for (int i = 0; matrices != NULL && i < 2 * SIDE * SIDE; i++)
+        matrices[i] = (float)(i % 61 - 30) / 64;
+    for (int i = 0; matrices != NULL && i < facts->count; i++) {
+        const double peak = peak_flops_measure(), rate = measure(&facts->by[i], matrices);
+        facts->of_machine[i] = peak > 0 ? rate / peak : 0;
+    }
+    free(matrices);
+}
+
+void blas_gather(tsr_context *context, blas_facts *out)
+{
+    *out = (blas_facts){.count = 0};
+    if (tsr_blas_providers(context, &out->by, &out->count) != TSR_OK) {
+        snprintf(out->text, sizeof out->text, "%s", tsr_status_message());
+        return;
+    }
+    const tsr_blas_table *const table = out->by[0].table;
+    snprintf(out->text, sizeof out->text, "%s (%s), kernels for %s", table->name, table->version, table->core);
+    measure_all(out);
+}
