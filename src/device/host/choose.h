@@ -59,7 +59,7 @@ struct tsr_kernel_choices {
     void *user;
     const tsr_kernel_choices *whole; /**< of choices for parts of large moves: those of the moves; else NULL */
     tsr_kernel_choices *parts;       /**< those for parts of moves that go by these; NULL: of parts themselves */
-    tsr_way_class *at;                  /**< by task, class of runs, class of sizes; NULL: nothing is measured */
+    tsr_way_class *at;               /**< by task, class of runs, class of sizes; NULL: nothing is measured */
 };
 
 /** Adds an owner, and takes one away; NULL is fine. The first owner is the caller of tsr_kernel_choices_create(). */
@@ -82,7 +82,7 @@ const tsr_kernel_choices *tsr_choices_of_parts(const tsr_kernel_choices *self);
 /** One call's way through the choices, on the stack. */
 typedef struct tsr_stretch {
     const tsr_kernel_choices *choices; /**< NULL: by the rule */
-    tsr_way_class *choice;                /**< of the class that the call is in; NULL: nothing is timed */
+    tsr_way_class *choice;             /**< of the class that the call is in; NULL: nothing is timed */
     tsr_task task;
     tsr_way way;
     size_t total;   /**< of the call */
