@@ -6,7 +6,7 @@ say() {
 
 # What meson.build looks for by pkg-config and by name: tests/bench_scripts holds this against it.
 packages_looked_for='openblas scipy-openblas mkl-sdl jansson cmocka ompi-c mpich'
-programs_looked_for='c++ python3 mpirun.openmpi mpirun mpirun.mpich mpiexec.hydra valgrind localedef nvcc /usr/local/cuda/bin/nvcc bin2c
+programs_looked_for='c++ python3 doxygen mpirun.openmpi mpirun mpirun.mpich mpiexec.hydra valgrind localedef nvcc /usr/local/cuda/bin/nvcc bin2c
     /usr/local/cuda/bin/bin2c'
 
 # surroundings: all that a configuration depends on besides its options, a line each, which begins with its name.
