@@ -100,7 +100,7 @@ static int read_arguments(char **argv, peer *p)
     for (int i = 0; i < 7; i++)
         if (read_number(argv[2 + i], least[i], &number[i]) != 0)
             return 2;
-    p->gemm = (tsr_gemm){.dtype = p->type->dtype, .m = number[0], .n = number[1], .k = number[2], .alpha = 1};
+    p->gemm = (tsr_gemm){TSR_GEMM_OF(p->type->dtype), .m = number[0], .n = number[1], .k = number[2], .alpha = 1};
     p->gemm.trans_a = number[3] != 0;
     p->gemm.trans_b = number[4] != 0;
     p->gemm.lda = p->gemm.trans_a ? p->gemm.m : p->gemm.k;
@@ -119,7 +119,7 @@ static int allocate(peer *p, size_t bytes, void **out)
 /* Numbers that are exact in every dtype. */
 static int make_operand(peer *p, int64_t count, const void **out)
 {
-    const size_t bytes = (size_t)count * tsr_dtype_bytes(p->gemm.dtype);
+    const size_t bytes = (size_t)count * tsr_dtype_bytes(p->gemm.c_dtype);
     double *const values = malloc((size_t)count * sizeof *values);
     void *const host = malloc(bytes);
     void *self, *memory = NULL;
@@ -128,7 +128,7 @@ static int make_operand(peer *p, int64_t count, const void **out)
     *out = memory;
     for (int64_t i = 0; !failed && i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 64;
-    if (!failed && (convert->convert(self, 0, host, p->gemm.dtype, values, TSR_F64, count, NULL) != TSR_OK ||
+    if (!failed && (convert->convert(self, 0, host, p->gemm.c_dtype, values, TSR_F64, count, NULL) != TSR_OK ||
                     p->table->copy(p->self, 0, memory, host, bytes, TSR_COPY_FROM_HOST, p->stream) != TSR_OK ||
                     p->table->stream_synchronize(p->self, 0, p->stream) != TSR_OK))
         failed = fail_status();
@@ -139,7 +139,7 @@ static int make_operand(peer *p, int64_t count, const void **out)
 
 static size_t result_bytes(const peer *p)
 {
-    return (size_t)p->gemm.m * (size_t)p->gemm.n * tsr_dtype_bytes(p->gemm.dtype);
+    return (size_t)p->gemm.m * (size_t)p->gemm.n * tsr_dtype_bytes(p->gemm.c_dtype);
 }
 
 static int make_operands(peer *p)
@@ -216,7 +216,7 @@ static int multiply_direct(peer *p)
     direct *const d = &p->direct;
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
-    const int wide = g->dtype == TSR_F64;
+    const int wide = g->c_dtype == TSR_F64;
     const int status = (int)cublasLtMatmul(d->handle, &d->product, wide ? (const void *)&wide_one : &one, g->b, &d->left, g->a, &d->right,
                                            wide ? (const void *)&wide_zero : &zero, p->other, &d->result, p->other, &d->result,
                                            &d->found.algo, d->workspace, WORKSPACE_BYTES, p->stream);
@@ -298,7 +298,7 @@ static int report(peer *p, const double *ours, const double *directly)
         return 1;
     printf("{\"bench\": \"gemm\", \"device\": \"cuda\", \"dtype\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"trans_a\": %d, "
            "\"trans_b\": %d, ",
-           tsr_dtype_name(g->dtype), (long long)g->m, (long long)g->n, (long long)g->k, g->trans_a, g->trans_b);
+           tsr_dtype_name(g->c_dtype), (long long)g->m, (long long)g->n, (long long)g->k, g->trans_a, g->trans_b);
     print_spread("seconds", ours, n);
     print_spread("direct_seconds", directly, n);
     printf("\"of_direct\": %.6g, \"flops\": %.6g, \"same_bits\": %s, \"samples\": %d, \"calls\": %d}\n", direct_median / our_median,
