@@ -297,6 +297,51 @@ static void a_group_has_the_table_that_its_engine_tells(void **state)
     assert_int_equal(ended, 2);
 }
 
+/* Rank 1 of 2, whose peer has gone. */
+static int second(void *self)
+{
+    (void)self;
+    return 1;
+}
+
+static int two(void *self)
+{
+    (void)self;
+    return 2;
+}
+
+static tsr_status say_gone(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
+                           tsr_device device, tsr_stream stream)
+{
+    (void)self, (void)sends, (void)send_count, (void)receives, (void)receive_count, (void)device, (void)stream;
+    return tsr_status_set(TSR_ERROR_PEER, "rank 0 has gone");
+}
+
+/* A rank that has failed by itself says why, also where its peers left before they were told. */
+static void a_rank_keeps_its_own_failure_when_its_peers_have_gone(void **state)
+{
+    (void)state;
+    tsr_comm_table table = message_engine_table;
+    tsr_comm_messages messages = message_engine_messages;
+    messages.exchange = say_gone;
+    table.messages = &messages;
+    table.memory = NULL;
+    table.collectives = NULL;
+    table.nodes = NULL;
+    table.rank = second;
+    table.ranks = two;
+    table.destroy = no_return;
+    tsr_comm *comm;
+    float value = 1.0f, sum;
+    int self = 0;
+    assert_int_equal(tsr_comm_create_from_table(NULL, &table, &self, &comm), TSR_OK);
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+    assert_string_equal(tsr_status_message(), "rank 0 has gone");
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, -1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT);
+    assert_non_null(strstr(tsr_status_message(), "-1"));
+    tsr_comm_destroy(comm);
+}
+
 static void a_lent_communicator_is_not_split(void **state)
 {
     (void)state;
@@ -438,6 +483,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(no_table_and_a_wrong_rank_are_refused),
         cmocka_unit_test(a_communicator_owns_its_self),
         cmocka_unit_test(a_group_has_the_table_that_its_engine_tells),
+        cmocka_unit_test(a_rank_keeps_its_own_failure_when_its_peers_have_gone),
         cmocka_unit_test(a_lent_communicator_is_not_split),
         cmocka_unit_test(a_broken_communicator_publishes_nothing),
         cmocka_unit_test(halves_of_a_broken_communicator_publish_nothing),

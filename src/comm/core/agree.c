@@ -114,23 +114,41 @@ static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local
     return status;
 }
 
-tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
-                             tsr_call_describe *describe, const void *arg)
+/* What all bring, and what rank 0 makes of that. */
+static tsr_status exchange_verdict(tsr_comm *comm, const tsr_agreement *mine, verdict *found)
 {
-    const tsr_agreement mine = {fingerprint, local, able && !*able, balance ? *balance : 0};
-    verdict found = {.outcome = AGREED};
-    TSR_TRY(tsr_comm_check_idle(comm));
-    TSR_TRY(tsr_message_to_root(comm, &mine, comm->agreements, sizeof mine));
+    TSR_TRY(tsr_message_to_root(comm, mine, comm->agreements, sizeof *mine));
     if (comm->rank == 0)
-        found = judge(comm);
-    TSR_TRY(tsr_message_from_root(comm, &found, sizeof found));
+        *found = judge(comm);
+    return tsr_message_from_root(comm, found, sizeof *found);
+}
+
+static tsr_status agree_by_messages(tsr_comm *comm, const tsr_agreement *mine, bool *able, uint64_t *balance, tsr_call_describe *describe,
+                                    const void *arg)
+{
+    verdict found = {.outcome = AGREED};
+    TSR_TRY(exchange_verdict(comm, mine, &found));
     if (found.outcome != AGREED)
-        return explain(comm, &found, local, describe, arg);
+        return explain(comm, &found, (tsr_status)mine->status, describe, arg);
     if (able)
         *able = !found.unable;
     if (balance)
         *balance = found.balance;
     return TSR_OK;
+}
+
+/* A rank that has failed by itself returns its own failure even where its peers, once told, have gone before all was said. */
+tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
+                             tsr_call_describe *describe, const void *arg)
+{
+    const tsr_agreement mine = {fingerprint, local, able && !*able, balance ? *balance : 0};
+    TSR_TRY(tsr_comm_check_idle(comm));
+    if (local == TSR_OK)
+        return agree_by_messages(comm, &mine, able, balance, describe, arg);
+    tsr_kept_sentence own;
+    tsr_status_keep(&own);
+    const tsr_status status = agree_by_messages(comm, &mine, able, balance, describe, arg);
+    return status == TSR_ERROR_PEER && local != TSR_ERROR_PEER ? tsr_status_restore(&own, local) : status;
 }
 
 static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
