@@ -1,4 +1,5 @@
 /**
+ * @file
  * A measured cost profile: the two numbers a link of cost.h, and tables of what a rank's own work takes.
  *
  * Two numbers cannot say that a cache is faster than memory, that short runs are slower than long ones, and that a sum takes longer
