@@ -41,7 +41,10 @@ static int gather(facts *f)
         tsr_context_destroy(f->context);
         return complain_status(EXIT_REFUSED);
     }
-    blas_gather(f->context, &f->blas);
+    if (blas_gather(f->context, &f->blas) != TSR_OK) {
+        tsr_context_destroy(f->context);
+        return complain_status(EXIT_REFUSED);
+    }
     gather_cuda(&f->cuda);
     kernel_facts_gather(f->context, &f->kernels);
     return EXIT_DONE;

@@ -19,8 +19,9 @@ typedef struct blas_facts {
     double of_machine[BLAS_MOST];
 } blas_facts;
 
-/** Opens and measures them: some tens of milliseconds a provider. What it tells is the context's. */
-void blas_gather(tsr_context *context, blas_facts *out);
+/** Opens and measures them: some tens of milliseconds a provider. What it tells is the context's. TSR_ERROR_MEMORY
+ * alone is returned; what else keeps them away is told in the facts. */
+tsr_status blas_gather(tsr_context *context, blas_facts *out);
 
 /** By which the layers of a rank multiply what is of one dtype, while it is held. */
 typedef struct blas {

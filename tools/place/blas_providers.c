@@ -89,26 +89,30 @@ static double measure(const tsr_blas_provider *provider, float *matrices)
 }
 
 /* Peak and products in turns, since a core's clock changes. */
-static void measure_all(blas_facts *facts)
+static tsr_status measure_all(blas_facts *facts)
 {
     float *const matrices = malloc(2 * SIDE * SIDE * sizeof *matrices);
-    for (int i = 0; matrices != NULL && i < 2 * SIDE * SIDE; i++)
+    if (matrices == NULL)
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a product to measure");
+    for (int i = 0; i < 2 * SIDE * SIDE; i++)
         matrices[i] = (float)(i % 61 - 30) / 64;
-    for (int i = 0; matrices != NULL && i < facts->count; i++) {
+    for (int i = 0; i < facts->count; i++) {
         const double peak = peak_flops_measure(), rate = measure(&facts->by[i], matrices);
         facts->of_machine[i] = peak > 0 ? rate / peak : 0;
     }
     free(matrices);
+    return TSR_OK;
 }
 
-void blas_gather(tsr_context *context, blas_facts *out)
+tsr_status blas_gather(tsr_context *context, blas_facts *out)
 {
     *out = (blas_facts){.count = 0};
-    if (tsr_blas_providers(context, &out->by, &out->count) != TSR_OK) {
+    const tsr_status status = tsr_blas_providers(context, &out->by, &out->count);
+    if (status != TSR_OK) {
         snprintf(out->text, sizeof out->text, "%s", tsr_status_message());
-        return;
+        return status == TSR_ERROR_MEMORY ? status : TSR_OK;
     }
     const tsr_blas_table *const table = out->by[0].table;
     snprintf(out->text, sizeof out->text, "%s (%s), kernels for %s", table->name, table->version, table->core);
-    measure_all(out);
+    return measure_all(out);
 }
