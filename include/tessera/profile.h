@@ -69,10 +69,10 @@ TSR_API tsr_cost_profile tsr_profile_links(const tsr_profile *profile);
 /** 1 if the profile says more than its links, so that plans are timed by tables; else 0. */
 TSR_API int tsr_profile_has_tables(const tsr_profile *profile);
 
-/** Seconds that a plan takes by itself with so many boxes on this rank, 0 or more. */
+/** Seconds that executing a plan takes besides its bytes and meetings, on a rank with `pieces` boxes; `pieces` is 0 or more. */
 TSR_API double tsr_profile_step_seconds(const tsr_profile *profile, int64_t pieces);
 
-/** Seconds of one meeting of so many ranks, 1 or more. */
+/** Seconds of one meeting of `ranks` ranks; `ranks` is 1 or more. */
 TSR_API double tsr_profile_meeting_seconds(const tsr_profile *profile, int64_t ranks);
 
 /** Seconds of `bytes` of work, by the rate for runs of `run` bytes (1 or more, or TSR_RUN_WHOLE) where a rank touches `touched` bytes. */

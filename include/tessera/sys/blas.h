@@ -19,7 +19,8 @@ extern "C" {
 #endif
 
 /** Row-major c[m,n] = alpha * op(a) * op(b) + beta * c; op(a) is m x k, op(b) k x n. lda, ldb, ldc: elements from row to row as stored;
- * `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. Sizes and distances are at most INT_MAX, and not 0. */
+ * `trans_a`: a is stored as [k,m]; `trans_b`: b is stored as [n,k]. Where beta is 0, c is not read. Sizes and distances are from 1 to
+ * INT_MAX. */
 typedef struct tsr_blas_gemm {
     int trans_a, trans_b;
     int64_t m, n, k;

@@ -56,8 +56,8 @@ typedef struct tsr_box_reduce {
 
 /**
  * Row-major c[m,n] = alpha * a[m,k] * b[k,n] + beta * c, plus bias[n] to every row where `bias` is not NULL; lda, ldb, ldc are row
- * strides; `trans_a`: a is stored as [k,m], likewise b. c is not read where beta is 0. `workspace` has `workspace_bytes`, any number: the
- * fastest way may want what the table's gemm_workspace says. It is used in stream order.
+ * strides; `trans_a`: a is stored as [k,m]; `trans_b`: b is stored as [n,k]. Where beta is 0, c is not read. `workspace` has
+ * `workspace_bytes`, any number: the fastest way may want what the table's gemm_workspace says. It is used in stream order.
  *
  * Operands may be of several dtypes. f64 goes with f64 alone; of f32, f16 and bf16 a device takes the mixtures that it says: it adds up in
  * f32, of operands as they are, and rounds once, to c's dtype.
@@ -166,7 +166,7 @@ TSR_API tsr_status tsr_device_host_table(const char *kernels, const tsr_device_t
 typedef struct tsr_kernel_choices tsr_kernel_choices;
 
 /** Choices that know nothing yet, for a caller of tsr_device_host_table(); they choose as the context's `kernels` say. `context` may be
- * NULL. The caller owns `*out`. TSR_ERROR_MEMORY: there is none; TSR_ERROR_ARGUMENT: `out` is NULL. Does not communicate. */
+ * NULL. The caller owns `*out`. TSR_ERROR_MEMORY: there is no memory for them; TSR_ERROR_ARGUMENT: `out` is NULL. Does not communicate. */
 TSR_API tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **out);
 
 /** Gives choices back; NULL is fine. No call uses them any more. */
