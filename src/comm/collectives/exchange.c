@@ -82,14 +82,23 @@ static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
     return (tsr_collective){.ops = tsr_comm_device_ops(comm, mine->device), .bytes = 1, .stream = mine->stream};
 }
 
+static bool is_staged(const tsr_exchange *mine, const tsr_message *receive)
+{
+    const uintptr_t at = (uintptr_t)receive->data, begin = (uintptr_t)mine->staging;
+    return at >= begin && at - begin < mine->staging_bytes;
+}
+
 static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
 {
     const tsr_collective bytes = bytes_of(comm, mine);
+    tsr_collective landing = bytes;
+    if (mine->landing)
+        landing.ops.self = mine->landing;
     TSR_TRY(tsr_call_follow(comm));
     tsr_cursors_rewind(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
-        TSR_TRY(tsr_collective_copy(&bytes, receive->data, send->data, (int64_t)receive->bytes));
+        TSR_TRY(tsr_collective_copy(is_staged(mine, receive) ? &bytes : &landing, receive->data, send->data, (int64_t)receive->bytes));
     }
     return TSR_OK;
 }
@@ -159,6 +168,18 @@ static tsr_status exchange(tsr_comm *comm, const tsr_exchange *given)
     return exchange_by_messages(comm, &mine);
 }
 
+static tsr_exchange given_to(const char *call, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                             size_t receive_count, tsr_device device, tsr_stream stream)
+{
+    return (tsr_exchange){.caller = call,
+                          .sends = sends,
+                          .receives = receives,
+                          .send_count = send_count,
+                          .receive_count = receive_count,
+                          .device = device,
+                          .stream = stream};
+}
+
 tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                              tsr_device device, tsr_stream stream)
 {
@@ -166,7 +187,7 @@ tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t se
     if (!comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
     TSR_TRY(tsr_comm_enter(comm, call));
-    const tsr_exchange given = {call, sends, receives, send_count, receive_count, device, stream, {0}};
+    const tsr_exchange given = given_to(call, sends, send_count, receives, receive_count, device, stream);
     return tsr_comm_leave(comm, exchange(comm, &given));
 }
 
@@ -180,11 +201,10 @@ static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
     return TSR_OK;
 }
 
-tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                              size_t receive_count, tsr_device device, tsr_stream stream)
+tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_exchange *given)
 {
     TSR_TRY(tsr_comm_check_idle(comm));
-    comm->exchange = (tsr_exchange){"tsr_comm_exchange_start", sends, receives, send_count, receive_count, device, stream, {0}};
+    comm->exchange = *given;
     if (tsr_comm_is_direct(comm)) {
         word_call(comm, &comm->exchange);
         TSR_TRY(tsr_call_start(comm, &comm->exchange.call));
@@ -202,7 +222,8 @@ tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, siz
     if (!comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
     TSR_TRY(tsr_comm_enter(comm, call));
-    return tsr_comm_leave(comm, tsr_exchange_start(comm, sends, send_count, receives, receive_count, device, stream));
+    const tsr_exchange given = given_to(call, sends, send_count, receives, receive_count, device, stream);
+    return tsr_comm_leave(comm, tsr_exchange_start(comm, &given));
 }
 
 static tsr_status check_started(const tsr_comm *comm)

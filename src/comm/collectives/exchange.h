@@ -2,11 +2,11 @@
 #ifndef TSR_COMM_COLLECTIVES_EXCHANGE_H
 #define TSR_COMM_COLLECTIVES_EXCHANGE_H
 
-#include <tessera/comm.h>
+#include "comm/core/object.h"
 
-/** tsr_comm_exchange_start() and tsr_comm_exchange_finish(), within calls that have entered already. */
-tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                              size_t receive_count, tsr_device device, tsr_stream stream);
+/** tsr_comm_exchange_start() and tsr_comm_exchange_finish(), within calls that have entered already. `given` has all but `call`, and is
+ * copied. */
+tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_exchange *given);
 tsr_status tsr_exchange_finish(tsr_comm *comm);
 
 #endif

@@ -45,7 +45,10 @@ typedef struct tsr_exchange {
     size_t send_count, receive_count;
     tsr_device device;
     tsr_stream stream;
-    tsr_call call; /**< as a direct engine's rank publishes it */
+    const char *staging;  /**< where messages wait to be unpacked; NULL: all that arrives has arrived where it is to lie */
+    size_t staging_bytes; /**< likewise */
+    void *landing;        /**< what the device's copy is given for receives that lie outside `staging`; NULL: as for all others */
+    tsr_call call;        /**< as a direct engine's rank publishes it */
 } tsr_exchange;
 
 /** What a rank of a message engine brings to tsr_comm_agree(). */

@@ -1,18 +1,36 @@
 #include "device/host/arithmetic.h"
 #include "device/host/minifloat.h"
+#include "device/host/stream.h"
+#include <stdalign.h>
 
 /* dst may be a itself, element for element, which compilers otherwise test for and then leave the loop scalar. */
 #define ELEMENTWISE _Pragma("omp simd")
 
+#define IN_LINE(type) (STREAM_LINE / sizeof(type))
+
 #define DEFINE_COMBINE(name, type, expression)                                                                                             \
+    static inline type one_##name(type x, type y)                                                                                          \
+    {                                                                                                                                      \
+        return (type)(expression);                                                                                                         \
+    }                                                                                                                                      \
     static void name(void *dst, const void *a, const void *b, int64_t count)                                                               \
     {                                                                                                                                      \
         type *const out = dst;                                                                                                             \
         const type *const left = a, *const right = b;                                                                                      \
         ELEMENTWISE                                                                                                                        \
-        for (int64_t i = 0; i < count; i++) {                                                                                              \
-            const type x = left[i], y = right[i];                                                                                          \
-            out[i] = (type)(expression);                                                                                                   \
+        for (int64_t i = 0; i < count; i++)                                                                                                \
+            out[i] = one_##name(left[i], right[i]);                                                                                        \
+    }                                                                                                                                      \
+    static void name##_streamed(char *const *dst, int count, size_t begin, const void *a, const void *b, size_t bytes)                     \
+    {                                                                                                                                      \
+        const type *left = a, *right = b;                                                                                                  \
+        for (size_t at = begin; at < begin + bytes; at += STREAM_LINE, left += IN_LINE(type), right += IN_LINE(type)) {                    \
+            alignas(STREAM_LINE) type line[IN_LINE(type)];                                                                                 \
+            ELEMENTWISE                                                                                                                    \
+            for (size_t i = 0; i < IN_LINE(type); i++)                                                                                     \
+                line[i] = one_##name(left[i], right[i]);                                                                                   \
+            for (int d = 0; d < count; d++)                                                                                                \
+                stream_line(dst[d] + at, (const char *)line);                                                                              \
         }                                                                                                                                  \
     }
 
@@ -97,11 +115,15 @@ DEFINE_SIGNED(64, tsr_i64)
 DEFINE_FLOAT(32, tsr_f32, float, uint32_t)
 DEFINE_FLOAT(64, tsr_f64, double, uint64_t)
 
-#define ORDER(type)    [TSR_MIN] = min_##type, [TSR_MAX] = max_##type
-#define SUM_PROD(type) [TSR_SUM] = sum_##type, [TSR_PROD] = prod_##type
+#define BOTH(name)                                                                                                                         \
+    {                                                                                                                                      \
+        name, name##_streamed                                                                                                              \
+    }
+#define ORDER(type)    [TSR_MIN] = BOTH(min_##type), [TSR_MAX] = BOTH(max_##type)
+#define SUM_PROD(type) [TSR_SUM] = BOTH(sum_##type), [TSR_PROD] = BOTH(prod_##type)
 #define FLOAT_OPS(type)                                                                                                                    \
     {                                                                                                                                      \
-        SUM_PROD(type), [TSR_AVG] = sum_##type, ORDER(type)                                                                                \
+        SUM_PROD(type), [TSR_AVG] = BOTH(sum_##type), ORDER(type)                                                                          \
     }
 
 #define ROW_FLOAT(width)                                                                                                                   \
@@ -119,9 +141,9 @@ DEFINE_FLOAT(64, tsr_f64, double, uint64_t)
 #define ROW_COMPLEX(width)                                                                                                                 \
     {                                                                                                                                      \
         width / 4, 2, .settle = settle_f##width, .divide = divide_f##width, .combine = {                                                   \
-            [TSR_SUM] = sum_f##width,                                                                                                      \
-            [TSR_AVG] = sum_f##width,                                                                                                      \
-            [TSR_PROD] = prod_complex_f##width                                                                                             \
+            [TSR_SUM] = BOTH(sum_f##width),                                                                                                \
+            [TSR_AVG] = BOTH(sum_f##width),                                                                                                \
+            [TSR_PROD] = {prod_complex_f##width, NULL}                                                                                     \
         }                                                                                                                                  \
     }
 /* Narrow floats differ in how they reach f32 only; narrowing settles their NaNs. */

@@ -29,11 +29,13 @@ typedef struct reduction {
     const tsr_arithmetic *arithmetic;
     tsr_widen *widen;
     tsr_narrow *narrow;
-    tsr_combine *combine;
+    tsr_combination combine;
     size_t bytes;         /* of an element */
     int64_t block;        /* elements */
     tsr_stretch *stretch; /* NULL: the call is small */
     tsr_way way;          /* of the tiles at hand */
+    bool as_stored;       /* sources are combined as they are, and are the result */
+    bool by_lines;        /* the row at hand is flat, and lines begin where it begins in every destination */
     bool flat;            /* the row at hand is contiguous in all operands, and begins at: */
     const char *row_src[FLAT_OPERANDS];
     char *row_dst[FLAT_OPERANDS];
@@ -148,13 +150,13 @@ static const void *accumulate(const reduction *r, const tile *t, buffers *b)
     if (r->given->src_count == 1 && !r->arithmetic->settle && r->given->divisor == 1)
         return first;
     if (r->given->src_count > 1)
-        r->combine(b->accumulator, first, load(r, t, 1, b, 1), parts);
+        r->combine.into(b->accumulator, first, load(r, t, 1, b, 1), parts);
     else if (r->arithmetic->settle)
         r->arithmetic->settle(b->accumulator, first, parts);
     else
         memcpy(b->accumulator, first, (size_t)(t->rows * t->columns) * r->arithmetic->bytes);
     for (int s = 2; s < r->given->src_count; s++)
-        r->combine(b->accumulator, b->accumulator, load(r, t, s, b, 1), parts);
+        r->combine.into(b->accumulator, b->accumulator, load(r, t, s, b, 1), parts);
     if (r->given->divisor != 1)
         r->arithmetic->divide(b->accumulator, r->given->divisor, parts);
     return b->accumulator;
@@ -164,7 +166,8 @@ static const void *accumulate(const reduction *r, const tile *t, buffers *b)
 static const void *finish(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t count = t->rows * t->columns;
-    const bool pair = r->narrow && r->given->src_count == 2 && r->combine == r->arithmetic->combine[TSR_SUM] && r->given->divisor == 1;
+    const bool pair =
+        r->narrow && r->given->src_count == 2 && r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
     if (pair) {
         const void *const left = gather(r, t, 0, b->packed[0]);
         KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather(r, t, 1, b->packed[1]), count);
@@ -194,10 +197,28 @@ static void fetch_next(const reduction *r, const tile *t, int64_t end)
     }
 }
 
+/* A part of a flat row, from byte `at` of it on, that goes to memory as it is combined; false if it cannot. The last source is combined on
+ * the way out: what little there is to do between one line and the next lets processors fetch the lines after them meanwhile. */
+static inline bool stream_part(const reduction *r, buffers *b, size_t at, size_t bytes)
+{
+    if (!r->by_lines || !tsr_way_streams(r->way) || (at | bytes) % STREAM_LINE != 0)
+        return false;
+    const int last = r->given->src_count - 1;
+    const char *so_far = r->row_src[0] + at;
+    for (int s = 1; s < last; s++) {
+        r->combine.into(b->accumulator, so_far, r->row_src[s] + at, (int64_t)(bytes / r->bytes) * r->arithmetic->parts);
+        so_far = b->accumulator;
+    }
+    r->combine.streamed(r->row_dst, r->given->dst_count, at, so_far, r->row_src[last] + at, bytes);
+    return true;
+}
+
 static void reduce_tile(const reduction *r, const tile *t, buffers *b)
 {
     if (tsr_way_fetches_ahead(r->way))
         fetch_next(r, t, r->shape[r->ndim - 1]);
+    if (stream_part(r, b, (size_t)t->index[r->ndim - 1] * r->bytes, (size_t)t->columns * r->bytes))
+        return;
     const void *const values = finish(r, t, b);
     for (int to = 0; to < r->given->dst_count; to++)
         scatter(r, t, to, values);
@@ -230,10 +251,12 @@ static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int
  * fetch the next one's sources meanwhile. `at` and `bytes` are of every operand. */
 static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
+    if (stream_part(r, b, at, bytes))
+        return;
     const int64_t parts = (int64_t)(bytes / r->bytes) * r->arithmetic->parts;
-    r->combine(b->accumulator, r->row_src[0] + at, r->row_src[1] + at, parts);
+    r->combine.into(b->accumulator, r->row_src[0] + at, r->row_src[1] + at, parts);
     for (int s = 2; s < r->given->src_count; s++)
-        r->combine(b->accumulator, b->accumulator, r->row_src[s] + at, parts);
+        r->combine.into(b->accumulator, b->accumulator, r->row_src[s] + at, parts);
     for (int to = 0; to < r->given->dst_count; to++)
         if (tsr_way_streams(r->way))
             stream_copy(r->row_dst[to] + at, b->accumulator, bytes);
@@ -253,7 +276,7 @@ static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64
 {
     const int inner = r->ndim - 1;
     const int64_t columns = t->columns;
-    if (!r->widen && r->given->src_count > 1 && r->given->divisor == 1) {
+    if (r->as_stored) {
         reduce_parts(r, b, (size_t)begin * r->bytes);
         return;
     }
@@ -278,10 +301,13 @@ static void find_row(reduction *r, const tile *t)
         r->flat = stride(r, g->src_strides[s], inner) == 1;
         r->row_src[s] = (const char *)g->src[s] + offset(r, &begin, g->src_strides[s]);
     }
+    uintptr_t beginnings = 0;
     for (int d = 0; d < g->dst_count && r->flat; d++) {
         r->flat = stride(r, g->dst_strides[d], inner) == 1;
         r->row_dst[d] = (char *)g->dst[d] + offset(r, &begin, g->dst_strides[d]);
+        beginnings |= (uintptr_t)r->row_dst[d];
     }
+    r->by_lines = r->flat && r->as_stored && r->combine.streamed && beginnings % STREAM_LINE == 0;
 }
 
 /* A row, in pieces that may each go another way. */
@@ -393,6 +419,7 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
     r.widen = KERNEL(widen)(given->dtype);
     r.narrow = KERNEL(narrow)(given->dtype);
     r.combine = r.arithmetic->combine[given->op];
+    r.as_stored = !r.widen && given->src_count > 1 && given->divisor == 1;
     r.block = BLOCK / (int64_t)r.arithmetic->bytes;
     r.stretch = tsr_stretch_begin(&here, self, given->dst_count > 1 ? TSR_TASK_REDUCE_TO_ALL : TSR_TASK_REDUCE, total);
     order_dims(&r);

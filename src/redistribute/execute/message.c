@@ -165,8 +165,17 @@ static void expect(round *r)
 static tsr_status post(round *r)
 {
     expect(r);
-    const tsr_status status = tsr_exchange_start(r->e->group->comm, r->messages, r->send_count, r->messages + r->send_count,
-                                                 r->receive_count, r->e->device, r->e->stream);
+    const tsr_exchange given = {.caller = "tsr_comm_exchange_start",
+                                .sends = r->messages,
+                                .receives = r->messages + r->send_count,
+                                .send_count = r->send_count,
+                                .receive_count = r->receive_count,
+                                .device = r->e->device,
+                                .stream = r->e->stream,
+                                .staging = r->e->workspace,
+                                .staging_bytes = r->e->plan->workspace_bytes,
+                                .landing = r->e->parts};
+    const tsr_status status = tsr_exchange_start(r->e->group->comm, &given);
     return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
 }
 
