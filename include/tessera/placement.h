@@ -13,6 +13,7 @@
 #ifndef TESSERA_PLACEMENT_H
 #define TESSERA_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <tessera/dtype.h>
@@ -50,6 +51,13 @@ typedef struct tsr_placement {
 TSR_API tsr_placement tsr_replicate(void);           /**< a copy on every rank */
 TSR_API tsr_placement tsr_shard(int dim);            /**< a chunk of `dim` on each rank */
 TSR_API tsr_placement tsr_partial(tsr_reduce_op op); /**< terms that combine by `op` */
+
+/**
+ * True if both say the same of their mesh dim: the kind, a Partial's op, a Shard's dim and modifiers, where a modifier's neutral value is
+ * the same as none. Orders are not compared, for they say something of several placements. Neither is NULL; nothing is checked against a
+ * tensor. Allocates nothing; any thread.
+ */
+TSR_API bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
 
 /**
  * Parses placements. At most `capacity` go to `out` and `*count` says how many were there; the numbers of sizes= and blocks= go to

@@ -114,6 +114,57 @@ int64_t tsr_cut_most(const tsr_cut *cut, int64_t length)
     return fits ? tsr_min_i64(most, length) : length;
 }
 
+bool tsr_cut_deals_intervals(const tsr_cut *cut)
+{
+    return !tsr_cut_interleaves(cut) && !cut->block_starts;
+}
+
+bool tsr_cut_interleaves(const tsr_cut *cut)
+{
+    return cut->interleave > 1;
+}
+
+bool tsr_cut_lists_sizes(const tsr_cut *cut)
+{
+    return cut->size_starts != NULL;
+}
+
+/* Only listed sizes can make a part longer than the one before it, so elsewhere the first and the last part tell of all. */
+bool tsr_cut_is_even(const tsr_cut *cut, int64_t length)
+{
+    const int64_t first = tsr_cut_size(cut, length, 0);
+    bool even = tsr_cut_size(cut, length, cut->parts - 1) == first;
+    for (int64_t part = 1; tsr_cut_lists_sizes(cut) && even && part < cut->parts; part++)
+        even = tsr_cut_size(cut, length, part) == first;
+    return even;
+}
+
+/* Full parts, then one that holds what is left. Of a balanced cut those with a unit more come first. */
+int tsr_cut_stretches(const tsr_cut *cut, int64_t length, tsr_cut_stretch *out)
+{
+    const int64_t units = tsr_ceil_div(length, cut->unit);
+    const int64_t share = cut->balanced ? units / cut->parts : tsr_ceil_div(units, cut->parts);
+    const int64_t wide = cut->balanced ? units % cut->parts : 0;
+    int count = 0;
+    int64_t part = 0, at = 0;
+    for (int narrow = wide == 0; narrow < 2; narrow++) {
+        const int64_t size = (share + !narrow) * cut->unit;
+        const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
+        if (full > 0)
+            out[count++] = (tsr_cut_stretch){part, part + full, size};
+        part += full;
+        at += full * size;
+    }
+    if (at < length)
+        out[count++] = (tsr_cut_stretch){part, part + 1, length - at};
+    return count;
+}
+
+tsr_cut tsr_cut_balanced(int64_t parts, int64_t unit)
+{
+    return (tsr_cut){.parts = parts, .balanced = 1, .interleave = 1, .unit = unit};
+}
+
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at)
 {
     const block b = block_at(cut, length, at);

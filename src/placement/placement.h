@@ -1,12 +1,9 @@
-/** Placements by themselves: whether two are alike, and the order in which they cut. Pure integers; nothing here checks its arguments. */
+/** The order in which placements cut. Pure integers; nothing here checks its arguments. */
 #ifndef TSR_PLACEMENT_PLACEMENT_H
 #define TSR_PLACEMENT_PLACEMENT_H
 
 #include <stdbool.h>
 #include <tessera/layout.h>
-
-/** True if both cuts of mesh dim `a_dim` and `b_dim` are written alike: kind, dim, modifiers, op. Orders are not compared. */
-bool tsr_placement_same(const tsr_placement *a, const tsr_placement *b);
 
 /** The place in the cut order that a Shard has, by default that of its mesh dim. */
 int tsr_placement_order(const tsr_placement *placements, int mesh_dim);

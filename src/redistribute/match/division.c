@@ -77,7 +77,7 @@ static bool interleaves(const tsr_layout *layout)
 {
     bool any = false;
     for (int m = 0; m < layout->mesh_ndim; m++)
-        any |= layout->cuts[m].interleave > 1;
+        any |= tsr_cut_interleaves(&layout->cuts[m]);
     return any;
 }
 

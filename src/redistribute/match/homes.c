@@ -232,7 +232,7 @@ tsr_sharing tsr_homes_share(const tsr_homes *homes, const tsr_problem *problem, 
     const int64_t unit = part_unit(best == layout->ndim - 1, shape[best], layout->element_bytes, homes->count);
     return (tsr_sharing){.dim = best,
                          .length = shape[best],
-                         .cut = {.parts = homes->count, .balanced = 1, .interleave = 1, .unit = unit},
+                         .cut = tsr_cut_balanced(homes->count, unit),
                          .busy = tsr_min_i64(homes->count, tsr_ceil_div(shape[best], unit))};
 }
 

@@ -21,32 +21,6 @@ static const tsr_cut *cut_of(const nest *n, int cut)
     return &n->layout->cuts[n->cuts->mesh_dim[cut]];
 }
 
-/* Parts [begin, end) of a stretch are of equal length. */
-typedef struct run {
-    int64_t end, length;
-} run;
-
-/* Full parts, one that holds what is left, and empty ones; where the cut is balanced, those with a unit more come first. Returns how many
- * runs there are; parts behind them are empty. */
-static int list_runs(const tsr_cut *cut, int64_t length, run *runs)
-{
-    const int64_t units = tsr_ceil_div(length, cut->unit);
-    const int64_t share = cut->balanced ? units / cut->parts : tsr_ceil_div(units, cut->parts);
-    const int64_t wide = cut->balanced ? units % cut->parts : 0;
-    int count = 0;
-    int64_t part = 0, at = 0;
-    for (int narrow = wide == 0; narrow < 2; narrow++) {
-        const int64_t size = (share + !narrow) * cut->unit;
-        const int64_t full = size == 0 ? 0 : tsr_min_i64(narrow ? cut->parts - part : wide, (length - at) / size);
-        if (full > 0)
-            runs[count++] = (run){part += full, size};
-        at += full * size;
-    }
-    if (at < length)
-        runs[count++] = (run){part + 1, length - at};
-    return count;
-}
-
 /* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut` divides. */
 static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin, int64_t end)
 {
@@ -60,8 +34,8 @@ static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin
         }
         return count;
     }
-    run runs[3];
-    const int run_count = list_runs(cut_of(n, cut), length, runs);
+    tsr_cut_stretch runs[TSR_CUT_STRETCHES];
+    const int run_count = tsr_cut_stretches(cut_of(n, cut), length, runs);
     int64_t count = 0;
     for (int i = 0; i < run_count && begin < end; i++) {
         const int64_t last = tsr_min_i64(end, runs[i].end);
@@ -138,22 +112,18 @@ static int64_t count_between(const nest *n, const tsr_reach_end *first, const ts
 /* Every shard is an interval, because every cut deals out intervals. */
 static bool deals_intervals(const tsr_layout *layout, int dim)
 {
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    for (int i = 0; i < cuts->count; i++) {
-        const tsr_cut *cut = &layout->cuts[cuts->mesh_dim[i]];
-        if (cut->interleave > 1 || cut->block_starts)
-            return false;
-    }
-    return true;
+    bool all = true;
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        all &= tsr_cut_deals_intervals(&layout->cuts[layout->dims[dim].mesh_dim[i]]);
+    return all;
 }
 
-static bool has_sizes(const tsr_layout *layout, int dim)
+static bool lists_sizes(const tsr_layout *layout, int dim)
 {
-    const tsr_dim_cuts *cuts = &layout->dims[dim];
-    for (int i = 0; i < cuts->count; i++)
-        if (layout->cuts[cuts->mesh_dim[i]].size_starts)
-            return true;
-    return false;
+    bool any = false;
+    for (int i = 0; i < layout->dims[dim].count; i++)
+        any |= tsr_cut_lists_sizes(&layout->cuts[layout->dims[dim].mesh_dim[i]]);
+    return any;
 }
 
 static tsr_range everything(const tsr_layout *layout)
@@ -167,7 +137,7 @@ static tsr_range everything(const tsr_layout *layout)
 void tsr_reach_init(tsr_reach *reach, tsr_meter *meter, const tsr_layout *near, const tsr_layout *far, int dim)
 {
     *reach = (tsr_reach){.far = far, .meter = meter, .dim = dim};
-    reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || has_sizes(far, dim);
+    reach->listed = !deals_intervals(near, dim) || !deals_intervals(far, dim) || lists_sizes(far, dim);
     if (reach->listed)
         return;
     const tsr_range range = everything(far);

@@ -64,23 +64,13 @@ static bool nests(const tsr_item *item)
            (kind == TSR_NATIVE_REDUCE_SCATTER || tsr_problem_cuts_nest(&item->problem, false));
 }
 
-/* Only sizes are given part by part; no other cut makes a part longer than the one before it. */
-static bool is_even(const tsr_cut *cut, int64_t length)
-{
-    const int64_t first = tsr_cut_size(cut, length, 0);
-    bool even = tsr_cut_size(cut, length, cut->parts - 1) == first;
-    for (int64_t part = 1; cut->size_starts && even && part < cut->parts; part++)
-        even = tsr_cut_size(cut, length, part) == first;
-    return even;
-}
-
 /* All ranks have equally long pieces along `dim`. */
 static bool is_even_along(const tsr_layout *layout, int dim)
 {
     int64_t length = layout->shape[dim];
     for (int i = 0; i < layout->dims[dim].count; i++) {
         const tsr_cut *cut = &layout->cuts[layout->dims[dim].mesh_dim[i]];
-        if (!is_even(cut, length))
+        if (!tsr_cut_is_even(cut, length))
             return false;
         length /= cut->parts;
     }
@@ -95,7 +85,7 @@ static bool is_whole_along(const tsr_layout *layout, int dim, int kept, int64_t 
         const int mesh_dim = layout->dims[dim].mesh_dim[i];
         const tsr_cut *cut = &layout->cuts[mesh_dim];
         if (i < kept) {
-            if (!is_even(cut, length))
+            if (!tsr_cut_is_even(cut, length))
                 return false;
             length /= cut->parts;
             continue;

@@ -157,26 +157,6 @@ tsr_status oracle_fill(const tsr_layout *from, const int64_t *coordinate, void *
     return status;
 }
 
-static bool same_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
-{
-    return a_count == b_count && (a_count == 0 || memcmp(a, b, a_count * sizeof *a) == 0);
-}
-
-/** The same placement, cut order aside; a unit or interleave of 1 is none. */
-static bool same_placement(const tsr_placement *a, const tsr_placement *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSR_PARTIAL)
-        return a->op == b->op;
-    if (a->kind == TSR_REPLICATE)
-        return true;
-    return a->dim == b->dim && a->balanced == b->balanced && (a->unit > 1 ? a->unit : 1) == (b->unit > 1 ? b->unit : 1) &&
-           (a->interleave > 1 ? a->interleave : 1) == (b->interleave > 1 ? b->interleave : 1) &&
-           same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
-           same_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
-}
-
 static int cut_order(const tsr_placement *placements, int mesh_dim)
 {
     return placements[mesh_dim].order == TSR_ORDER_DEFAULT ? mesh_dim : placements[mesh_dim].order;
@@ -208,7 +188,7 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
             continue;
         const bool takes = takes_shortcut(a, b, d);
         any = any || takes;
-        if (!takes && !same_placement(&a[d], &b[d]))
+        if (!takes && !tsr_placement_same(&a[d], &b[d]))
             return false;
         for (int e = 0; e < tsr_mesh_ndim(mesh); e++)
             if (e != d && tsr_mesh_size(mesh, e) > 1 && !order_allows(a, b, d, e))
@@ -225,13 +205,13 @@ static void apply_partials(const tsr_layout *from, const tsr_layout *to, const i
     const bool shortcut = is_shortcut(from, to);
     const terms t = terms_of(from);
     for (int i = 0; i < t.count; i++)
-        reduced[i] = !same_placement(&a[t.mesh_dim[i]], &b[t.mesh_dim[i]]);
+        reduced[i] = !tsr_placement_same(&a[t.mesh_dim[i]], &b[t.mesh_dim[i]]);
     v->only_own = shortcut;
     if (shortcut)
         encode_neutral(t.dtype, TSR_SUM, v->neutral);
     for (int d = 0; d < tsr_mesh_ndim(mesh) && !shortcut; d++) {
         const bool fills = b[d].kind == TSR_PARTIAL && (b[d].op == TSR_SUM || b[d].op == TSR_PROD);
-        if (!fills || same_placement(&a[d], &b[d]) || coordinate[d] == 0)
+        if (!fills || tsr_placement_same(&a[d], &b[d]) || coordinate[d] == 0)
             continue;
         v->constant = true;
         encode_neutral(t.dtype, b[d].op, v->neutral);
