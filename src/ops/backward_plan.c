@@ -2,6 +2,7 @@
 #include "ops/gradients.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
 #include <string.h>
 #include <tessera/sys/comm.h>
@@ -109,8 +110,8 @@ static void measure_moves(tsr_linear_backward_plan *plan)
         const gradient *g = &plan->gradients[i];
         if (!g->move)
             continue;
-        plan->own_bytes = tsr_layer_larger(plan->own_bytes, tsr_local_form_bytes(&g->own));
-        plan->moving_bytes = tsr_layer_larger(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
+        plan->own_bytes = tsr_larger_bytes(plan->own_bytes, tsr_local_form_bytes(&g->own));
+        plan->moving_bytes = tsr_larger_bytes(plan->moving_bytes, tsr_plan_workspace_bytes(g->move));
     }
 }
 
@@ -230,7 +231,7 @@ const tsr_layout *tsr_linear_backward_plan_source(const tsr_linear_backward_plan
 
 size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *plan)
 {
-    return plan->dy_bytes + plan->own_bytes + tsr_layer_larger(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
+    return plan->dy_bytes + plan->own_bytes + tsr_larger_bytes(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
 }
 
 /* One execution, and how it goes on this rank. */

@@ -1,6 +1,7 @@
 #include "ops/gradients.h"
 
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
 
 #define CALLER "tsr_linear_backward"
@@ -89,7 +90,7 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     const int64_t rows = blocks.first.rows;
     const tsr_dtype dtype = from->dy.dtype;
     const tsr_matrix to = tsr_matrix_of(db), ones = {site->packing, 1, rows, rows, 1, dtype};
-    const size_t front = tsr_layer_aligned((size_t)rows * tsr_dtype_bytes(dtype));
+    const size_t front = tsr_aligned_bytes((size_t)rows * tsr_dtype_bytes(dtype));
     tsr_matmul_needs needs = {0};
     const tsr_matmul_site behind = tsr_matmul_site_behind(site, front, &needs);
     if (blocks.count == 0)

@@ -2,6 +2,7 @@
 
 #include "ops/agreement.h"
 #include "ops/blas/provider.h"
+#include "ops/numbers.h"
 #include <tessera/sys/memory.h>
 
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
@@ -98,12 +99,12 @@ tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, 
 
 size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs)
 {
-    return tsr_layer_aligned(needs->packing) + tsr_layer_aligned(needs->gemm);
+    return tsr_aligned_bytes(needs->packing) + tsr_aligned_bytes(needs->gemm);
 }
 
 void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void *memory)
 {
-    const size_t packing = tsr_layer_aligned(needs->packing);
+    const size_t packing = tsr_aligned_bytes(needs->packing);
     site->packing = memory;
     site->workspace = needs->gemm > 0 ? (char *)memory + packing : NULL;
     site->workspace_bytes = needs->gemm;

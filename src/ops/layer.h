@@ -34,18 +34,6 @@ tsr_status tsr_layer_check_stream(const char *caller, tsr_device device, tsr_str
 
 tsr_status tsr_layer_check_workspace(const char *caller, const void *workspace, size_t bytes, size_t wanted);
 
-/** Of a workspace whose parts are used one after the other. */
-static inline size_t tsr_layer_larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/** Parts of a workspace are multiples of what every part is aligned to. */
-static inline size_t tsr_layer_aligned(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 /** The bytes of both, as tsr_layer_place() divides them. */
 size_t tsr_layer_needs_bytes(const tsr_matmul_needs *needs);
 

@@ -2,6 +2,7 @@
 
 #include "ops/agreement.h"
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
 #include <tessera/sys/comm.h>
 
@@ -77,7 +78,7 @@ static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
     if (inside)
         TSR_TRY(measure(c, *site, &needs));
     TSR_TRY(tsr_layout_local_bytes(c->own, NULL, &own_bytes));
-    own_bytes = c->moves ? tsr_layer_aligned(own_bytes) : 0;
+    own_bytes = c->moves ? tsr_aligned_bytes(own_bytes) : 0;
     c->bytes = own_bytes + tsr_layer_needs_bytes(&needs);
     TSR_TRY(tsr_layer_workspace_create(c->context, c->device, c->bytes, &c->memory));
     tsr_layer_place(site, &needs, c->memory ? (char *)c->memory + own_bytes : NULL);

@@ -3,6 +3,7 @@
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include <tessera/sys/comm.h>
 
 #define CALLER "tsr_linear_backward"
@@ -112,7 +113,7 @@ static tsr_status measure_moving(const tsr_layout *layout, bool moves, size_t *b
     *bytes = 0;
     if (moves)
         TSR_TRY(tsr_layout_local_bytes(layout, NULL, bytes));
-    *bytes = tsr_layer_aligned(*bytes);
+    *bytes = tsr_aligned_bytes(*bytes);
     return TSR_OK;
 }
 

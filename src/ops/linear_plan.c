@@ -1,6 +1,7 @@
 #include "ops/agreement.h"
 #include "ops/layer.h"
 #include "ops/local_form.h"
+#include "ops/numbers.h"
 #include "ops/rule.h"
 #include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
@@ -137,7 +138,7 @@ size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan)
 {
     const size_t moving = plan->move ? tsr_plan_workspace_bytes(plan->move) : 0;
     /* Products are done before anything moves, so both use what lies behind the rule's own y. */
-    return plan->own_bytes + tsr_layer_larger(moving, tsr_layer_needs_bytes(&plan->needs));
+    return plan->own_bytes + tsr_larger_bytes(moving, tsr_layer_needs_bytes(&plan->needs));
 }
 
 static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor *const *operands, const tsr_tensor *y,

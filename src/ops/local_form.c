@@ -1,6 +1,7 @@
 #include "ops/local_form.h"
 
 #include "ops/layer.h"
+#include "ops/numbers.h"
 #include <stdio.h>
 
 tsr_status tsr_local_form_take(tsr_layout *layout, tsr_local_form *out)
@@ -32,7 +33,7 @@ size_t tsr_local_form_bytes(const tsr_local_form *form)
     size_t bytes = form->layout ? tsr_dtype_bytes(tsr_layout_dtype(form->layout)) : 0;
     for (int dim = 0; dim < form->ndim; dim++)
         bytes *= (size_t)form->shape[dim];
-    return tsr_layer_aligned(bytes);
+    return tsr_aligned_bytes(bytes);
 }
 
 static tsr_status refuse(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor)

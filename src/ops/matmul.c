@@ -1,25 +1,11 @@
 #include "ops/matmul.h"
 
+#include "ops/numbers.h"
 #include "ops/rows.h"
 #include <string.h>
 
 /* Rows of a, and columns of b, that are packed at a time. */
 #define TILE 64
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
 
 tsr_matrix tsr_matrix_transpose(tsr_matrix m)
 {
@@ -37,7 +23,7 @@ static bool has_plain_rows(tsr_matrix m, int64_t *ld)
 {
     if ((m.col_stride != 1 && m.cols != 1) || (m.row_stride < m.cols && m.rows != 1))
         return false;
-    *ld = larger(m.rows == 1 ? 1 : m.row_stride, m.cols);
+    *ld = tsr_larger(m.rows == 1 ? 1 : m.row_stride, m.cols);
     return true;
 }
 
@@ -88,11 +74,11 @@ typedef struct packed_tile {
 
 static packed_tile place_tile(tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
-    const int64_t rows = smaller(c.rows, TILE), cols = smaller(c.cols, TILE);
+    const int64_t rows = tsr_smaller(c.rows, TILE), cols = tsr_smaller(c.cols, TILE);
     packed_tile tile;
-    tile.b = aligned((size_t)(rows * a.cols) * tsr_dtype_bytes(a.dtype));
-    tile.c = tile.b + aligned((size_t)(cols * a.cols) * tsr_dtype_bytes(b.dtype));
-    tile.bytes = tile.c + aligned((size_t)(rows * cols) * tsr_dtype_bytes(c.dtype));
+    tile.b = tsr_aligned_bytes((size_t)(rows * a.cols) * tsr_dtype_bytes(a.dtype));
+    tile.c = tile.b + tsr_aligned_bytes((size_t)(cols * a.cols) * tsr_dtype_bytes(b.dtype));
+    tile.bytes = tile.c + tsr_aligned_bytes((size_t)(rows * cols) * tsr_dtype_bytes(c.dtype));
     return tile;
 }
 
@@ -108,7 +94,7 @@ static tsr_status raise_workspace(const tsr_matmul_site *site, const tsr_gemm *g
  * or columns, but for the step from few rows to many. */
 static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, int64_t m, int64_t n, tsr_dtype c)
 {
-    const int64_t rows[] = {m, smaller(m, TSR_ROWS_MOST)};
+    const int64_t rows[] = {m, tsr_smaller(m, TSR_ROWS_MOST)};
     for (int i = 0; i < 2; i++) {
         const tsr_gemm g = {.size = sizeof g,
                             .a_dtype = a.dtype,
@@ -136,7 +122,7 @@ static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, ts
     needs->packing = packing > needs->packing ? packing : needs->packing;
     if (site->device.driver)
         return TSR_OK;
-    const int64_t m = site->any_strides ? c.rows : smaller(c.rows, TILE), n = site->any_strides ? c.cols : smaller(c.cols, TILE);
+    const int64_t m = site->any_strides ? c.rows : tsr_smaller(c.rows, TILE), n = site->any_strides ? c.cols : tsr_smaller(c.cols, TILE);
     TSR_TRY(raise_any(site, a, b, m, n, c.dtype));
     return raise_any(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), n, m, c.dtype);
 }
@@ -170,9 +156,9 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
 static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
 {
     for (int64_t row = 0; row < c.rows; row += TILE) {
-        const int64_t rows = smaller(TILE, c.rows - row);
+        const int64_t rows = tsr_smaller(TILE, c.rows - row);
         for (int64_t col = 0; col < c.cols; col += TILE) {
-            const int64_t cols = smaller(TILE, c.cols - col);
+            const int64_t cols = tsr_smaller(TILE, c.cols - col);
             TSR_TRY(multiply_tile(site, part_of(a, row, rows, 0, a.cols), part_of(b, 0, b.rows, col, cols),
                                   part_of(c, row, rows, col, cols), accumulate));
         }
@@ -218,7 +204,8 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
         return TSR_OK;
     if (bias.dtype != c.dtype) {
         const tsr_matrix packed = {site->packing, 1, c.cols, c.cols, 1, bias.dtype};
-        tsr_matrix converted = {(char *)site->packing + aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)), 1, c.cols, 0, 1, c.dtype};
+        tsr_matrix converted = {
+            (char *)site->packing + tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)), 1, c.cols, 0, 1, c.dtype};
         TSR_TRY(tsr_matrix_copy(site, bias, packed));
         TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols, site->stream));
         bias = converted;
@@ -230,9 +217,9 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
 
 static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 {
-    return bias.dtype == c.dtype
-               ? 0
-               : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
+    return bias.dtype == c.dtype ? 0
+                                 : tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) +
+                                       tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
 /* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,

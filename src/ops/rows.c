@@ -1,6 +1,7 @@
 #include "ops/rows.h"
 
 #include "ops/epilogue.h"
+#include "ops/numbers.h"
 #include <string.h>
 
 /* Results of a row that are made before they are written. Where b is stored [k,n] their sums stay in the first cache. */
@@ -45,7 +46,7 @@ static bool has_plain_rows(const tsr_gemm *g)
 
 size_t tsr_rows_workspace(const tsr_gemm *g)
 {
-    return has_plain_rows(g) ? 0 : ((size_t)(g->m * g->k) * sizeof(float) + 63) / 64 * 64;
+    return has_plain_rows(g) ? 0 : tsr_aligned_bytes((size_t)(g->m * g->k) * sizeof(float));
 }
 
 /* a, which is stored [k,m], as rows of f32. */

@@ -1,6 +1,7 @@
 #include "ops/widened.h"
 
 #include "ops/epilogue.h"
+#include "ops/numbers.h"
 #include <string.h>
 
 /* A panel is as many rows of a, or columns of b, as make PANEL_BYTES of f32, within these. */
@@ -29,20 +30,15 @@ bool tsr_widened_takes(const tsr_gemm *g)
     return narrow || (g->bias && g->bias_dtype != TSR_F32);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t panel_of(int64_t size, int64_t k)
 {
     const int64_t fitting = PANEL_BYTES / (int64_t)sizeof(float) / (k > 0 ? k : 1) / PANEL_FACTOR * PANEL_FACTOR;
-    return smaller(size, fitting < LEAST_PANEL ? LEAST_PANEL : smaller(fitting, MOST_PANEL));
+    return tsr_smaller(size, fitting < LEAST_PANEL ? LEAST_PANEL : tsr_smaller(fitting, MOST_PANEL));
 }
 
 static size_t bytes_of(bool there, int64_t rows, int64_t columns)
 {
-    return there ? ((size_t)(rows * columns) * sizeof(float) + 63) / 64 * 64 : 0;
+    return there ? tsr_aligned_bytes((size_t)(rows * columns) * sizeof(float)) : 0;
 }
 
 static division divide(const tsr_gemm *g)
@@ -123,10 +119,10 @@ tsr_status tsr_widened_run(tsr_f32_product *multiply, const void *self, const ts
     tsr_gemm part = {TSR_GEMM_OF(TSR_F32), .trans_a = g->trans_a, .trans_b = g->trans_b, .k = g->k, .alpha = g->alpha};
     for (int64_t column = 0; column < g->n; column += d.columns) {
         source a, b;
-        part.n = smaller(d.columns, g->n - column);
+        part.n = tsr_smaller(d.columns, g->n - column);
         TSR_TRY(take_rows(g->b, g->b_dtype, !g->trans_b, g->ldb, column, part.n, g->k, (float *)b_panel, &b));
         for (int64_t row = 0; row < g->m; row += d.rows) {
-            part.m = smaller(d.rows, g->m - row);
+            part.m = tsr_smaller(d.rows, g->m - row);
             TSR_TRY(take_rows(g->a, g->a_dtype, g->trans_a, g->lda, row, part.m, g->k, (float *)a_panel, &a));
             part.a = a.data, part.lda = a.ld;
             part.b = b.data, part.ldb = b.ld;

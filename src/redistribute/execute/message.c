@@ -2,6 +2,7 @@
 
 #include <tessera/sys/status.h>
 
+#include "base/checked.h"
 #include "comm/collectives/exchange.h"
 #include "device/host/choose.h"
 #include "redistribute/execute/agreement.h"
@@ -55,7 +56,7 @@ static tsr_place target_of(const tsr_execution *e, const tsr_parcel *parcel)
 static round begin_round(const tsr_execution *e, int phase, int64_t at)
 {
     const int half = (int)(at & 1);
-    const size_t half_bytes = e->plan->workspace_bytes / 2 & ~(size_t)63;
+    const size_t half_bytes = tsr_round_down(e->plan->workspace_bytes / 2, TSR_LINE);
     return (round){.e = e,
                    .phase = phase,
                    .half = half,

@@ -1,5 +1,6 @@
 #include "redistribute/execute/scratch.h"
 
+#include "base/checked.h"
 #include "redistribute/execute/execution.h"
 
 typedef struct cursor {
@@ -10,13 +11,8 @@ typedef struct cursor {
 static void *take(cursor *at, size_t count, size_t bytes)
 {
     void *taken = at->base ? at->base + at->used : NULL;
-    at->used += (count * bytes + 15) & ~(size_t)15;
+    at->used += tsr_round_up(count * bytes, TSR_ALIGNMENT);
     return taken;
-}
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
 }
 
 /* The most that any item needs: they reduce one after the other. */
@@ -26,8 +22,8 @@ static void take_reduce_arrays(const tsr_plan *plan, cursor *at, tsr_reduce_arra
     for (size_t i = 0; i < plan->count; i++) {
         if (plan->items[i].reduction_count == 0)
             continue;
-        terms = larger(terms, (size_t)plan->items[i].problem.terms);
-        owners = larger(owners, plan->items[i].owner_count);
+        terms = tsr_max_bytes(terms, (size_t)plan->items[i].problem.terms);
+        owners = tsr_max_bytes(owners, plan->items[i].owner_count);
     }
     arrays->src_strides = take(at, terms, sizeof *arrays->src_strides);
     arrays->dst_strides = take(at, owners, sizeof *arrays->dst_strides);
@@ -47,8 +43,8 @@ tsr_scratch tsr_scratch_divide(const tsr_plan *plan, void *base)
     take_reduce_arrays(plan, &at, &scratch.reduce);
     size_t messages = 0, parcels = 0;
     for (int phase = 0; phase < TSR_PHASES; phase++) {
-        messages = larger(messages, plan->out[phase].messages + plan->in[phase].messages);
-        parcels = larger(parcels, plan->in[phase].count);
+        messages = tsr_max_bytes(messages, plan->out[phase].messages + plan->in[phase].messages);
+        parcels = tsr_max_bytes(parcels, plan->in[phase].count);
     }
     for (int half = 0; half < 2; half++) {
         scratch.messages[half] = take(&at, messages, sizeof *scratch.messages[half]);

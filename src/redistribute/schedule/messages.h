@@ -7,6 +7,7 @@
 #ifndef TSR_REDISTRIBUTE_SCHEDULE_MESSAGES_H
 #define TSR_REDISTRIBUTE_SCHEDULE_MESSAGES_H
 
+#include "base/checked.h"
 #include "redistribute/schedule/plan.h"
 
 /** Lists the plan's mail, and sets its rounds and workspace. TSR_ERROR_ARGUMENT: options.max_workspace cannot be kept. Message mode only.
@@ -28,13 +29,13 @@ static inline tsr_extent tsr_mail_range(int64_t elements, int64_t round, int64_t
 /** Bytes that so many elements of an item take in a message: parcels begin where every dtype may. */
 static inline size_t tsr_mail_bytes(const tsr_item *item, int64_t elements)
 {
-    return ((size_t)elements * item->src->element_bytes + 15) & ~(size_t)15;
+    return tsr_round_up((size_t)elements * item->src->element_bytes, TSR_ALIGNMENT);
 }
 
 /** Messages begin on lines of their own. */
 static inline size_t tsr_mail_line(size_t bytes)
 {
-    return (bytes + 63) & ~(size_t)63;
+    return tsr_round_up(bytes, TSR_LINE);
 }
 
 #endif

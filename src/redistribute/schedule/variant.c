@@ -1,5 +1,6 @@
 #include "redistribute/schedule/variant.h"
 
+#include "base/checked.h"
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/sizes.h"
@@ -45,7 +46,7 @@ static bool stages(const tsr_item *item, const tsr_plan *plan)
 /* Every item's results begin on a line of their own. */
 static bool fits(const tsr_item *item, const tsr_plan *plan)
 {
-    const size_t lines = plan->options.max_workspace / plan->count & ~(size_t)63;
+    const size_t lines = tsr_round_down(plan->options.max_workspace / plan->count, TSR_LINE);
     return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= lines;
 }
 

@@ -1,5 +1,6 @@
 #include "comm/engines/mpi/exchange.h"
 
+#include "base/checked.h"
 #include "comm/engines/mpi/calls/error.h"
 #include "comm/engines/mpi/loss.h"
 #include "comm/engines/mpi/notice.h"
@@ -24,23 +25,18 @@
  * takes longer is stopped, dead, or cannot be reached, or has given up before this one's data came. */
 #define SETTLE_MS 2000
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 63) & ~(size_t)63;
-}
-
 /* Lays the arrays into `block` (NULL: only counts) and returns their bytes. */
 static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
 {
-    size_t used = round_up(sizeof *e->memory);
+    size_t used = tsr_round_up(sizeof *e->memory, TSR_LINE);
     e->transits = block ? (tsr_mpi_transit *)(block + used) : NULL;
-    used += round_up(capacity * sizeof *e->transits);
+    used += tsr_round_up(capacity * sizeof *e->transits, TSR_LINE);
     e->rows = block ? (tsr_message *)(block + used) : NULL;
-    used += round_up((size_t)ranks * sizeof *e->rows);
+    used += tsr_round_up((size_t)ranks * sizeof *e->rows, TSR_LINE);
     int **const numbers[] = {&e->turns[0], &e->turns[1]};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *numbers[i] = block ? (int *)(block + used) : NULL;
-        used += round_up((size_t)ranks * sizeof **numbers[i]);
+        used += tsr_round_up((size_t)ranks * sizeof **numbers[i], TSR_LINE);
     }
     e->letters = block ? (tsr_mpi_letter *)(block + used) : NULL;
     return used + capacity * sizeof *e->letters;

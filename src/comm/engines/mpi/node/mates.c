@@ -1,6 +1,7 @@
 
 #include "comm/engines/mpi/node/mates.h"
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "comm/core/clock.h"
 #include "comm/engines/mpi/calls/error.h"
@@ -63,17 +64,13 @@ static void list_first(const identity *all, int ranks, int *first)
     }
 }
 
-static size_t round_up(size_t bytes)
-{
-    return (bytes + 15) & ~(size_t)15;
-}
-
 static tsr_status make(const tsr_mpi_together *together, const int *first, int rank, int ranks, tsr_mpi_mates *mates)
 {
     size_t count = 0;
     for (int r = 0; r < ranks; r++)
         count += first[r] == first[rank];
-    const size_t lists = round_up(count * sizeof *mates->ranks), requests = round_up(count * sizeof *mates->requests);
+    const size_t lists = tsr_round_up(count * sizeof *mates->ranks, TSR_ALIGNMENT),
+                 requests = tsr_round_up(count * sizeof *mates->requests, TSR_ALIGNMENT);
     TSR_TRY(tsr_allocate(together->context, lists + requests + (count + 1) * TSR_MPI_ROW_BYTES, &mates->memory));
     mates->ranks = mates->memory;
     mates->requests = (MPI_Request *)((char *)mates->memory + lists);
