@@ -146,13 +146,16 @@ static bool is_wanted(const tsr_way_class *c, tsr_way way)
     return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
-/* Of those that have to be tried, the one with the fewest samples: so all take turns. TSR_WAYS: there is none. */
+/* Of the ways that have to be tried, the one with the fewest samples, so that all take turns; every second turn goes the other way round,
+ * for a way that always follows one which leaves its lines in the caches would look slow. TSR_WAYS: there is none. */
 static tsr_way find_wanted(const tsr_way_class *c)
 {
     tsr_way found = TSR_WAYS;
-    for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
-        if (is_wanted(c, way) && (found == TSR_WAYS || GET(c->counts[way]) < GET(c->counts[found])))
+    for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++) {
+        const int count = GET(c->counts[way]), fewest = found < TSR_WAYS ? GET(c->counts[found]) : count + 1;
+        if (is_wanted(c, way) && (count < fewest || (count == fewest && count % 2 == 1)))
             found = way;
+    }
     return found;
 }
 
