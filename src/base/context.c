@@ -124,9 +124,6 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         .plan_entries = (int64_t)(options.plan_entries ? options.plan_entries : DEFAULT_PLAN_ENTRIES),
         .way = TSR_WAY_MEASURED,
         .blas = options.blas,
-        .timeout_ms = -1,
-        .spin = -2,
-        .stall_ms = -1,
         .profile = options.profile ? *options.profile : tsr_cost_default(),
     };
     if (options.measured)
@@ -259,7 +256,7 @@ tsr_status tsr_context_attachment(tsr_context *context, const tsr_attachment_kin
 
 int64_t tsr_context_timeout_ms(const tsr_context *context, int64_t otherwise)
 {
-    return context->settings.timeout_ms >= 0 ? context->settings.timeout_ms : otherwise;
+    return tsr_setting_or(context->settings.timeout_ms, otherwise);
 }
 
 tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out)

@@ -23,6 +23,13 @@ static tsr_status parse_number(const char *name, const char *value, int64_t low,
     return TSR_OK;
 }
 
+static tsr_status parse_setting(const char *name, const char *value, int64_t low, int64_t high, tsr_setting *out)
+{
+    TSR_TRY(parse_number(name, value, low, high, &out->value));
+    out->is_set = true;
+    return TSR_OK;
+}
+
 static tsr_status apply_log(const char *value, tsr_settings *settings)
 {
     static const char *const levels[] = {"silent", "error", "warn", "info", "debug"};
@@ -48,17 +55,17 @@ static tsr_status apply_blas(const char *value, tsr_settings *settings)
 
 static tsr_status apply_timeout(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
+    return parse_setting("TSR_TIMEOUT_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->timeout_ms);
 }
 
 static tsr_status apply_spin(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
+    return parse_setting("TSR_SPIN", value, -1, LARGEST_SPIN, &settings->spin);
 }
 
 static tsr_status apply_stall(const char *value, tsr_settings *settings)
 {
-    return parse_number("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
+    return parse_setting("TSR_STALL_MS", value, 0, LONGEST_TIMEOUT_MS, &settings->stall_ms);
 }
 
 static tsr_status apply_plan_cache(const char *value, tsr_settings *settings)

@@ -4,6 +4,7 @@
 
 #include "base/ways.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <tessera/context.h>
 
@@ -12,6 +13,17 @@
 
 /** The largest plan_entries: sums and small multiples of it do not overflow. */
 #define TSR_MOST_PLAN_ENTRIES ((size_t)1 << 40)
+
+/** A number that the environment may set. */
+typedef struct tsr_setting {
+    bool is_set;
+    int64_t value;
+} tsr_setting;
+
+static inline int64_t tsr_setting_or(tsr_setting setting, int64_t otherwise)
+{
+    return setting.is_set ? setting.value : otherwise;
+}
 
 typedef struct tsr_settings {
     tsr_allocator allocator; /**< never empty */
@@ -26,9 +38,9 @@ typedef struct tsr_settings {
     const char *kernels;      /**< those in use: by options or TSR_KERNELS, else the best; static text */
     const char *blas;         /**< which BLAS the layers are to take (tsr_context_options.blas, TSR_BLAS); NULL: not said */
     tsr_way way;              /**< of the host's kernels: one, or how it is chosen */
-    int64_t timeout_ms;       /**< TSR_TIMEOUT_MS; -1: not set */
-    int64_t spin;             /**< TSR_SPIN; -2: not set */
-    int64_t stall_ms;         /**< TSR_STALL_MS; -1: not set */
+    tsr_setting timeout_ms;   /**< TSR_TIMEOUT_MS */
+    tsr_setting spin;         /**< TSR_SPIN */
+    tsr_setting stall_ms;     /**< TSR_STALL_MS */
     tsr_cost_profile profile; /**< the links */
     tsr_profile *measured;    /**< a reference of its own, with tables; NULL: by the links alone */
 } tsr_settings;

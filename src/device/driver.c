@@ -12,10 +12,9 @@ typedef struct entry_row {
     size_t offset;
 } entry_row;
 
-#define ROW(entry)                                                                                                                         \
-    {                                                                                                                                      \
-#entry, offsetof(tsr_device_table, entry)                                                                                          \
-    }
+/* clang-format off */
+#define ROW(entry) {#entry, offsetof(tsr_device_table, entry)}
+/* clang-format on */
 
 static const entry_row required[] = {ROW(count), ROW(alloc), ROW(free), ROW(copy), ROW(copy_boxes), ROW(fill), ROW(reduce), ROW(convert)};
 

@@ -54,12 +54,6 @@ static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)
     return local;
 }
 
-tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                            const void *arg)
-{
-    return tsr_message_agree(comm, fingerprint, local, able, NULL, describe, arg);
-}
-
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *c)
 {
     const tsr_comm_collectives *own = &comm->engine.collectives;

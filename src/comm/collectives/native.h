@@ -26,11 +26,6 @@ tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, ts
 /** True if this rank has it. */
 bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype);
 
-/** tsr_comm_agree() where the engine has a collective, in which ranks also tell whether they are able to call it: `*able` becomes whether
- * all are, on success. */
-tsr_status tsr_native_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                            const void *arg);
-
 /** Collective; what it needs is reserved. TSR_ERROR_STATE: an exchange is in flight. */
 tsr_status tsr_comm_call_native(tsr_comm *comm, const tsr_native_call *call);
 

@@ -185,6 +185,12 @@ static void describe_name(const void *arg, char *text, size_t capacity)
     text[length] = '\0';
 }
 
+tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                               const void *arg)
+{
+    return tsr_message_agree(comm, fingerprint, local, able, NULL, describe, arg);
+}
+
 tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local)
 {
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, name), local, describe_name, name);

@@ -12,10 +12,15 @@ tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local
 tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
                                   const void *arg);
 
+/** tsr_comm_agree() of an engine that has collectives of its own, in which ranks also tell whether they are able to call one: `*able`
+ * becomes whether all ranks are, on success. */
+tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
+                               const void *arg);
+
 /** tsr_comm_agree() on nothing but the name of a call. */
 tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local);
 
-/** tsr_comm_agree(), tsr_comm_agree_balance() and tsr_native_agree() of a message engine; what is NULL is not asked. */
+/** tsr_comm_agree(), tsr_comm_agree_balance() and tsr_comm_agree_able() of a message engine; what is NULL is not asked. */
 tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
                              tsr_call_describe *describe, const void *arg);
 

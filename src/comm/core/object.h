@@ -55,7 +55,7 @@ typedef struct tsr_exchange {
 typedef struct tsr_agreement {
     uint64_t fingerprint;
     int64_t status;
-    int64_t unable;   /**< see tsr_native_agree() */
+    int64_t unable;   /**< see tsr_comm_agree_able() */
     uint64_t balance; /**< see balance.h */
 } tsr_agreement;
 

@@ -72,8 +72,9 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
     if (!entry || has_ranks(entry, set))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "group: this set of %d ranks has the hash of another of %d ranks; give the ranks another order", set.count,
-                          entry->group.count);
+                          "group: this set of %d ranks has the hash of another of %d ranks, which this communicator knows already; "
+                          "use a communicator of its own for one of them (tsr_comm_split)",
+                          set.count, entry->group.count);
 }
 
 /* What is under way lives in the slot, which may have to change. */

@@ -120,7 +120,7 @@ static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
     const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)item_of(e)->native.kind);
     if (!e->checked)
         return tsr_execution_agree(e, local);
-    return tsr_native_agree(e->group->comm, fingerprint, local, able, tsr_plan_describe_call, e->plan);
+    return tsr_comm_agree_able(e->group->comm, fingerprint, local, able, tsr_plan_describe_call, e->plan);
 }
 
 /* Where not all are able the mail goes this time. */

@@ -315,7 +315,7 @@ static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint6
         return status;
     *able = tsr_comm_has_native(answer.group->comm, move->kind, item->src->dtype, move->op);
     status = tsr_native_reserve(answer.group->comm, move->kind, tsr_native_count(move), item->src->dtype);
-    return tsr_native_agree(group->comm, plan->hash, status, able, tsr_plan_describe_call, plan);
+    return tsr_comm_agree_able(group->comm, plan->hash, status, able, tsr_plan_describe_call, plan);
 }
 
 tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
@@ -325,7 +325,7 @@ tsr_status tsr_native_prepare(const tsr_plan *plan, const tsr_group *group)
         return TSR_OK;
     bool able = !move->is_too_large;
     uint64_t key = 0;
-    TSR_TRY(tsr_native_agree(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
+    TSR_TRY(tsr_comm_agree_able(group->comm, plan->hash, TSR_OK, &able, tsr_plan_describe_call, plan));
     if (able)
         TSR_TRY(make_group(plan, group, &key, &able));
     __atomic_store_n(&plan->found->native_key, able ? key : 0, __ATOMIC_RELAXED);

@@ -243,10 +243,8 @@ static void override(const tsr_context *context, tsr_threads_options *options)
 {
     const tsr_settings *settings = tsr_context_settings(context);
     options->timeout_ms = tsr_context_timeout_ms(context, options->timeout_ms);
-    if (settings->spin >= -1)
-        options->spin = settings->spin;
-    if (settings->stall_ms >= 0)
-        options->stall_ms = settings->stall_ms;
+    options->spin = tsr_setting_or(settings->spin, options->spin);
+    options->stall_ms = tsr_setting_or(settings->stall_ms, options->stall_ms);
 }
 
 tsr_status tsr_threads_decide(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *out)
