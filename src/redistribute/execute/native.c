@@ -7,6 +7,7 @@
 #include <tessera/sys/status.h>
 
 #include "base/hash.h"
+#include "comm/core/agree.h"
 #include "comm/core/traits.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/boxes.h"

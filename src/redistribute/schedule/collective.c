@@ -6,6 +6,7 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/collectives/collective.h"
+#include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
 #include "mesh/mesh.h"
