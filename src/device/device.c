@@ -3,7 +3,7 @@
 #include "device/driver.h"
 #include "device/host/choose.h"
 #include "device/host/host.h"
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

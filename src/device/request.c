@@ -1,7 +1,7 @@
 #include "device/request.h"
 
 #include "device/host/box.h"
-#include <inttypes.h>
+#include <stdint.h>
 #include <tessera/sys/status.h>
 
 static tsr_status check_shape(const char *device, const char *what, int ndim, const int64_t *shape)
@@ -10,8 +10,8 @@ static tsr_status check_shape(const char *device, const char *what, int ndim, co
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s device: a %s has %d dims; 0 to %d are possible", device, what, ndim, TSR_MAX_DIMS);
     for (int d = 0; d < ndim; d++)
         if (shape[d] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s device: dim %d of a %s has size %" PRId64 "; sizes are at least 0", device, d,
-                                  what, shape[d]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s device: dim %d of a %s has size %lld; sizes are at least 0", device, d, what,
+                                  (long long)shape[d]);
     return TSR_OK;
 }
 
@@ -33,8 +33,8 @@ static tsr_status check_op(const char *device, const tsr_box_reduce *given)
     const bool divides = adds && (info->kind == TSR_CLASS_FLOAT || info->kind == TSR_CLASS_COMPLEX);
     if (given->divisor < 1 || (given->divisor > 1 && !divides))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s device: divisor %" PRId64 " for %s of %s; it is 1, or more where floating or complex values are added",
-                              device, given->divisor, tsr_reduce_op_name(given->op), info->name);
+                              "%s device: divisor %lld for %s of %s; it is 1, or more where floating or complex values are added", device,
+                              (long long)given->divisor, tsr_reduce_op_name(given->op), info->name);
     return TSR_OK;
 }
 
@@ -56,7 +56,8 @@ static bool is_float(tsr_dtype dtype)
 tsr_status tsr_request_check_conversion(const char *device, tsr_dtype dst, tsr_dtype src, int64_t count)
 {
     if (count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s device: cannot convert %" PRId64 " elements; counts are at least 0", device, count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s device: cannot convert %lld elements; counts are at least 0", device,
+                              (long long)count);
     if (!is_float(dst) || !is_float(src))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                               "%s device: no conversion from %s to %s; f64, f32, f16, bf16, f8e4m3 and f8e5m2 convert to each other",

@@ -1,9 +1,9 @@
 #include "mesh_support.h"
 
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <tessera/sys/comm.h>
@@ -166,7 +166,7 @@ static void assert_shape_is(const tsr_mesh *mesh, const mesh_model *model, uint6
     for (int d = 0; same && d < model->ndim; d++)
         same = tsr_mesh_size(mesh, d) == model->shape[d] && tsr_mesh_shape(mesh)[d] == model->shape[d];
     if (!same)
-        fail_msg("seed %" PRIu64 ", mesh %s: another shape was expected", seed, text_of(mesh));
+        fail_msg("seed %llu, mesh %s: another shape was expected", (unsigned long long)seed, text_of(mesh));
 }
 
 void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world, uint64_t seed)
@@ -178,8 +178,8 @@ void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world
         assert_int_equal(tsr_mesh_rank_at(mesh, coordinate, &rank), TSR_OK);
         assert_int_equal(tsr_mesh_coordinate_of(mesh, rank, found, &inside), TSR_OK);
         if (rank != model->ranks[at] || !inside || memcmp(coordinate, found, (size_t)model->ndim * sizeof *found) != 0)
-            fail_msg("seed %" PRIu64 ", mesh %s: position %" PRId64 " has rank %" PRId64 ", not %" PRId64 ", or is not found back", seed,
-                     text_of(mesh), at, rank, model->ranks[at]);
+            fail_msg("seed %llu, mesh %s: position %lld has rank %lld, not %lld, or is not found back", (unsigned long long)seed,
+                     text_of(mesh), (long long)at, (long long)rank, (long long)model->ranks[at]);
         at++;
     } while (next_coordinate(model, coordinate));
     for (int64_t i = -1; i <= world; i++) {
@@ -187,5 +187,5 @@ void assert_mesh_is(const tsr_mesh *mesh, const mesh_model *model, int64_t world
         inside_count += inside;
     }
     if (inside_count != model->count)
-        fail_msg("seed %" PRIu64 ", mesh %s: %" PRId64 " ranks are inside", seed, text_of(mesh), inside_count);
+        fail_msg("seed %llu, mesh %s: %lld ranks are inside", (unsigned long long)seed, text_of(mesh), (long long)inside_count);
 }

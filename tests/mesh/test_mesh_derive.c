@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +70,7 @@ static void check_slice(const mesh_model *whole, random_state *random, tsr_comm 
     assert_int_equal(tsr_mesh_coordinate(mesh, base, &inside), TSR_OK);
     write_dims(text, sizeof text, dims, count, named && random_below(random, 4), random_below(random, 2));
     if (tsr_mesh_slice(mesh, text, &slice) != TSR_OK)
-        fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+        fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
     const mesh_model expected = model_slice(whole, dims, count, base);
     assert_mesh_is(slice, &expected, WORLD, seed);
     assert_ptr_equal(tsr_mesh_comm(slice), comm);
@@ -126,7 +125,7 @@ static void flattening_keeps_the_order_of_ranks(void **state)
         write_dims(text, sizeof text, dims, count == whole.ndim && random_below(&random, 2) ? 0 : count, named, false);
         tsr_mesh *mesh = mesh_of(&whole, NULL, NULL, named), *flat = NULL;
         if (tsr_mesh_flatten(mesh, text, &flat) != TSR_OK)
-            fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+            fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
         assert_mesh_is(flat, &expected, WORLD, seed);
         if (named)
             assert_string_equal(tsr_mesh_name(flat, begin), joined);
@@ -170,7 +169,7 @@ static void unflattening_keeps_the_order_of_ranks_and_flattening_undoes_it(void 
         snprintf(back, sizeof back, "%d,%d,%d", dim, dim + 1, dim + 2);
         tsr_mesh *mesh = mesh_of(&whole, NULL, NULL, named), *split = NULL, *flat = NULL;
         if (tsr_mesh_unflatten(mesh, text, 3, shape, named ? names : NULL, &split) != TSR_OK)
-            fail_msg("seed %" PRIu64 ": %s", seed, tsr_status_message());
+            fail_msg("seed %llu: %s", (unsigned long long)seed, tsr_status_message());
         assert_mesh_is(split, &expected, WORLD, seed);
         if (named)
             assert_string_equal(tsr_mesh_name(split, dim + 1), "y");

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +53,7 @@ static void every_random_mesh_survives_printing_and_parsing(void **state)
         assert_mesh_is(again, &model, 300, seed);
         assert_true(tsr_mesh_equal(mesh, again));
         if (strcmp(text_of(again), text) != 0)
-            fail_msg("seed %" PRIu64 ": %s printed as %s", seed, text, text_of(again));
+            fail_msg("seed %llu: %s printed as %s", (unsigned long long)seed, text, text_of(again));
         for (int d = 0; d < model.ndim; d++)
             assert_int_equal(tsr_mesh_name(again, d) ? tsr_mesh_name(again, d)[0] : 0, seed % 2 ? 'a' + d : 0);
         tsr_mesh_destroy(mesh);
@@ -177,7 +176,7 @@ static void random_text_is_parsed_or_refused_but_never_harms(void **state)
         tsr_mesh *mesh = NULL;
         const tsr_status status = tsr_mesh_parse(NULL, context, text, &mesh);
         if (status != TSR_OK && (status != TSR_ERROR_ARGUMENT || mesh))
-            fail_msg("seed %" PRIu64 ", \"%s\": %s", seed, text, tsr_status_name(status));
+            fail_msg("seed %llu, \"%s\": %s", (unsigned long long)seed, text, tsr_status_name(status));
         understood += status == TSR_OK;
         tsr_mesh_destroy(mesh);
     }

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/text/text.h"
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define LINE_BYTES 64
@@ -13,8 +13,8 @@
 
 static tsr_status refuse_count(const tsr_collective *call, const char *name, int rank, int64_t value)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s[%d] is %" PRId64 "; counts are 0 or more", call->operation->name, name, rank,
-                          value);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %s[%d] is %lld; counts are 0 or more", call->operation->name, name, rank,
+                          (long long)value);
 }
 
 /* The sum of one count a rank, none negative. */
@@ -45,7 +45,8 @@ static tsr_status check_fields(const tsr_comm *comm, const tsr_collective *call)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: root is %d; the ranks are 0 to %d", operation->name, call->root,
                               comm->size - 1);
     if (!call->counts && call->count < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: count is %" PRId64 "; it must be 0 or more", operation->name, call->count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: count is %lld; it must be 0 or more", operation->name,
+                              (long long)call->count);
     return TSR_OK;
 }
 
@@ -62,8 +63,8 @@ static tsr_status check_bytes(const tsr_collective *call, int64_t elements)
 {
     int64_t bytes;
     if (!tsr_multiply(elements, (int64_t)call->bytes, &bytes))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %" PRId64 " elements of %s are more than 2^63 - 1 bytes",
-                              call->operation->name, elements, tsr_dtype_name(call->dtype));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: %lld elements of %s are more than 2^63 - 1 bytes", call->operation->name,
+                              (long long)elements, tsr_dtype_name(call->dtype));
     return TSR_OK;
 }
 
@@ -81,11 +82,11 @@ static tsr_status check_buffers(const tsr_comm *comm, const tsr_collective *call
     if (!tsr_host_is_meant(call->device, call->stream))
         return refuse_host(call);
     if (call->send_total > 0 && !call->send)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %" PRId64 " elements", operation->name,
-                              comm->rank, call->send_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: send is NULL on rank %d, which sends %lld elements", operation->name,
+                              comm->rank, (long long)call->send_total);
     if (call->receive_total > 0 && !call->receive)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: receive is NULL on rank %d, which receives %" PRId64 " elements",
-                              operation->name, comm->rank, call->receive_total);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: receive is NULL on rank %d, which receives %lld elements", operation->name,
+                              comm->rank, (long long)call->receive_total);
     return TSR_OK;
 }
 
@@ -201,10 +202,10 @@ void tsr_collective_describe(const void *arg, char *text, size_t capacity)
     if (call->receive_counts)
         tsr_text_append(&words, "counts by rank");
     else if (!call->counts)
-        tsr_text_append(&words, "%" PRId64, call->count);
+        tsr_text_append(&words, "%lld", (long long)call->count);
     else
         for (int r = 0; r < described->ranks && r <= COUNTS_NAMED; r++)
-            tsr_text_append(&words, r == COUNTS_NAMED ? ",.." : r ? ",%" PRId64 : "%" PRId64, call->counts[r]);
+            tsr_text_append(&words, r == COUNTS_NAMED ? ",.." : r ? ",%lld" : "%lld", (long long)call->counts[r]);
     tsr_text_append(&words, " %s", tsr_dtype_name(call->dtype));
     if (call->operation->reduces)
         tsr_text_append(&words, ", op %s", tsr_reduce_op_name(call->op));

@@ -4,7 +4,7 @@
  */
 #include "comm/collectives/direct.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 
 static const void *send_of(const tsr_comm *comm, int rank)
 {
@@ -53,8 +53,8 @@ tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call)
     for (int r = 0; call->counts && r < comm->size; r++) {
         const int64_t sent = collective_of(comm, r)->counts[comm->rank];
         if (sent != call->receive_counts[r])
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %" PRId64 " elements to rank %d, which expects %" PRId64,
-                                  call->operation->name, r, sent, comm->rank, call->receive_counts[r]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: rank %d sends %lld elements to rank %d, which expects %lld",
+                                  call->operation->name, r, (long long)sent, comm->rank, (long long)call->receive_counts[r]);
     }
     return TSR_OK;
 }

@@ -4,7 +4,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/agree.h"
 #include "comm/core/arrays.h"
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Sizes that a rank tells another at a time. */
@@ -85,14 +85,14 @@ static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int pe
     const int64_t most = sent->count > wanted.count ? sent->count : wanted.count;
     for (int64_t i = first; i < most && i < first + WINDOW; i++) {
         if (i >= sent->count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d expects %" PRId64 " %s from rank %d, which sends 0 more", sizes->caller,
-                     comm->rank, wanted.sizes[i - first], sizes->unit, peer);
+            snprintf(out->words, sizeof out->words, "%s: rank %d expects %lld %s from rank %d, which sends 0 more", sizes->caller,
+                     comm->rank, (long long)wanted.sizes[i - first], sizes->unit, peer);
         else if (i >= wanted.count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects 0 more", sizes->caller,
-                     peer, sent->sizes[i - first], sizes->unit, comm->rank);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects 0 more", sizes->caller, peer,
+                     (long long)sent->sizes[i - first], sizes->unit, comm->rank);
         else if (sent->sizes[i - first] != wanted.sizes[i - first])
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %" PRId64 " %s to rank %d, which expects %" PRId64, sizes->caller,
-                     peer, sent->sizes[i - first], sizes->unit, comm->rank, wanted.sizes[i - first]);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects %lld", sizes->caller, peer,
+                     (long long)sent->sizes[i - first], sizes->unit, comm->rank, (long long)wanted.sizes[i - first]);
         else
             continue;
         return true;

@@ -5,7 +5,7 @@
  */
 #include "device/cuda/cublaslt.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 #include <tessera/sys/memory.h>
 
@@ -266,9 +266,8 @@ static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias,
         cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result, &preference, 1, &found, &count),
         "choosing an algorithm");
     if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "cuda device: cuBLASLt knows no algorithm for %s [%" PRId64 ",%" PRId64 "] x [%" PRId64 ",%" PRId64 "]",
-                              tsr_dtype_name((tsr_dtype)p->dtype), p->m, p->k, p->k, p->n);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: cuBLASLt knows no algorithm for %s [%lld,%lld] x [%lld,%lld]",
+                              tsr_dtype_name((tsr_dtype)p->dtype), (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
     c.handle = handle;
     c.algorithm = found.algo;
     c.workspace = found.workspaceSize;

@@ -1,7 +1,7 @@
 /* GEMMs as the table has them: what is none is refused, and what cuBLASLt has no words for is done around it. */
 #include "device/cuda/product.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/launch.h"
@@ -27,14 +27,14 @@ static tsr_status check(const tsr_gemm *g)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",
                               tsr_dtype_name(g->c_dtype), tsr_dtype_name(g->bias_dtype));
     if (g->m < 0 || g->n < 0 || g->k < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "cuda device: a GEMM of m=%" PRId64 ", n=%" PRId64 ", k=%" PRId64 "; sizes are at least 0", g->m, g->n, g->k);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a GEMM of m=%lld, n=%lld, k=%lld; sizes are at least 0", (long long)g->m,
+                              (long long)g->n, (long long)g->k);
     const int64_t a = g->trans_a ? g->m : g->k, b = g->trans_b ? g->k : g->n;
     if (g->lda < a || g->ldb < b || g->ldc < g->n)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "cuda device: lda, ldb, ldc are %" PRId64 ", %" PRId64 ", %" PRId64 "; rows have %" PRId64 ", %" PRId64
-                              ", %" PRId64 " elements",
-                              g->lda, g->ldb, g->ldc, a, b, g->n);
+                              "cuda device: lda, ldb, ldc are %lld, %lld, %lld; rows have %lld, %lld"
+                              ", %lld elements",
+                              (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)a, (long long)b, (long long)g->n);
     return TSR_OK;
 }
 

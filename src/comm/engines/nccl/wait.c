@@ -2,7 +2,7 @@
 #include "comm/engines/nccl/wait.h"
 
 #include "comm/core/clock.h"
-#include <inttypes.h>
+#include <stdint.h>
 
 /* What NCCL says of the communicator, and CUDA of the stream that is waited for. */
 typedef struct glance {
@@ -36,9 +36,9 @@ static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 static tsr_status say_late(const tsr_nccl_handle *handle, int64_t timeout_ms)
 {
     return tsr_status_set(TSR_ERROR_PEER,
-                          "rank %d of %d has waited %" PRId64 " ms for its peers: one of them did not come, is lost, or calls something "
+                          "rank %d of %d has waited %lld ms for its peers: one of them did not come, is lost, or calls something "
                           "else (NCCL does not tell which)",
-                          handle->rank, handle->ranks, timeout_ms);
+                          handle->rank, handle->ranks, (long long)timeout_ms);
 }
 
 static bool is_pending(const glance *seen)
