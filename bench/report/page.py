@@ -62,6 +62,10 @@ Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 
 rank transformers runs as a plain script, without its tensor parallelism.
 """
 
+OTHERS = """\
+Measured likewise, each on a day of its own. Their pages have the same tables.
+"""
+
 ASKED = """\
 | implementation | is asked by | ranks are |
 | --- | --- | --- |
@@ -345,9 +349,40 @@ def times(figures):
     return ", with the time at which each was measured" if all("began" in line for line in figures.measured) else ""
 
 
-def write(figures, drawn, more=""):
-    """The page; `drawn` are captions of the pictures that there are, by their names, `more` is what else to read."""
+def met(goals):
+    """As "18 of 20": those that are met, of those that were measured."""
+    known = [(ratio, least) for ratio, least in goals if ratio is not None and least is not None]
+    return f"{sum(ratio.value >= least for ratio, least in known)} of {len(known)}" if known else "none was measured"
+
+
+def other_processors(others):
+    """`others` are (figures, the address of their page)."""
+    if not others:
+        return
+    yield "## Other processors\n"
+    yield OTHERS
+    rows = []
+    for there, address in others:
+        goals = list(there.goals())
+        rows.append((f"[{listed(there.machine.get('processor')) or 'not known'}]({address})", there.machine.get("date") or "not known",
+                     met((goal.ratio, goal.least) for goal in goals),
+                     met((goal.new, goal.least) for goal in goals if goal.against in map(name_of, MAKERS))))
+    yield from table(("processor", "measured", "goals that are met", "with a new result"), rows, 2)
+
+
+def inside_folder(text):
+    """The text of a page that lies beside its pictures, in a folder of benchmarks/."""
+    for before, after in (("](benchmarks/remarks.md", "](../remarks.md"), ("](benchmarks/simulation.md", "](../simulation.md"),
+                          ("](benchmarks/", "]("), ("[benchmarks/peers.json]", "[peers.json]"), ("](tool.md", "](../../tool.md"),
+                          ("](../examples/", "](../../../examples/"), ("](../bench/", "](../../../bench/")):
+        text = text.replace(before, after)
+    return text
+
+
+def write(figures, drawn, more="", others=()):
+    """The page; `drawn` are captions of the pictures that there are, by their names, `more` is what else to read, `others` are pages of other
+    processors."""
     introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), more=more)
-    parts = [introduction, *machine(figures), *goals(figures), *behind(figures), *moves(figures, drawn), *layers(figures),
+    parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn), *layers(figures),
              *decoding(figures), *refused(figures), "## How each one is asked\n", ASKED, *sampled(figures)]
     return "\n".join(parts)

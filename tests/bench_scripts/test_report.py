@@ -6,6 +6,7 @@ usage: test_report.py SOURCE_ROOT
 import json
 import math
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -248,6 +249,26 @@ def check_figures_file(cases, folder):
         done.returncode == 0 and merged.read_text() == (folder / "run.json").read_text(), done.stderr))
 
 
+def check_processors(cases, folder):
+    """A page of one processor makes room for that of another, and comes back."""
+    docs = folder / "processors"
+    pages = {}
+    for name in ("Abacus <1>", "Slide Rule", "Abacus <1>"):
+        done = report(canned.write(folder / "processor.json", [{**canned.MACHINE, "processor": name}, *canned.lines()]), docs)
+        pages[name] = (docs / "benchmarks.md").read_text() if done.returncode == 0 else done.stderr
+    kept = docs / "benchmarks" / "slide-rule" / "README.md"
+    cases.check("the page is of the processor that was measured last", missing(pages["Abacus <1>"], "| processor | Abacus <1>"))
+    cases.check("that of another is kept beside its pictures and figures", (
+        missing(kept.read_text(), "| processor | Slide Rule", "](ratio.svg)", "[peers.json](peers.json)", "](../remarks.md)") if kept.exists()
+        else [f"{kept} is not there"]) + [name for name in ("ratio.svg", "peers.json") if not (kept.parent / name).exists()])
+    cases.check("links of either page lead somewhere", [
+        link for page in (docs / "benchmarks.md", kept) if page.exists() for link in re.findall(r"\]\(([^)#]*\.(?:svg|json))\)", page.read_text())
+        if not (page.parent / link).exists()])
+    met = "[Slide Rule](benchmarks/slide-rule/README.md) | 2026-01-02 | 15 of 21 | 8 of 16 |"
+    cases.check("how many goals are met there is told", missing(pages["Abacus <1>"], met))
+    cases.check("a processor has no folder beside its page", ["abacus-1"] if (docs / "benchmarks" / "abacus-1").exists() else [])
+
+
 def check_simulation(cases, folder):
     file, docs = canned.write(folder / "simulated.json"), folder / "simulated"
     (docs / "benchmarks").mkdir(parents=True)
@@ -333,6 +354,7 @@ def main():
         check_copies(cases, folder)
         check_harness(cases, folder)
         check_simulation(cases, folder)
+        check_processors(cases, folder)
         check_few(cases, folder)
         check_several(cases, folder)
         check_refusals(cases, folder)
