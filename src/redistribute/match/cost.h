@@ -8,7 +8,9 @@
  * exceed an int64_t. */
 typedef struct tsr_load {
     int steps;    /**< steps in which some rank uses these links; 0: no step does */
-    double bytes; /**< over all steps, into the rank that receives most (inside: from any rank) or the node that does (between: from other nodes) */
+    /** In all steps, into the rank that receives most (inside: from any rank), or the node that
+     * does (between: from other nodes). */
+    double bytes;
 } tsr_load;
 
 /** Adds what one step brings to a rank or a node: bytes, and a step if there are any. */

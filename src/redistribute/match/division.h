@@ -16,7 +16,7 @@
 typedef struct tsr_given_shard {
     int ndim;
     int64_t shape[TSR_MAX_DIMS], strides[TSR_MAX_DIMS]; /**< strides: in elements, row by row without gaps */
-    int64_t inside[TSR_MAX_DIMS];                       /**< by given dim: how many positions of each block the shard has; the same on all ranks */
+    int64_t inside[TSR_MAX_DIMS];                       /**< by given dim: how much of each block the shard has; the same on all ranks */
 } tsr_given_shard;
 
 /** How the dims of an item's layouts come from those of the given ones. */

@@ -76,7 +76,7 @@ bool tsr_problem_cuts_nest(const tsr_problem *problem, bool dst_inside_src)
     return true;
 }
 
-/* Leading cuts that both sides share do not vary; no cut behind them may stay either. */
+/* Leading cuts that both sides share do not vary; every cut behind them must. */
 bool tsr_problem_kept_cuts_lead(const tsr_problem *problem, const bool *varies)
 {
     const tsr_layout *src = problem->src.layout;

@@ -22,7 +22,7 @@ typedef struct tsr_side {
     const int64_t *shape; /**< of the mesh */
     int ndim;             /**< of the mesh */
     tsr_role roles[TSR_MAX_DIMS];
-    int twin[TSR_MAX_DIMS]; /**< the matching mesh dim of the other side where the meshes are equal; -1: they differ, or the dim's size is 1 */
+    int twin[TSR_MAX_DIMS]; /**< the matching mesh dim of the other side, if the meshes are equal and its size is not 1; else -1 */
 } tsr_side;
 
 typedef struct tsr_problem {
@@ -74,7 +74,7 @@ bool tsr_problem_has_value(const tsr_problem *problem, const int64_t *dst);
 /** The coordinates on the mesh dims of `role` as one row-major number, and back. Decoding writes
  * these coordinates and leaves the others. */
 void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate);
-void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate); /**< on the mesh dims i with dims[i] set */
+void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate); /**< mesh dims with dims[i] instead */
 int64_t tsr_side_encode(const tsr_side *side, tsr_role role, const int64_t *coordinate);
 int64_t tsr_side_count(const tsr_side *side, tsr_role role);
 
