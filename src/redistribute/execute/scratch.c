@@ -19,7 +19,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The most that any item needs: they reduce one after the other. */
+/* Takes the most that any item needs, for items reduce one after the other. */
 static void take_reduce_arrays(const tsr_plan *plan, cursor *at, tsr_reduce_arrays *arrays)
 {
     size_t terms = 0, owners = 0;
