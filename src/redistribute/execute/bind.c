@@ -74,8 +74,8 @@ static tsr_status refuse_strides(const expectation *x, const tsr_tensor *t)
     for (int dim = 0; dim < t->ndim; dim++)
         tsr_text_append(&strides, dim ? ",%lld" : "%lld", (long long)t->strides[dim]);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: strides %s make elements of shape %s share memory that is to be written; they do not where each stride is "
-                          "larger than what the smaller ones span",
+                          "%s: strides %s make elements of shape %s share memory that is to be written; give each dim a stride "
+                          "larger than what the smaller strides span",
                           x->name, buffer, tsr_shape_print(t->ndim, t->shape, shape));
 }
 
@@ -250,7 +250,7 @@ static tsr_status check_apart(const tsr_execution *e, size_t count)
     for (size_t i = 0; i < count; i++) {
         const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;
         if (before && before->end > s->begin)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination is its own",
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination shares memory with no other tensor",
                                   s->written ? s->item : before->item, e->plan->count, s->written ? before->item : s->item);
         if (!last || s->end > last->end)
             last = s;
