@@ -1,6 +1,6 @@
 /**
- * In message mode, ranks usually tell each other before any bytes travel whether all can; that
- * takes the host a way to all peers and back. Where that would cost too much, each rank goes on by
+ * In message mode, ranks usually tell each other before any bytes travel whether all can go on;
+ * that costs the host a round trip to all peers. Where it would cost too much, each rank goes on by
  * itself: over communicators with TSR_COMM_UNCHECKED, and with tensors on a device with streams,
  * where an execution only enqueues.
  */

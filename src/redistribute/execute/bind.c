@@ -147,11 +147,11 @@ static tsr_status check_workspace(const tsr_plan *plan, const void *workspace, s
 static tsr_status refuse_device(const tsr_execution *e, const tsr_tensor *t, const char *name)
 {
     char a[64], b[64];
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is on device %s, but src is on %s: all tensors of an execution must be on one", name,
-                          tsr_device_print(t->device, a), tsr_device_print(e->device, b));
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is on device %s, but src is on %s: all tensors of an execution must be on one device",
+                          name, tsr_device_print(t->device, a), tsr_device_print(e->device, b));
 }
 
-/* The first tensor that this rank has decides on which device all must be. */
+/* This rank's first tensor decides on which device all must be. */
 static tsr_status agree_on_device(tsr_execution *e, const expectation *x, const tsr_tensor *t)
 {
     if (!e->placeless)
@@ -250,8 +250,10 @@ static tsr_status check_apart(const tsr_execution *e, size_t count)
     for (size_t i = 0; i < count; i++) {
         const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;
         if (before && before->end > s->begin)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination shares memory with no other tensor",
-                                  s->written ? s->item : before->item, e->plan->count, s->written ? before->item : s->item);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination shares memory with no other tensor",
+                s->written ? s->item : before->item, e->plan->count, s->written ? before->item : s->item);
         if (!last || s->end > last->end)
             last = s;
         if (s->written && (!last_written || s->end > last_written->end))

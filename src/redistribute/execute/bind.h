@@ -8,8 +8,8 @@
  * point to enough room. `bytes`: of the workspace. */
 tsr_status tsr_execution_take(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes);
 
-/** Returns `status`; if there are several tensors, its sentence then begins with which of them it
- * is about. */
+/** Returns `status`. If there are several tensors, its sentence then begins with "tensor i of
+ * count". */
 tsr_status tsr_name_tensor(size_t i, size_t count, tsr_status status);
 
 #endif

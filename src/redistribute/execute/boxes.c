@@ -62,7 +62,7 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
 
 /* Copies of several transfers are given to the device together. A device launches them together.
  * The host chooses by the bytes of a call how it stores them, so it should see the bytes of an
- * execution, not those of each peer, which are fewer the more peers there are. */
+ * execution, not those of one peer alone. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                           bool from_source)
 {

@@ -4,7 +4,7 @@
 
 #include "redistribute/execute/execution.h"
 
-/** How many copies at most the device is given together, to launch together. */
+/** The most copies that the device is given together. */
 #define TSR_COPIES 8
 
 typedef struct tsr_copies {
@@ -28,7 +28,7 @@ tsr_status tsr_execution_pack(const tsr_execution *e, const tsr_parcel *parcel, 
                               bool at_source);
 tsr_status tsr_execution_unpack(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, void *packed);
 
-/** Where a range of a parcel begins in its place, if the parcel is one box that lies there without
+/** Where a range of a parcel begins in `place`, if the parcel is one box that lies there without
  * gaps, and so needs no packing; else NULL. */
 void *tsr_execution_contiguous(const tsr_execution *e, const tsr_parcel *parcel, tsr_extent range, tsr_place place, bool at_source);
 

@@ -43,8 +43,8 @@ static bool by_messages(const tsr_execution *e)
     return e->plan->options.mode == TSR_MODE_MESSAGE && e->group;
 }
 
-/* Finds where reductions of direct mode go: in place to the workspace, one item's after the other,
- * else to the destination. */
+/* Sets where each item's reductions of direct mode go: where source and destination are one memory,
+ * to the workspace, one item after the other; else to the destination. */
 static void place_results(tsr_execution *e)
 {
     size_t used = 0;
@@ -149,7 +149,8 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     return finish(&e);
 }
 
-/* Copies the descriptions of a started execution's tensors: the caller keeps their memory only. */
+/* Copies the descriptions of a started execution's tensors: the caller of tsr_plan_start() keeps
+ * only their memory. */
 static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
 {
     if (tensors)
@@ -157,9 +158,9 @@ static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, t
     return tensors ? kept : NULL;
 }
 
-/* The group over which a plan runs that was prepared on `comm`; `*prepared`: it has room for the
- * plan. With no_split the group is all of `comm`, for the key may be that of another communicator,
- * on which the plan was prepared last. */
+/* The group of a plan that was prepared on `comm`; NULL: there is none. `*prepared`: it has the
+ * memory that the plan needs. With no_split it is all of `comm`, for the key may be that of another
+ * communicator, on which the plan was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
     const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);

@@ -39,23 +39,23 @@ struct tsr_execution {
     tsr_bound *bound; /**< one for each item */
     tsr_span *spans;  /**< two for each item, where there are several items */
     bool eager;       /**< the plan is eager, and the tensors are on the host */
-    bool checked;     /**< ranks tell each other whether all can; in message mode see agreement.h */
+    bool checked;     /**< ranks tell each other whether all can go on; in message mode see agreement.h */
     char *workspace;
     tsr_stream stream;
     tsr_call call; /**< direct mode: what this rank brings to the call */
-    /** Message mode alone, like the fields below. */
+    /** This and the fields below are of message mode. */
     tsr_scratch scratch;
     int64_t rounds;
-    /** What the device's table is called with for results of one round, which are parts of a large
-     * move where rounds are many. */
+    /** The `self` of the device's table for results of a round; where rounds are many, that for
+     * parts of a large move. */
     void *parts;
-    tsr_status local; /**< this rank's first failure of its own, which peers are told after their last round */
+    tsr_status local; /**< the first failure of this rank alone; peers are told after the last round */
 };
 
 /**
- * tsr_plan_execute() for a caller that has the group; `group` is NULL for a local plan that was not
- * prepared, of one item. `local` is TSR_OK, or a failure with which this rank takes part; tensors
- * may then be NULL.
+ * tsr_plan_execute() for a caller that has the group. `group` may be NULL for a local plan of one
+ * item, which need not be prepared. `local`: TSR_OK, or a failure with which this rank takes part;
+ * tensors may then be NULL.
  */
 tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
                         size_t bytes, tsr_stream stream, tsr_status local);

@@ -1,6 +1,6 @@
 /**
- * A range of the elements of consecutive boxes, counted as if the boxes lay packed one after the
- * other, as boxes: its fragments.
+ * Cuts a range of the elements of consecutive boxes into boxes, its fragments. Elements count as if
+ * the boxes lay packed one after the other.
  *
  * A range of row-major elements of one n-d box has at most 2n - 1 fragments: rows that are begun,
  * whole planes, rows that are not finished.
@@ -13,7 +13,7 @@
 typedef struct tsr_fragments {
     const tsr_item *item;
     size_t box;
-    int64_t at, size; /**< the place in the current box, and the box's elements */
+    int64_t at, size; /**< position in the current box, and how many elements the box has */
     int64_t left;     /**< elements of the range that are left */
 } tsr_fragments;
 

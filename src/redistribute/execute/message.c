@@ -257,8 +257,8 @@ static tsr_status keep(const tsr_execution *e)
     return tsr_copies_end(&copies);
 }
 
-/* Packs the first round of a phase. Ranks agree that all could, so that no rank waits for the
- * messages of one that failed by itself. */
+/* Packs and posts the first round of a phase. In between ranks agree that all could pack, so that
+ * no rank waits for the messages of one that failed by itself. */
 static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
 {
     round r = begin_round(e, phase, 0);

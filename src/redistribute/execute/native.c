@@ -82,8 +82,8 @@ static bool is_able(const tsr_execution *e)
     return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
 }
 
-/* Where this rank packs what it gives: in a reduce-scatter behind what it receives, in all others
- * where the call may be made in place. */
+/* Where this rank packs what it gives: in a reduce-scatter behind what it receives, in other
+ * collectives where the call may be made in place. */
 static char *staging(const tsr_execution *e, char *receive)
 {
     switch (item_of(e)->native.kind) {
@@ -116,9 +116,9 @@ static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
     return pack(e, staging(e, receive));
 }
 
-/* Ranks agree that they make the collective, that all could make ready, and on whether all are
- * able. In an execution that is not checked, a rank without a workspace takes its peers' tensors to
- * lie as its own do, since their shapes are the same. */
+/* Ranks agree that they make the collective, that none has failed, and whether all are able. In an
+ * execution that is not checked, a rank without a workspace takes its peers' tensors to lie as its
+ * own do, since their shapes are the same. */
 static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
 {
     const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)item_of(e)->native.kind);
@@ -127,7 +127,7 @@ static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
     return tsr_native_agree(e->group->comm, fingerprint, local, able, tsr_plan_describe_call, e->plan);
 }
 
-/* If not all ranks are able, the mail goes this time. */
+/* If not all ranks are able, this execution goes by mail. */
 tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
 {
     const tsr_item *item = item_of(e);

@@ -92,14 +92,14 @@ static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_
 {
     return tsr_status_set(
         TSR_ERROR_STATE,
-        "the plan is over a communicator of %d ranks, whose rank %lld is not that of the communicator of %d ranks that was "
-        "passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
+        "the plan is over a communicator of %d ranks; rank %lld is not the same there as in the communicator of %d ranks that "
+        "was passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
         tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
 }
 
 /* Communicators without a common ancestor, such as two engines' of the same processes, may number
- * ranks alike: only the caller knows. If there is one, all ranks of the meshes are compared, once:
- * `kin` then holds the number of the communicator that was found to fit. */
+ * ranks alike: only the caller knows. With a common ancestor all ranks of the meshes are compared,
+ * once: `kin` then holds the number of the communicator that was found to fit. */
 static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 {
     uint64_t *const kin = &plan->found->kin;

@@ -40,7 +40,7 @@ typedef struct tsr_scratch {
     tsr_reduce_arrays reduce;
     tsr_message *messages[2]; /**< for each of the two rounds in flight: sends, then receives */
     size_t *offsets[2];       /**< for each of the two rounds in flight: where incoming parcels lie in the staging, in bytes */
-    size_t bytes;             /**< in all */
+    size_t bytes;             /**< of the whole scratch */
 } tsr_scratch;
 
 /** Divides the scratch at `base`; NULL only measures it. */

@@ -74,8 +74,8 @@ static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr
     return plan->host.table->reduce(plan->host.self, plan->host.index, &box, NULL);
 }
 
-/* Copies this rank's source to where peers read it, and meets them; their copies are then there
- * too. */
+/* Copies this rank's source to where peers read it, and meets the peers; their copies are then
+ * there too. */
 static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
 {
     void *const shown = tsr_call_buffer(group->comm);

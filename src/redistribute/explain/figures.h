@@ -16,7 +16,7 @@ typedef struct tsr_measure {
 
 tsr_status tsr_measure_plan(const tsr_plan *plan, tsr_measure *out);
 
-/** The nodes by which the plan's items go; NULL if none does. */
+/** The plan's nodes if some item takes them into account, else NULL; borrowed. */
 const tsr_node_map *tsr_told_nodes(const tsr_plan *plan);
 
 /** `received` / `bound`; 1 if both are 0; -1 if there is no bound (it is -1), or only the bound is

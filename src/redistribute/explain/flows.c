@@ -32,8 +32,8 @@ static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t b
     return TSR_OK;
 }
 
-/* Adds transfers by ascending peer, where a plan's lists begin at its own rank: so the flows of a
- * single move are sorted already. */
+/* Adds transfers by ascending peer, although a plan's lists begin at its own rank: so the flows of
+ * a single move are sorted already. */
 static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers)
 {
     for (int above = 0; above < 2; above++) {

@@ -88,7 +88,7 @@ static bool reduces(tsr_step_op op)
     return op == TSR_STEP_ALL_REDUCE || op == TSR_STEP_REDUCE_SCATTER;
 }
 
-/* What two moves that are made in one step are together. */
+/* The op of a step that makes two moves, of ops `a` and `b`. */
 static tsr_step_op join(tsr_step_op a, tsr_step_op b)
 {
     if (a == b)

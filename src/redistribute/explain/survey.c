@@ -26,7 +26,7 @@
 #define SAMPLES 8
 #define GOLDEN  0.6180339887498949
 
-/* A survey as far as it has come. `ranks` are sorted by node, and within each node ascending. */
+/* A survey under way. `ranks` are sorted by node, and within each node ascending. */
 typedef struct survey {
     const tsr_plan *plan;
     const char *function;
@@ -36,7 +36,7 @@ typedef struct survey {
     int *ranks;
     int rank_count;
     tsr_meter meter;
-    const tsr_node_map *nodes;                  /* NULL: items do not go by nodes */
+    const tsr_node_map *nodes;                  /* NULL: no item takes nodes into account */
     int64_t node;                               /* the node whose ranks are added up at present */
     double into_node;                           /* bytes that `node` receives from other nodes */
     tsr_load inside, between;                   /* of the busiest rank, of the busiest node */
@@ -120,8 +120,8 @@ static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
     return TSR_OK;
 }
 
-/* Adds the lower bound of the rank, from the items that have one for each rank. If other items are
- * there, add_partial_bounds() takes the largest back. */
+/* Adds the rank's lower bound, from the items that have one for each rank. If there are other
+ * items, add_partial_bounds() sets the maximum to -1. */
 static tsr_status add_bounds(survey *s, const tsr_plan *own)
 {
     int64_t bytes = 0;

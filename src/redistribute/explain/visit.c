@@ -45,7 +45,8 @@ static int by_begin(const void *a, const void *b, const void *unused)
 }
 
 /* Sorts the intervals, drops repeated ones, and returns how many are left. They are maximal: where
- * what two ranks share goes on in the tensor, it goes on in both shards, and is one segment. */
+ * the common part of two shards continues in the tensor, it continues in both shards, and is one
+ * segment. */
 static size_t list_once(tsr_interval *at, size_t count)
 {
     size_t listed = 0;
@@ -204,7 +205,7 @@ static int by_box(const void *a, const void *b, const void *unused)
     return 0;
 }
 
-/* Puts boxes side by side that go on in each other along dim *dim. */
+/* Sorts boxes so that those that continue one another along dim *dim are adjacent. */
 static int by_line(const void *a, const void *b, const void *dim)
 {
     const tsr_plan_transfer *x = a, *y = b;
@@ -226,7 +227,7 @@ static bool goes_on(const tsr_plan_transfer *a, const tsr_plan_transfer *b, int 
     return same;
 }
 
-/* Joins boxes that go on in each other along dim `along`. True if there were any. */
+/* Joins boxes that continue one another along dim `along`. True if there were any. */
 static bool join_along(visit *v, int along)
 {
     size_t joined = 0;

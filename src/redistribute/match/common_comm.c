@@ -21,7 +21,7 @@ static tsr_status refuse(const char *call, const tsr_layout *first, const tsr_la
     return tsr_status_set(
         TSR_ERROR_ARGUMENT,
         "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks (\"%s\"), and they do "
-        "not descend from one by tsr_comm_split()",
+        "not descend from one communicator by tsr_comm_split()",
         call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
         tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
 }

@@ -7,8 +7,8 @@
 /** What the links of one kind carry while a plan runs. Bytes are a double because a node's may
  * exceed an int64_t. */
 typedef struct tsr_load {
-    int steps;    /**< steps in which some rank uses these links; 0: no step does */
-    /** In all steps, into the rank that receives most (inside: from any rank), or the node that
+    int steps; /**< steps in which some rank uses these links; 0: no step does */
+    /** Over all steps, into the rank that receives most (inside: from any rank), or the node that
      * does (between: from other nodes). */
     double bytes;
 } tsr_load;

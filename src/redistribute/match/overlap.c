@@ -9,7 +9,7 @@
 #include "placement/ownership.h"
 #include "placement/walk.h"
 
-/* After this many segments the rest are counted before memory is taken for them. */
+/* After this many segments, the rest are counted before memory is taken for them. */
 #define MANY_SEGMENTS 65536
 
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)

@@ -14,7 +14,7 @@ typedef enum tsr_role {
     TSR_ROLE_CUT,     /**< the coordinate picks the piece of a tensor dim */
     TSR_ROLE_KEPT,    /**< Partial with the same op on both sides of equal meshes: terms stay where they are */
     TSR_ROLE_REDUCED, /**< source only: Partial whose terms are reduced */
-    TSR_ROLE_ZERO /**< destination only: a new Partial of sum or prod; coordinate 0 holds the value, the others the op's identity */
+    TSR_ROLE_ZERO     /**< destination only: a new Partial of sum or prod; coordinate 0 holds the value, the others the op's identity */
 } tsr_role;
 
 typedef struct tsr_side {
@@ -37,7 +37,7 @@ typedef struct tsr_problem {
     int64_t terms;      /**< contributions to each element: the product of the reduced dims */
     int64_t replicas;   /**< copies of each source piece: the product of the source's free dims */
     tsr_reduce_op op;   /**< of the reduction; sum also for avg */
-    int64_t divisor;    /**< of the sum: the product of the reduced dims whose op is avg, else 1 */
+    int64_t divisor;    /**< what divides the sum: the product of the reduced dims whose op is avg, else 1 */
     tsr_reduce_op fill; /**< the op of new Partial dims, whose identity is the fill: sum or prod */
 } tsr_problem;
 
@@ -74,7 +74,8 @@ bool tsr_problem_has_value(const tsr_problem *problem, const int64_t *dst);
 /** The coordinates on the mesh dims of `role` as one row-major number, and back. Decoding writes
  * these coordinates and leaves the others. */
 void tsr_side_decode(const tsr_side *side, tsr_role role, int64_t index, int64_t *coordinate);
-void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate); /**< mesh dims with dims[i] instead */
+/** Decodes `index` on the mesh dims i with dims[i] set. */
+void tsr_side_decode_dims(const tsr_side *side, const bool *dims, int64_t index, int64_t *coordinate);
 int64_t tsr_side_encode(const tsr_side *side, tsr_role role, const int64_t *coordinate);
 int64_t tsr_side_count(const tsr_side *side, tsr_role role);
 

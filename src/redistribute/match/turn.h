@@ -25,7 +25,7 @@ typedef struct tsr_ways {
  * meet the piece, less those of the piece's owners, in row-major order. */
 typedef struct tsr_turns {
     const tsr_problem *problem;
-    tsr_reach *reach;                 /**< by tensor dim: that of the source piece, already built; borrowed */
+    tsr_reach *reach;                 /**< by tensor dim: what the source piece meets, already built; borrowed */
     tsr_range all, owned;             /**< the coordinates that are counted, and the owners' among them */
     bool leaves_out;                  /**< owners have no turn; else `owned` is ignored */
     int64_t count;                    /**< turns in all */

@@ -22,7 +22,7 @@ void tsr_assignment_exact(int64_t n, const int64_t *weights, int64_t *scratch, i
  */
 typedef struct tsr_column_classes {
     int64_t n, count;
-    const int32_t *class_of; /**< n numbers */
+    const int32_t *class_of; /**< n entries, one for each column */
 } tsr_column_classes;
 
 /** How many int32_t of scratch a greedy assignment takes. */

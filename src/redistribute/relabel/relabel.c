@@ -34,9 +34,9 @@ typedef struct meeting {
 typedef struct relabel {
     const tsr_layout *src, *dst;
     tsr_meter meter;
-    tsr_problem apart; /* its dst is that of r->dst if the meshes are not equal, so that no Partial is kept */
+    tsr_problem apart; /* its dst and `reduces` are set as if the meshes were not equal, so that no Partial is kept */
     int64_t count;
-    int64_t *ranks; /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
+    int64_t *ranks;                  /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
     meeting *meetings[TSR_MAX_DIMS]; /* by tensor dim, and by key of the source's cuts */
 } relabel;
 
@@ -243,8 +243,8 @@ typedef struct offers {
     const relabel *r;
     tsr_offer *at;
     size_t count, capacity;
-    const meeting *dims[TSR_MAX_DIMS]; /* what the rank meets whose offers are made */
-    int64_t own;                       /* the piece at this rank's own position, or -1 */
+    const meeting *dims[TSR_MAX_DIMS]; /* what the rank meets for which offers are made */
+    int64_t own;                       /* the piece at the position of that rank if it stays, or -1 */
 } offers;
 
 static tsr_status offer(offers *o, const tsr_offer *made)
@@ -332,7 +332,7 @@ static tsr_status order_mesh(const tsr_mesh *like, const int64_t *order, tsr_mes
     return tsr_mesh_create_abstract(tsr_mesh_context(like), ndim, tsr_mesh_shape(like), given, order, out);
 }
 
-/* Makes a mesh like `like`, with its nodes, and with its ranks in this order, row-major. */
+/* Makes a mesh like `like`, with its nodes, and with its ranks in `order`, row-major. */
 static tsr_status make_mesh(const tsr_mesh *like, const int64_t *order, tsr_mesh **out)
 {
     tsr_mesh *mesh;
@@ -419,7 +419,7 @@ static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_
     return choice_make(r, order, out);
 }
 
-/* Replaces `best`, which is dst itself, by whatever order keeps more. */
+/* Replaces `best`, which is dst itself, by the order that keeps most, if that is more. */
 static tsr_status choose(const relabel *r, int64_t *order, int64_t *position_of, choice *best, tsr_relabel_report *report)
 {
     choice other;

@@ -177,7 +177,7 @@ static tsr_status read_strided(loader *l, int ndim, const int64_t *shape, const 
     return tsr_mesh_create_strided("tsr_plan_load", l->context, ndim, shape, names, first, strides, out);
 }
 
-/* Reads nodes, and makes the mesh that is like `mesh` and knows them. Destroys `mesh`. */
+/* Reads nodes, and makes `*out`, the mesh `mesh` with these nodes. Destroys `mesh`. */
 static tsr_status read_knowing(loader *l, tsr_mesh *mesh, tsr_mesh **out)
 {
     tsr_nodes nodes;

@@ -43,7 +43,7 @@
 /** What the list of numbers in a Shard is. */
 typedef enum tsr_saved_list { TSR_SAVED_NO_LIST = 0, TSR_SAVED_SIZES, TSR_SAVED_BLOCKS } tsr_saved_list;
 
-/** Writes the plan; `bytes` is written in it as the number of its bytes. */
+/** Writes the plan, with `bytes` as the number of its bytes in all. */
 void tsr_saved_write(tsr_writer *writer, const tsr_plan *plan, size_t bytes);
 
 #endif

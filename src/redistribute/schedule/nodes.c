@@ -9,8 +9,8 @@
  * each. */
 #define WHOLE_REGIONS 4
 
-/* How many places, spread over the destination's mesh, are asked whether ranks of their node own
- * the same piece; where nodes are listed, also how many of the largest node. */
+/* How many places, spread over the destination's mesh, are checked for ranks of one node that own
+ * the same piece; where nodes are listed, as many of the largest node are checked too. */
 #define PLACES 16
 
 /* Looking at this many ranks takes as long as listing one entry (placement/meter.h). */
@@ -142,8 +142,8 @@ tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src,
     return supply;
 }
 
-/* The remainder, 0 or more also for a negative number, which a piece has where ranks of a node hold
- * one piece several times. */
+/* The remainder, 0 or more. A piece's number may be negative, where several ranks of a node hold
+ * one piece of a lower number. */
 static int64_t modulo(int64_t number, int64_t divisor)
 {
     return (number % divisor + divisor) % divisor;

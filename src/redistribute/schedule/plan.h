@@ -70,9 +70,9 @@ typedef struct tsr_native_move {
     int64_t ranks;             /**< in a group */
     int64_t root;              /**< of a broadcast: the rank in this rank's group that holds everything */
     tsr_reduce_op op;
-    /** Of a gather or a scatter, one piece for each rank of the group, which is `peer`, ascending.
-     * Of other collectives, the whole shard as one piece of one box. Empty where the group's
-     * shards are. */
+    /** Of a gather or a scatter, one piece for each rank of the group (its `peer`), ascending. Of
+     * other collectives, the whole shard as one piece of one box. No pieces if the group's shards
+     * are empty. */
     tsr_transfers pieces;
     size_t workspace_bytes; /**< to pack into and unpack from; 0: contiguous tensors need none, or is_too_large */
     bool is_too_large;      /**< the workspace would exceed options.max_workspace: this rank is not able */
@@ -128,7 +128,7 @@ typedef struct tsr_item {
     tsr_native_move native;
 } tsr_item;
 
-/** What prepares have found out, for executions. Each is 0 until the first prepare, and atomic, for
+/** What prepares and checks have found out, for executions. Each is 0 until then, and atomic, for
  * several threads may use a plan. */
 typedef struct tsr_plan_findings {
     int64_t agreed_rounds; /**< the most rounds that any rank's mail needs */

@@ -162,8 +162,8 @@ static tsr_status keep_own(receiver *r)
     return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
-/* Adds the contributors to what home number `home` reduces, and to `*remote` how many of them are
- * other ranks. */
+/* Lists the contributors to what home number `home` reduces, and adds to `*remote` how many of them
+ * are other ranks. */
 static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
     tsr_item *item = r->item;

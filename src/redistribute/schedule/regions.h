@@ -20,7 +20,7 @@ typedef struct tsr_regions {
     size_t counts[TSR_MAX_DIMS];
     int64_t shape[TSR_MAX_DIMS];
 
-    tsr_overlap dims[TSR_MAX_DIMS]; /**< what is walked, by tensor dim */
+    tsr_overlap dims[TSR_MAX_DIMS]; /**< of the walk: the overlaps along each tensor dim */
     size_t group[TSR_MAX_DIMS];     /**< of the walk: the current group of each tensor dim */
     bool done;
 } tsr_regions;

@@ -14,7 +14,7 @@
 
 /* A box between two places, as rows. */
 typedef struct rows {
-    int64_t run, count, from_step, to_step; /* elements */
+    int64_t run, count, from_step, to_step; /* in elements; `count`: of rows */
 } rows;
 
 /* Merges dims from the innermost on. False if two dims of rows are left, or too many rows. */

@@ -15,7 +15,7 @@
 
 typedef struct tsr_plan tsr_plan;
 
-/** The most terms of a small reduction: the stack has room for so many pointers. */
+/** The most terms of a small reduction, whose pointers are on the stack. */
 #define TSR_SMALL_TERMS 8
 
 /** Rows of bytes that are copied into the destination, from what `peer` shows in its
@@ -52,8 +52,8 @@ typedef struct tsr_small {
     size_t reduction_count;
 } tsr_small;
 
-/** Finds the rows of a plan in which all else is built. There are none if the tensor is larger, if
- * this rank lacks one of the two tensors, or if a box has too many rows. Free with
+/** Finds the rows of a plan that is built except for them. There are none if the tensor is larger,
+ * if this rank lacks one of the two tensors, or if a box has too many rows. Free with
  * tsr_small_free(), also after an error. */
 tsr_status tsr_small_build(tsr_plan *plan);
 void tsr_small_free(tsr_plan *plan);

@@ -5,8 +5,8 @@
 #include "redistribute/schedule/sizes.h"
 #include "redistribute/schedule/work.h"
 
-/* In direct mode every owner of a reduction of two terms reduces by itself up to this size of a
- * shard; beyond it, reducing a half each and giving it to the other owner costs less. */
+/* In direct mode, up to shards of this many bytes, every owner of a reduction of two terms reduces
+ * by itself; beyond, reducing a half each and giving it to the other owner costs less. */
 #define EACH_BYTES ((size_t)32 * 1024)
 
 /* Seconds by the model of cost.h if each rank receives `bytes` in `steps` steps; where nodes
@@ -56,10 +56,10 @@ static bool fits(const tsr_item *item, const tsr_plan *plan)
 
 /*
  * Compares every rank fetching a copy from another node with one copy a node, which is then handed
- * round in a second step. A rank receives equally many bytes either way; a node receives at most
- * one shard less for each of its ranks but one. So nodes share where that takes the largest node
- * longer than the second step's latency, which two moves by way of another layout would cost too
- * (cost.h).
+ * round in a second step. A rank receives equally many bytes either way; sharing spares a node at
+ * most one shard for each of its ranks but one. So nodes share where receiving these would take the
+ * largest node longer than the second step's latency, which two moves by way of another layout
+ * would cost too (cost.h).
  */
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {

@@ -25,8 +25,8 @@ static double lesser(double a, double b)
     return a < b ? a : b;
 }
 
-/* Bytes written, which are all of the destination, and bytes of the source that are read: all of
- * it, but no more than the terms of what is written. */
+/* Bytes written, which are all of the destination, and bytes read of the source: at most all of it,
+ * and at most `terms` times the bytes written. */
 static double touched_by(const tsr_item *item)
 {
     const double written = item->in_dst ? bytes_of_shard(item, item->dst_shape) : 0;
