@@ -106,8 +106,8 @@ static tsr_status meet(relabel *r, int dim, const int64_t *coordinate)
     return TSR_OK;
 }
 
-/* Finds what every source piece that a rank of the destination's mesh holds meets of the
- * destination, once for each piece. */
+/* Makes the meetings of every source piece that a rank of the destination's mesh holds, once for
+ * each piece. */
 static tsr_status meet_all(relabel *r)
 {
     for (int dim = 0; dim < r->src->ndim; dim++) {
@@ -184,8 +184,8 @@ static tsr_status measure(const relabel *r, const tsr_layout *dst, int64_t *byte
     return TSR_OK;
 }
 
-/* Weights of an exact assignment, in which bytes kept come first, and among equal sums the
- * assignment wins in which most ranks stay. */
+/* Sets the weights of an exact assignment so that it keeps the most bytes, and among equal sums
+ * leaves the most ranks in place. */
 static tsr_status weigh(const relabel *r, int64_t *weights)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -243,8 +243,8 @@ typedef struct offers {
     const relabel *r;
     tsr_offer *at;
     size_t count, capacity;
-    const meeting *dims[TSR_MAX_DIMS]; /* what the rank meets for which offers are made */
-    int64_t own;                       /* the piece at the position of that rank if it stays, or -1 */
+    const meeting *dims[TSR_MAX_DIMS]; /* of the rank whose offers are being made: what its source piece meets */
+    int64_t own;                       /* of the rank whose offers are being made: the piece at its own position, or -1 */
 } offers;
 
 static tsr_status offer(offers *o, const tsr_offer *made)
