@@ -181,7 +181,8 @@ static tsr_status fail_alone(const enqueued *e)
     tsr_tensor odd = e->src;
     odd.dtype = TSR_F64;
     TSR_TRY(check_error(tsr_plan_execute(e->plan, e->comm, &odd, &e->dst, e->workspace, e->workspace_bytes, e->stream), TSR_ERROR_ARGUMENT,
-                        "src is of f64, but the layout of f32 (peers are not told in such executions", __FILE__, __LINE__, "execute"));
+                        "src is of f64, but the layout of f32 (peers are not told of failures in this execution", __FILE__, __LINE__,
+                        "execute"));
     return check_error(enqueued_execute(e), TSR_ERROR_PEER, "rank 1 of 3 has aborted", __FILE__, __LINE__, "the next call");
 }
 

@@ -44,7 +44,7 @@ static void every_beginning_of_a_saved_plan_is_refused(void **state)
         test_case("the first %zu bytes", size);
         saved_bytes cut = {malloc(size > 0 ? size : 1), size}; /* of just that size, so that reading past it shows */
         memcpy(cut.at, whole.at, size);
-        expect_refused(&cut, TSR_ERROR_ARGUMENT, size < AT_VERSION ? "no saved plan" : "bytes");
+        expect_refused(&cut, TSR_ERROR_ARGUMENT, size < AT_VERSION ? "not a saved plan" : "bytes");
         if (size >= FRAME_BYTES) {
             test_case("the first %zu bytes, with their own length and checksum", size);
             seal(&cut);

@@ -3,7 +3,8 @@
 
 #include <tessera/sys/status.h>
 
-/* Copies are written before they are read: a whole batch of zeros would cost more than a small move. */
+/* Does not zero `at`, whose copies are written before they are read: zeroing them would cost more
+ * than a small move. */
 void tsr_copies_begin(tsr_copies *copies, const tsr_execution *e)
 {
     copies->e = e;
@@ -23,7 +24,7 @@ tsr_status tsr_copies_end(tsr_copies *copies)
     return end_with(copies, copies->e->ops.self);
 }
 
-/* The next copy to fill in; what is full is handed over by whoever finds it so. */
+/* The next copy to fill in. The caller ends the copies when they are TSR_COPIES. */
 static tsr_box_copy *next_copy(tsr_copies *copies, const tsr_item *item, const int64_t *shape)
 {
     tsr_box_copy *copy = &copies->at[copies->count++];
@@ -59,8 +60,9 @@ static void describe_copy(const tsr_item *item, size_t box, tsr_place dst, tsr_p
     copy->dst = dst.base + written * (int64_t)copy->element_bytes;
 }
 
-/* Devices launch together what they are given together. The host chooses by the bytes of a call how it stores them: it is to see those of
- * an execution, not those of each peer, of which there are the more the smaller they are. */
+/* Copies of several transfers are given to the device together. A device launches them together.
+ * The host chooses by the bytes of a call how it stores them, so it should see the bytes of an
+ * execution, not those of one peer alone. */
 tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_transfer *transfer, tsr_place dst, tsr_place src,
                           bool from_source)
 {

@@ -44,7 +44,7 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *c
     return TSR_OK;
 }
 
-/* What mates have taken by now for all of them. */
+/* Copies what mates have taken for this rank by now. */
 static tsr_status collect(const tsr_execution *e)
 {
     tsr_copies copies;
@@ -76,8 +76,8 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
     }
 }
 
-/* Nobody else reads or writes what this rank is the home of, so results go straight to all owners, also where their source is the same
- * memory. */
+/* No other rank reads or writes what this rank is the home of. So results go straight to all
+ * owners, also where an owner's source and destination are one memory. */
 static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
@@ -111,7 +111,8 @@ tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item
     return e->ops.table->copy_boxes(e->ops.self, e->ops.index, &copy, 1, e->stream);
 }
 
-/* What peers read of a small move: a copy of this rank's source, which stays when the call is over. */
+/* Copies this rank's source to where peers read it in an eager move; the copy stays when the call
+ * is over. */
 static tsr_status show_copy(const tsr_execution *e)
 {
     const tsr_bound *b = e->bound;
@@ -119,7 +120,7 @@ static tsr_status show_copy(const tsr_execution *e)
     return shown.base && b->src.base ? tsr_execution_copy_whole(e, b->item, true, shown, b->src) : TSR_OK;
 }
 
-/* What this rank shows its peers of a batch: an array of one an item, which they reach. */
+/* Where this rank's views are, one for each item, in memory that peers reach. */
 static tsr_view *views_of(const tsr_execution *e)
 {
     return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
@@ -167,7 +168,7 @@ static tsr_status read_sources(const tsr_execution *e)
     return tsr_copies_end(&copies);
 }
 
-/* `*over`: the call ended in the middle, for everybody. */
+/* `*over` becomes true if the call ended in the middle, on all ranks. */
 static tsr_status read_peers(const tsr_execution *e, bool *over)
 {
     tsr_comm *comm = e->group->comm;
@@ -183,7 +184,7 @@ static tsr_status read_peers(const tsr_execution *e, bool *over)
     return status == TSR_OK ? collect(e) : status;
 }
 
-/* From the workspace to where results belong, when nobody reads there any more. */
+/* Copies results from the workspace to the destinations, which no peer reads any more. */
 static tsr_status unstage(const tsr_execution *e)
 {
     for (size_t i = 0; i < e->plan->count; i++) {

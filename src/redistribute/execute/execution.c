@@ -25,8 +25,9 @@ static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
     return tsr_device_fill_identity(&e->ops, &dst, item->problem.fill, e->stream);
 }
 
-/* The shortcut's fills come first, under what is kept; those of other new Partial terms last: where source and destination are one memory,
- * peers have read it by then. */
+/* The shortcut's fills come first, since the elements that are kept overwrite them. Other new
+ * Partial terms are filled last: where source and destination are one memory, peers have read it by
+ * then. */
 static tsr_status fill_all(const tsr_execution *e, bool shortcuts)
 {
     for (size_t i = 0; i < e->plan->count; i++) {
@@ -42,7 +43,8 @@ static bool by_messages(const tsr_execution *e)
     return e->plan->options.mode == TSR_MODE_MESSAGE && e->group;
 }
 
-/* Reductions in place go to the workspace, one item's after the other. */
+/* Sets where each item's reductions of direct mode go: where source and destination are one memory,
+ * to the workspace, one item after the other; else to the destination. */
 static void place_results(tsr_execution *e)
 {
     size_t used = 0;
@@ -81,7 +83,7 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
     return local;
 }
 
-/* `choices` are the rank's, as the host's table takes them. */
+/* `choices`: the kernels chosen for this rank, with which the host's table is called. */
 static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local, void *choices)
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
@@ -117,7 +119,7 @@ static tsr_status finish(tsr_execution *e)
     return tsr_has_shelf(e) ? tsr_shelf_end(e) : TSR_OK;
 }
 
-/* Started executions keep what they need in the group's scratch. */
+/* Refuses a call while a started execution uses the group's scratch. */
 static tsr_status check_idle(const tsr_group *group)
 {
     if (!group || !tsr_holding_of(group)->pending)
@@ -147,7 +149,8 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     return finish(&e);
 }
 
-/* Whoever starts an execution keeps its tensors' memory, but not what describes them. */
+/* Copies the descriptions of a started execution's tensors: the caller of tsr_plan_start() keeps
+ * only their memory. */
 static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
 {
     if (tensors)
@@ -155,8 +158,9 @@ static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, t
     return tensors ? kept : NULL;
 }
 
-/* The group over which a plan that was prepared on `comm` runs, and whether there is room in it. Without splitting that is all of `comm`,
- * and the key that of the communicator on which it was prepared last. */
+/* The group of a plan that was prepared on `comm`; NULL: there is none. `*prepared`: it has the
+ * memory that the plan needs. With no_split it is all of `comm`, for the key may be that of another
+ * communicator, on which the plan was prepared last. */
 static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *prepared)
 {
     const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);
@@ -166,7 +170,8 @@ static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *p
     return group;
 }
 
-/* A group that other plans made may have room enough for this one on some ranks, which wait for the others. */
+/* Peers are told: in a group that other plans made, some ranks may have room for this plan, and
+ * wait for the others. */
 static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
                                  tsr_stream stream)
 {
@@ -186,7 +191,7 @@ static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_c
     return tsr_plan_check_comm(plan, comm);
 }
 
-/* Within a call that has entered, of a rank that takes part. */
+/* Executes within tsr_comm_enter() and tsr_comm_leave(), on a rank that takes part. */
 static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
                           tsr_stream stream)
 {

@@ -20,7 +20,7 @@ static bool lacks(const void *slot, const void *wanted)
     return wants_scratch(slot, wanted) || wants_shelf(slot, wanted);
 }
 
-/* Of `made` what is not needed stays NULL. */
+/* Allocates what the slot lacks into `made`; the rest of `made` stays NULL. */
 static tsr_status make(tsr_comm *comm, const void *slot, const void *wanted_of_plan, void *made)
 {
     const tsr_holding_wanted *wanted = wanted_of_plan;
@@ -66,7 +66,7 @@ static void take(tsr_comm *comm, void *slot, void *made)
     release(comm, made);
 }
 
-/* What is pending lives in the scratch, which may have to grow. */
+/* A pending execution lives in the scratch, which a prepare may replace by a larger one. */
 static bool is_busy(const void *slot)
 {
     return ((const tsr_holding *)slot)->pending;

@@ -12,7 +12,8 @@
 /* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
 #define NOT_STAGED SIZE_MAX
 
-/* Of half a MiB each: as much as calls write that go by the ways of large moves. */
+/* With at least this many rounds, of half a MiB each, a host stores each round as part of a large
+ * move. */
 #define MANY_ROUNDS 16
 
 /* One round of one phase, in its half of the staging and of the lists. */
@@ -41,7 +42,7 @@ static size_t bytes_of(const round *r, const tsr_parcel *parcel)
     return tsr_mail_bytes(&r->e->plan->items[parcel->item], range.end - range.begin);
 }
 
-/* What is sent in the first phase lies in the source, later in the destination. */
+/* Where a parcel lies that is sent: in the first phase in the source, later in the destination. */
 static tsr_place origin_of(const round *r, const tsr_parcel *parcel)
 {
     const tsr_bound *b = bound_of(r->e, parcel);
@@ -85,7 +86,7 @@ static bool next_bundle(const round *r, const tsr_mail *mail, bundle *b)
     return true;
 }
 
-/* A message of one parcel has no gap before the next, so it ends with its last element. */
+/* A message of one parcel has no gap before a next parcel, so it ends with its last element. */
 static size_t message_bytes(const round *r, const bundle *b, const tsr_mail *mail)
 {
     if (b->count > 1)
@@ -114,7 +115,8 @@ static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
     return TSR_OK;
 }
 
-/* After a failure too all that peers wait for is listed. */
+/* Packs and lists what the round sends. After a failure, the messages that peers wait for are
+ * listed all the same. */
 static tsr_status pack(round *r)
 {
     const tsr_mail *mail = &r->e->plan->out[r->phase];
@@ -192,7 +194,8 @@ static tsr_status unpack(const round *r)
     return TSR_OK;
 }
 
-/* Own terms are read in place, those of others where their parcels lie packed, `before` elements into the round's range. */
+/* Points at the terms of a fragment and at its result. Own terms are read in place; other ranks'
+ * terms lie packed in their parcels, `before` elements into the round's range. */
 static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
 {
     const tsr_item *item = b->item;
@@ -241,7 +244,7 @@ static tsr_status settle(const round *r)
     return r->phase == 0 ? reduce(r) : TSR_OK;
 }
 
-/* What stays on this rank, while the first messages travel. */
+/* Copies what stays on this rank, while the first messages travel. */
 static tsr_status keep(const tsr_execution *e)
 {
     tsr_copies copies;
@@ -255,7 +258,8 @@ static tsr_status keep(const tsr_execution *e)
     return tsr_copies_end(&copies);
 }
 
-/* Packs the first round of a phase. Ranks agree that all could: nobody waits for the messages of a rank that failed by itself. */
+/* Packs and posts the first round of a phase. In between ranks agree that all could pack, so that
+ * no rank waits for the messages of one that failed by itself. */
 static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status local)
 {
     round r = begin_round(e, phase, 0);
@@ -271,8 +275,9 @@ static void note(tsr_execution *e, tsr_status status)
         e->local = status;
 }
 
-/* A rank that fails by itself in a later round goes on sending what it has, so that nobody waits, and says so after the last; where nobody
- * would hear it, it sends no more. */
+/* A rank that fails by itself in a later round goes on sending what it has, so that no peer waits,
+ * and tells its failure after the last round. In an execution that is not checked no peer would
+ * hear it, so the rank gives up. */
 static tsr_status run_phase(tsr_execution *e, int phase)
 {
     round current = begin_round(e, phase, 0);
@@ -292,7 +297,7 @@ static tsr_status run_phase(tsr_execution *e, int phase)
     return TSR_OK;
 }
 
-/* On the host each round is small, though all together write more than caches hold. */
+/* On the host a round is small, but many rounds together write more than caches hold. */
 static void *find_parts(const tsr_execution *e)
 {
     if (e->device.driver || e->rounds < MANY_ROUNDS)

@@ -1,6 +1,7 @@
 /*
- * A move as one of the engine's own collectives. It takes memory in which pieces lie one after the other, in the order of the group's
- * ranks: tensors that lie so are given as they are, what does not is packed into the workspace, or unpacked from it.
+ * A move as one of the engine's own collectives. The engine takes memory in which pieces lie one
+ * after the other, in the order of the group's ranks. Tensors that lie so are given as they are;
+ * others are packed into the workspace, or unpacked from it.
  */
 #include "redistribute/execute/native.h"
 
@@ -40,7 +41,7 @@ static tsr_parcel parcel_of(const tsr_transfer *piece)
     return (tsr_parcel){piece->peer, 0, piece->first_box, piece->box_count, piece->elements, TSR_NO_TERM};
 }
 
-/* Where the pieces lie as the engine takes them, else NULL. */
+/* Where the tensor's pieces begin, if they lie as the engine takes them; else NULL. */
 static char *find(const tsr_execution *e, bool given)
 {
     const tsr_pieces pieces = tsr_native_pieces(item_of(e), given);
@@ -71,7 +72,8 @@ static tsr_status unpack(const tsr_execution *e, char *packed)
     return TSR_OK;
 }
 
-/* Reductions by nodes have scratch for the host's kernels alone. Without a workspace for it, nothing may have to be packed but where it is
+/* True if this rank can make the collective. Reductions by nodes have scratch for the host's
+ * kernels alone. Without a workspace nothing may need packing, except what is packed where it is
  * received anyway. */
 static bool is_able(const tsr_execution *e)
 {
@@ -81,7 +83,8 @@ static bool is_able(const tsr_execution *e)
     return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
 }
 
-/* Where what this rank gives is packed: what is scattered behind what is received, all else where the call may be made in place. */
+/* Where this rank packs what it gives: in a reduce-scatter behind what it receives, in other
+ * collectives where the call may be made in place. */
 static char *staging(const tsr_execution *e, char *receive)
 {
     switch (item_of(e)->native.kind) {
@@ -99,7 +102,7 @@ static int root_of(const tsr_execution *e)
     return tsr_group_position(e->native, tsr_group_position(e->group, item_of(e)->native.root));
 }
 
-/* Fills in root and buffers. A broadcast has but one, which its root fills. */
+/* Fills in root and buffers, and packs. A broadcast has one buffer, which its root packs. */
 static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
 {
     char *receive = find(e, false);
@@ -114,8 +117,9 @@ static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
     return pack(e, staging(e, receive));
 }
 
-/* Ranks agree that they go this way, that all could make ready, and on whether all are able. Without being told, a rank that lacks a
- * workspace takes its peers' tensors to lie as its own do: their shapes are the same. */
+/* Ranks agree that they make the collective, that none has failed, and whether all are able. In an
+ * execution that is not checked, a rank without a workspace takes its peers' tensors to lie as its
+ * own do, since their shapes are the same. */
 static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
 {
     const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)item_of(e)->native.kind);
@@ -124,7 +128,7 @@ static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
     return tsr_comm_agree_able(e->group->comm, fingerprint, local, able, tsr_plan_describe_call, e->plan);
 }
 
-/* Where not all are able the mail goes this time. */
+/* If not all ranks are able, this execution goes by mail. */
 tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
 {
     const tsr_item *item = item_of(e);

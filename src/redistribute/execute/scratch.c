@@ -15,7 +15,7 @@ static void *take(cursor *at, size_t count, size_t bytes)
     return taken;
 }
 
-/* The most that any item needs: they reduce one after the other. */
+/* Takes the most that any item needs, for items reduce one after the other. */
 static void take_reduce_arrays(const tsr_plan *plan, cursor *at, tsr_reduce_arrays *arrays)
 {
     size_t terms = 0, owners = 0;

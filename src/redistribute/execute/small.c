@@ -5,7 +5,7 @@
 
 #include "redistribute/schedule/plan_text.h"
 
-/* Where one dim's elements are one behind the other, for operands of one dim. */
+/* Strides of operands of one dim without gaps, one for each term. */
 static const int64_t contiguous[TSR_SMALL_TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
 
 static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
@@ -18,7 +18,7 @@ static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t
     return differs == 0;
 }
 
-/* Nothing here uses it, but it is promised that it is looked at. */
+/* Small moves do not use the workspace, but tsr_plan_execute() promises to check it. */
 static bool has_room(const tsr_plan *plan, const void *workspace, size_t bytes)
 {
     return plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes);
@@ -34,7 +34,7 @@ bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tens
     return from >= to + small->dst.bytes || to >= from + small->src.bytes;
 }
 
-/* What this rank reads of a rank's source. */
+/* Where this rank reads the source of `rank`. */
 static const char *source_of(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, int64_t rank)
 {
     if (rank == plan->options.rank)
@@ -74,7 +74,8 @@ static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr
     return plan->host.table->reduce(plan->host.self, plan->host.index, &box, NULL);
 }
 
-/* And meets the others, whose copies are there when that is over. */
+/* Copies this rank's source to where peers read it, and meets the peers; their copies are then
+ * there too. */
 static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
 {
     void *const shown = tsr_call_buffer(group->comm);

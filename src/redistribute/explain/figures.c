@@ -24,7 +24,8 @@ double tsr_told_ratio(int64_t received, int64_t bound)
     return bound == 0 && received == 0 ? 1 : -1;
 }
 
-/* The dims of the source's mesh in which this rank and a peer differ; none between two meshes. */
+/* The dims of the source's mesh in which this rank and a peer differ, as bits; 0 between two
+ * meshes. */
 static unsigned differing_dims(const tsr_item *item, int64_t peer)
 {
     int64_t other[TSR_MAX_DIMS];
@@ -87,7 +88,8 @@ static int64_t count_kept(const tsr_item *item)
     return elements;
 }
 
-/* What each item comes to by itself. */
+/* Adds the figures that each item has by itself: bytes kept, gather_and_slice and the lower
+ * bound. */
 static tsr_status measure_items(const tsr_plan *plan, tsr_plan_figures *f)
 {
     tsr_meter meter = tsr_meter_of("tsr_plan_figures_of", plan->items[0].given_src, plan->items[0].given_dst);

@@ -6,7 +6,7 @@
 #include "base/sort.h"
 #include "redistribute/explain/steps.h"
 
-/* Where flows of one phase and item go. */
+/* The list to which flows of one phase and item are added, and what these flows have in common. */
 typedef struct listing {
     tsr_flows *flows;
     const tsr_plan *plan;
@@ -32,7 +32,8 @@ static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t b
     return TSR_OK;
 }
 
-/* A plan's lists begin behind its own rank; here the lower ones come first, so that a single move has nothing left to sort. */
+/* Adds transfers by ascending peer, although a plan's lists begin at its own rank: so the flows of
+ * a single move are sorted already. */
 static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers)
 {
     for (int above = 0; above < 2; above++) {
@@ -45,7 +46,7 @@ static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers
     return TSR_OK;
 }
 
-/* Each contributor sends its term of the part that this rank reduces. */
+/* Adds the terms that contributors send of the parts that this rank reduces. */
 static tsr_status add_terms(const listing *l)
 {
     const tsr_item *item = l->item;

@@ -46,7 +46,8 @@ static bool is_all_gather(const tsr_problem *problem)
     return problem->same_mesh && only_replicates(problem, TSR_SHARD) && tsr_problem_cuts_nest(problem, false);
 }
 
-/* The owner of the first element owns all, and nobody else does. */
+/* True if one rank owns the whole source: the owner of the first element owns all, and there are no
+ * replicas. */
 static bool one_rank_has_all(const tsr_problem *problem)
 {
     const tsr_layout *src = problem->src.layout;
@@ -87,7 +88,7 @@ static bool reduces(tsr_step_op op)
     return op == TSR_STEP_ALL_REDUCE || op == TSR_STEP_REDUCE_SCATTER;
 }
 
-/* What moves that are made together have in common. */
+/* The op of a step that makes two moves, of ops `a` and `b`. */
 static tsr_step_op join(tsr_step_op a, tsr_step_op b)
 {
     if (a == b)
@@ -133,7 +134,8 @@ size_t tsr_plan_step_count(const tsr_plan *plan)
     return tsr_steps_of(plan).count;
 }
 
-/* " along tp": the mesh dims of the source that are of `kind`, and replicated in the destination; nothing for a batch. */
+/* Appends " along tp": the source's mesh dims of `role`, but cut dims only if the destination does
+ * not cut them; nothing for a batch. */
 static void append_dims(tsr_text *text, const tsr_plan *plan, tsr_role role)
 {
     const tsr_side *side = &plan->items[0].problem.src;
@@ -158,7 +160,7 @@ static bool any(const tsr_plan *plan, bool reducing, bool each)
     return false;
 }
 
-/* Who reduces what: parts shared out, or everything by every owner. */
+/* Appends the words for a reduction; `all`: it is an all-reduce. */
 static void append_reduction(tsr_text *text, const tsr_plan *plan, bool all)
 {
     const tsr_item *item = &plan->items[0];

@@ -14,18 +14,19 @@
 #include "redistribute/schedule/ranks.h"
 #include "redistribute/schedule/work.h"
 
-/* A survey may take what so many plans may. */
+/* A survey may take as many entries as this many plans. */
 #define PLANS 16
 
-/* A small plan takes as long as so many entries. */
+/* Making a plan, however small, takes as long as this many entries. */
 #define ENTRIES_OF_RANK 32
 
-/* So many ranks are planned for first: where each of them takes more than its part, all together do. They are spread by the golden ratio,
- * so that they are in no regular order in which a layout may have put its busy ranks. */
+/* How many ranks are planned for first: if each of them takes more than its part of the bound, all
+ * ranks together would. They are spread by the golden ratio, because a layout may have put its busy
+ * ranks in a regular order. */
 #define SAMPLES 8
 #define GOLDEN  0.6180339887498949
 
-/* Ranks go by node, so that those of a node come one after the other, and in each by ascending number. */
+/* A survey under way. `ranks` are sorted by node, and within each node ascending. */
 typedef struct survey {
     const tsr_plan *plan;
     const char *function;
@@ -35,12 +36,12 @@ typedef struct survey {
     int *ranks;
     int rank_count;
     tsr_meter meter;
-    const tsr_node_map *nodes;                  /* NULL: none are told apart */
-    int64_t node;                               /* that is added up */
-    double into_node;                           /* bytes from other nodes */
-    tsr_load inside, between;                   /* of the busiest rank, and node */
-    double work;                                /* of the rank that works longest, by tables */
-    bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: links at all, and those between nodes */
+    const tsr_node_map *nodes;                  /* NULL: no item takes nodes into account */
+    int64_t node;                               /* the node whose ranks are added up at present */
+    double into_node;                           /* bytes that `node` receives from other nodes */
+    tsr_load inside, between;                   /* of the busiest rank, of the busiest node */
+    double work;                                /* seconds of the rank that works longest, by tables */
+    bool used[TSR_PHASES], crossed[TSR_PHASES]; /* by phase: some rank receives, some rank receives from another node */
     tsr_plan_survey out;
 } survey;
 
@@ -119,7 +120,8 @@ static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
     return TSR_OK;
 }
 
-/* What each rank has a bound of its own for; where a move has none, there is no largest one. */
+/* Adds the rank's lower bound, from the items that have one for each rank. If there are other
+ * items, add_partial_bounds() sets the maximum to -1. */
 static tsr_status add_bounds(survey *s, const tsr_plan *own)
 {
     int64_t bytes = 0;
@@ -157,14 +159,16 @@ static void add_links(survey *s, int64_t rank, const tsr_measure *m)
     s->work = greater(s->work, m->work);
 }
 
-/* The lowest of those that receive most. */
+/* True if the rank receives more than all ranks before it, or as much as the busiest and has a
+ * lower number. */
 static bool is_busiest(const survey *s, int64_t rank, int64_t received)
 {
     const int64_t most = s->out.bytes_received.max;
     return received > most || (received == most && rank < s->out.busiest_rank);
 }
 
-/* Refuses at once what would be refused after long work. Of several ranks the cheapest counts, as a few may take far more than the rest. */
+/* Refuses at once what would be refused after long work. All ranks are taken to cost what the
+ * cheapest of several costs, as a few may cost far more than the rest. */
 static tsr_status try_some(const survey *s)
 {
     int64_t least = INT64_MAX;

@@ -9,11 +9,11 @@
 #include "placement/walk.h"
 #include "redistribute/explain/flows.h"
 
-/* Whose positions a flow's boxes are looked up in: those of this rank's own shard. */
+/* This rank's own shard, in which the boxes of a flow are looked up. */
 typedef struct shard {
     const tsr_layout *layout;
     const int64_t *coordinate;
-    int place; /* which of a box's three vectors */
+    int place; /* which of a box's three vectors is its position there */
 } shard;
 
 static shard shard_of(const tsr_item *item, const tsr_flow *flow, tsr_direction direction)
@@ -27,11 +27,11 @@ typedef struct visit {
     const tsr_plan *plan;
     tsr_direction direction;
     tsr_flows flows;
-    tsr_interval *intervals; /* of one flow: box_count for each dim */
+    tsr_interval *intervals; /* of one flow: room for box_count in each dim */
     size_t interval_capacity;
-    tsr_interval *joined; /* likewise, where the item is divided: of each given dim, one behind the other */
+    tsr_interval *joined; /* of one flow, where the item is divided: those of each given dim, one dim after the other */
     size_t joined_capacity;
-    const tsr_interval *of_dim[TSR_MAX_DIMS]; /* where those of each given dim begin */
+    const tsr_interval *of_dim[TSR_MAX_DIMS]; /* where the intervals of each given dim begin */
     tsr_meter meter;
     tsr_plan_transfer *transfers; /* of one step, peer and item */
     size_t transfer_count, transfer_capacity;
@@ -44,7 +44,9 @@ static int by_begin(const void *a, const void *b, const void *unused)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Sorted, each once. They are maximal: where what two ranks share goes on in the tensor it goes on in both shards, and is one segment. */
+/* Sorts the intervals, drops repeated ones, and returns how many are left. They are maximal: where
+ * the common part of two shards continues in the tensor, it continues in both shards, and is one
+ * segment. */
 static size_t list_once(tsr_interval *at, size_t count)
 {
     size_t listed = 0;
@@ -55,7 +57,8 @@ static size_t list_once(tsr_interval *at, size_t count)
     return listed;
 }
 
-/* The global intervals of the flow's boxes along each dim, whose product the boxes are. */
+/* Finds the global intervals of the flow's boxes along each dim; the boxes are the product of
+ * these. */
 static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
 {
     const tsr_item *item = &v->plan->items[flow->item];
@@ -81,7 +84,8 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
     return TSR_OK;
 }
 
-/* Of some blocks the same intervals inside each: how many that makes at most. */
+/* Counts, and takes from the meter, the intervals that there are at most if each block has
+ * `inside_count` intervals. */
 static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count, int64_t *count)
 {
     int64_t number = 0;
@@ -101,7 +105,8 @@ static size_t append_interval(tsr_interval *at, size_t count, int64_t begin, int
     return count + 1;
 }
 
-/* A dim of blocks and one inside them, as intervals of what both come from. Whole blocks side by side are one. */
+/* Turns the intervals of a dim of blocks, and of the dim inside blocks, into intervals of the given
+ * dim. Whole blocks side by side are one interval. */
 static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used, size_t *count)
 {
     const bool whole = counts[1] == 1 && of[1]->begin == 0 && of[1]->end == block;
@@ -125,7 +130,7 @@ static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t
     return TSR_OK;
 }
 
-/* Makes the intervals of an item's dims those of the given ones. */
+/* Turns the intervals of an item's divided dims into those of the given dims. */
 static tsr_status join_dims(visit *v, const tsr_division *d, size_t *counts)
 {
     const tsr_interval *of[TSR_MAX_DIMS];
@@ -200,7 +205,7 @@ static int by_box(const void *a, const void *b, const void *unused)
     return 0;
 }
 
-/* Boxes that go on in each other along *dim stand side by side. */
+/* Sorts boxes so that those that continue one another along dim *dim are adjacent. */
 static int by_line(const void *a, const void *b, const void *dim)
 {
     const tsr_plan_transfer *x = a, *y = b;
@@ -222,7 +227,7 @@ static bool goes_on(const tsr_plan_transfer *a, const tsr_plan_transfer *b, int 
     return same;
 }
 
-/* Makes one of boxes that go on in each other along a dim. True if there were any. */
+/* Joins boxes that continue one another along dim `along`. True if there were any. */
 static bool join_along(visit *v, int along)
 {
     size_t joined = 0;
@@ -242,7 +247,8 @@ static bool join_along(visit *v, int along)
     return any;
 }
 
-/* Several flows to one peer, shares of neighbouring regions, may meet. A join along one dim can be what lets others join. */
+/* Joins the boxes of several flows to one peer, such as shares of neighbouring regions. A join
+ * along one dim may be what lets boxes join along another. */
 static void join_transfers(visit *v)
 {
     const int ndim = v->transfers[0].ndim;

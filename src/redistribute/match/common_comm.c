@@ -7,7 +7,7 @@
 #include "mesh/mesh.h"
 #include "placement/print.h"
 
-/* What the meshes seen so far have in common. */
+/* The common ancestor of the communicators seen so far. */
 typedef struct search {
     tsr_comm *common;
     const tsr_layout *first; /* the first layout that is over a communicator */
@@ -21,7 +21,7 @@ static tsr_status refuse(const char *call, const tsr_layout *first, const tsr_la
     return tsr_status_set(
         TSR_ERROR_ARGUMENT,
         "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks (\"%s\"), and they do "
-        "not descend from one by tsr_comm_split()",
+        "not descend from one communicator by tsr_comm_split()",
         call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
         tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
 }
@@ -44,7 +44,7 @@ static tsr_status see(const char *call, const tsr_layout *layout, search *s)
     return TSR_OK;
 }
 
-/* Row-major. */
+/* The mesh's ranks as `common` numbers them, row-major. */
 static void list_ranks(const tsr_mesh *mesh, const tsr_comm *common, int64_t *ranks)
 {
     const tsr_comm *const comm = tsr_mesh_comm(mesh);
@@ -55,7 +55,7 @@ static void list_ranks(const tsr_mesh *mesh, const tsr_comm *common, int64_t *ra
     while (tsr_grid_next(tsr_mesh_grid(mesh), coordinate));
 }
 
-/* The mesh, over the common communicator, whose nodes it knows. */
+/* Makes the mesh anew over the common communicator, and so with that communicator's nodes. */
 static tsr_status raise_mesh(tsr_context *context, const tsr_mesh *mesh, tsr_comm *common, tsr_mesh **out)
 {
     const int ndim = tsr_mesh_ndim(mesh);

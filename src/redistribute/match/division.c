@@ -10,8 +10,8 @@
 /* One of the two layouts, and what becomes of it. */
 typedef struct side {
     const tsr_layout *given;
-    bool inside[TSR_MAX_DIMS];           /* by mesh dim */
-    tsr_block_share share[TSR_MAX_DIMS]; /* by given dim */
+    bool inside[TSR_MAX_DIMS];           /* by mesh dim: it cuts inside blocks */
+    tsr_block_share share[TSR_MAX_DIMS]; /* by given dim: what each shard has of the blocks */
 } side;
 
 static bool goes_by_blocks(side *s, int dim, int64_t blocks)
@@ -19,7 +19,7 @@ static bool goes_by_blocks(side *s, int dim, int64_t blocks)
     return tsr_layout_goes_by_blocks(s->given, dim, blocks, s->inside, &s->share[dim]);
 }
 
-/* The length of blocks by which both go along `dim`; 0: none. */
+/* The block length by which both layouts can be divided along `dim`; 0: there is none. */
 static int64_t find_block(side *sides, int dim)
 {
     for (int i = 0; i < 2; i++) {
@@ -60,7 +60,7 @@ static tsr_status divide_layout(const tsr_division *d, const side *s, tsr_layout
     return tsr_layout_create(s->given->mesh, placements, ndim, shape, s->given->dtype, out);
 }
 
-/* Dims are divided while there are so few that a tensor may have them. */
+/* Divides dims from the first one on, while the tensor has fewer than TSR_MAX_DIMS. */
 static bool divide_dims(tsr_division *d, side *sides)
 {
     int added = 0;

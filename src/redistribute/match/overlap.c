@@ -9,7 +9,7 @@
 #include "placement/ownership.h"
 #include "placement/walk.h"
 
-/* So many are listed without knowing how many there will be. */
+/* After this many segments, the rest are counted before memory is taken for them. */
 #define MANY_SEGMENTS 65536
 
 bool tsr_cuts_dim(const tsr_layout *layout, int mesh_dim, int dim)
@@ -94,7 +94,7 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
     return TSR_OK;
 }
 
-/* What the rest of the shard comes to is counted before memory is taken for it. */
+/* Counts the segments of the rest of the shard, then reserves memory for all of them. */
 static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t at,
                                int64_t length)
 {

@@ -6,7 +6,7 @@
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 
-/* How the cuts of one tensor dim go on below the first few of them. */
+/* The cuts of one tensor dim, and the range in which pieces are counted. */
 typedef struct nest {
     const tsr_layout *layout;
     const tsr_dim_cuts *cuts;
@@ -60,7 +60,8 @@ static bool has(const tsr_range *range, int mesh_dim, int64_t coordinate)
     return coordinate >= range->begin[mesh_dim] && coordinate < range->end[mesh_dim];
 }
 
-/* Pieces in the range up to the end, itself among them, in the stretch that the cuts from number `cut` on divide. */
+/* Pieces in the range up to and with the piece at `last`, in the stretch that the cuts from number
+ * `cut` on divide. */
 static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
 {
     int64_t count = 0;
@@ -74,7 +75,8 @@ static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
     return count + 1;
 }
 
-/* Likewise, from the end on. */
+/* Pieces in the range from the piece at `first` on, in the stretch that the cuts from number `cut`
+ * on divide. */
 static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
 {
     int64_t count = 0;
@@ -88,7 +90,8 @@ static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
     return count + 1;
 }
 
-/* Pieces in the range from one end to the other, neither of them empty: their cuts go together for a while, then part. */
+/* Pieces in the range from the piece at `first` to the piece at `last`, neither of them empty:
+ * their coordinates agree for some cuts, then differ. */
 static int64_t count_between(const nest *n, const tsr_reach_end *first, const tsr_reach_end *last)
 {
     for (int i = 0; i < n->cuts->count; i++) {
@@ -109,7 +112,7 @@ static int64_t count_between(const nest *n, const tsr_reach_end *first, const ts
     return 1;
 }
 
-/* Every shard is an interval, because every cut deals out intervals. */
+/* True if every cut deals out intervals, so that every shard is an interval. */
 static bool deals_intervals(const tsr_layout *layout, int dim)
 {
     bool all = true;
@@ -156,7 +159,7 @@ static bool is_in(const tsr_layout *layout, int dim, const int64_t *coordinate, 
     return true;
 }
 
-/* Drops what is not in the range. */
+/* Drops the groups whose coordinates are not in the range. */
 static void sift(tsr_reach *reach, const tsr_range *range)
 {
     tsr_overlap *o = &reach->overlap;
@@ -170,7 +173,8 @@ static void sift(tsr_reach *reach, const tsr_range *range)
     o->group_count = kept;
 }
 
-/* A coordinate that is fixed behind one that is free leaves no range of keys. */
+/* True if the keys of the range's coordinates are consecutive: no mesh dim is narrowed behind one
+ * with several coordinates. */
 static bool is_range_of_keys(const tsr_layout *layout, int dim, const tsr_range *range)
 {
     bool behind = false;
@@ -245,7 +249,8 @@ static size_t marked_before(const tsr_overlap *overlap, size_t group)
     return group == overlap->group_count ? overlap->marked : overlap->groups[group].marked;
 }
 
-/* Keys are row-major, so that the range is one of keys, as far as the list goes. */
+/* Keys are row-major: single coordinates on leading mesh dims, and a range on the next, are
+ * consecutive keys. On the mesh dims behind, the list holds only what is in the range. */
 static int64_t count_listed(const tsr_reach *reach, const tsr_range *range, bool marked)
 {
     const tsr_overlap *overlap = &reach->overlap;
@@ -273,7 +278,7 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
         return 0;
     const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
     const int64_t length = reach->far->shape[reach->dim];
-    /* All of the dim meets all pieces. */
+    /* A shard that is the whole dim meets all pieces. */
     return reach->end - reach->begin == length ? count_pieces(&n, 0, length) : count_between(&n, &reach->first, &reach->last);
 }
 
@@ -282,7 +287,8 @@ int64_t tsr_reach_total(const tsr_reach *reach)
     return reach->listed ? (int64_t)reach->overlap.group_count : reach->count;
 }
 
-/* Pieces go on in the order of their cuts. */
+/* Pieces lie in the order of their cuts, so up to the first cut at which the owners of the ends
+ * differ no piece is outside their coordinates. */
 void tsr_reach_narrow(const tsr_reach *reach, tsr_range *range)
 {
     const tsr_dim_cuts *cuts = &reach->far->dims[reach->dim];

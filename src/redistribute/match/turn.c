@@ -27,7 +27,8 @@ void tsr_turn_ranges(const tsr_problem *problem, const int64_t *src, tsr_range *
     }
 }
 
-/* The tensor dim that a mesh dim of the destination cuts, or the number behind all of them. */
+/* The tensor dim that a mesh dim of the destination cuts; if it cuts nothing, the number of tensor
+ * dims. */
 static int factor_of(const tsr_problem *problem, int mesh_dim)
 {
     return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim : problem->dst.layout->ndim;
@@ -50,7 +51,7 @@ static int64_t count_factor(const tsr_turns *turns, int which, int factor)
     return tsr_reach_count(&turns->reach[factor], range, which == OWNED);
 }
 
-/* The product of all factors but one. */
+/* The product of all factors but number `factor`. */
 static int64_t others(const tsr_turns *turns, const tsr_ways *ways, int factor)
 {
     int64_t count = 1;
@@ -81,14 +82,15 @@ void tsr_turns_begin(tsr_turns *turns)
     turns->count = turns->size[0] = counts[ALL] - counts[OWNED];
 }
 
-/* The choice on one mesh dim, those before it made. */
+/* The choice of a coordinate on one mesh dim; the mesh dims before it are chosen. */
 typedef struct choice {
     tsr_turns *turns;
     int mesh_dim, factor;
-    int64_t others[2]; /* the product of the factors that it leaves alone; 0 where there is no way at all */
+    int64_t others[2]; /* the product of the factors that the choice does not change; 0: no coordinate is left */
 } choice;
 
-/* Ways along the factor of the choice, and how many receivers that makes. */
+/* The factor that the choice changes, of all and of the owners, and how many receivers that
+ * makes. */
 typedef struct tally {
     int64_t ways[2], receivers;
 } tally;
@@ -103,7 +105,7 @@ static choice choice_begin(tsr_turns *turns, int mesh_dim)
     return c;
 }
 
-/* Ends of the range are known without counting. */
+/* At the ends of the range the answer is known without counting. */
 static int64_t count_ways_below(const choice *c, int which, int64_t end)
 {
     tsr_range *range = &c->turns->ranges[which];
@@ -118,7 +120,7 @@ static int64_t count_ways_below(const choice *c, int which, int64_t end)
     return count;
 }
 
-/* Those whose coordinate is below `end`. */
+/* The receivers whose coordinate on the mesh dim is below `end`. */
 static tally count_below(const choice *c, int64_t end)
 {
     tally t = {0};
@@ -128,7 +130,7 @@ static tally count_below(const choice *c, int64_t end)
     return t;
 }
 
-/* All that there are. */
+/* The receivers with the coordinates chosen before this choice. */
 static tally count_all(const choice *c)
 {
     const tsr_turns *turns = c->turns;
@@ -136,7 +138,7 @@ static tally count_all(const choice *c)
     return (tally){{ways[ALL].factors[c->factor], ways[OWNED].factors[c->factor]}, turns->size[c->mesh_dim]};
 }
 
-/* Chooses `at`, given those below it and below the next. */
+/* Chooses coordinate `at`; `below` and `next` are count_below() of `at` and of `at + 1`. */
 static void choose(const choice *c, int64_t at, const tally *below, const tally *next)
 {
     tsr_turns *turns = c->turns;
@@ -166,8 +168,8 @@ static void reconsider(tsr_turns *turns, int m)
     turns->chosen = m;
 }
 
-/* Chooses the coordinate under which receiver number `wanted` is found. Counts grow evenly most of the time, so that the first guesses are
- * proportional; halving then bounds their number. */
+/* Chooses the coordinate of receiver number `wanted`. Counts mostly grow evenly, so the first four
+ * guesses are proportional; after them, halving bounds the number of guesses. */
 static void choose_for(tsr_turns *turns, int m, int64_t wanted)
 {
     const choice c = choice_begin(turns, m);

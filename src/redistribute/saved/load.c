@@ -13,19 +13,20 @@
 #include "mesh/mesh.h"
 #include "redistribute/saved/save.h"
 
-/* What an item and its two sides take at least, on a mesh of one dim that stands elsewhere. */
+/* The fewest bytes of an item: a scalar, replicated on both sides, on meshes of one dim that are
+ * written elsewhere. */
 #define LEAST_ITEM_BYTES 32
 
 typedef struct loader {
     tsr_context *context;
-    tsr_reader reader; /* of what is between version and checksum */
+    tsr_reader reader; /* of the bytes between the length and the checksum */
     tsr_plan_options options;
-    void *nodes;     /**< the list of options.nodes */
-    bool has_tables; /* by the version */
+    void *nodes;     /**< the list of options.nodes; owned */
+    bool has_tables; /* the version says so */
     tsr_cost_profile profile;
     tsr_profile *measured; /* NULL: without tables */
     uint64_t hash;
-    size_t count;        /* of items */
+    size_t count;        /* how many items there are */
     tsr_layout **layout; /* count sources, then count destinations; NULL: not read yet */
 } loader;
 
@@ -43,11 +44,11 @@ static tsr_status check_below(const char *what, uint64_t value, uint64_t limit)
 {
     if (value < limit)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %s is %llu, but it is 0 to %llu", what, (unsigned long long)value,
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: %s is %llu, but must be 0 to %llu", what, (unsigned long long)value,
                           (unsigned long long)limit - 1);
 }
 
-/* Lists are as long as they say only if the bytes are there. */
+/* Refuses a list of `count` entries of `bytes` bytes for which too few bytes are left. */
 static tsr_status check_room(const loader *l, const char *what, uint64_t count, size_t bytes)
 {
     if (count <= l->reader.left / bytes)
@@ -64,13 +65,13 @@ static tsr_status check_dims(const char *what, uint32_t ndim)
                           TSR_MAX_DIMS);
 }
 
-/* Magic, version, length and checksum: after this the bytes are what somebody meant to write. */
+/* Checks magic, version, length and checksum: after this, the bytes are as they were written. */
 static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
 {
     tsr_reader reader = {.at = bytes, .left = size};
     const unsigned char *magic = tsr_read_bytes(&reader, TSR_SAVED_MAGIC_BYTES);
     if (!magic || memcmp(magic, TSR_SAVED_MAGIC, TSR_SAVED_MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the %zu bytes are no saved plan: they do not begin with \"%s\"", size,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the %zu bytes are not a saved plan: they do not begin with \"%s\"", size,
                               TSR_SAVED_MAGIC);
     const uint32_t version = tsr_read_u32(&reader);
     if (!reader.ended && version != TSR_SAVED_VERSION && version != TSR_SAVED_WITH_TABLES)
@@ -84,14 +85,15 @@ static tsr_status open_bytes(loader *l, const void *bytes, size_t size)
     const size_t content = size - TSR_SAVED_CHECKSUM_BYTES;
     tsr_reader tail = {.at = (const unsigned char *)bytes + content, .left = TSR_SAVED_CHECKSUM_BYTES};
     if (tsr_read_u64(&tail) != tsr_checksum(TSR_CHECKSUM_SEED, bytes, content))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes are damaged: their checksum is another");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_load: the bytes are damaged: their checksum does not match");
     reader.left -= TSR_SAVED_CHECKSUM_BYTES;
     l->reader = reader;
     l->has_tables = version == TSR_SAVED_WITH_TABLES;
     return TSR_OK;
 }
 
-/* Its list is in `*memory`, for the caller to release, also after an error. */
+/* Reads the nodes of a mesh or of the options; `*memory` is their list, which the caller releases,
+ * also after an error. */
 static tsr_status read_nodes(loader *l, tsr_nodes *out, void **memory)
 {
     *memory = NULL;
@@ -175,7 +177,7 @@ static tsr_status read_strided(loader *l, int ndim, const int64_t *shape, const 
     return tsr_mesh_create_strided("tsr_plan_load", l->context, ndim, shape, names, first, strides, out);
 }
 
-/* The mesh as it was made, and what it knows of nodes. Takes over `mesh`. */
+/* Reads nodes, and makes `*out`, the mesh `mesh` with these nodes. Destroys `mesh`. */
 static tsr_status read_knowing(loader *l, tsr_mesh *mesh, tsr_mesh **out)
 {
     tsr_nodes nodes;
@@ -322,7 +324,8 @@ static tsr_status plan_items(const loader *l, int64_t rank, tsr_plan **out)
     return tsr_plan_create_for("tsr_plan_load", l->count, sides, sides + l->count, &options, out);
 }
 
-/* A plan has one form, so what was loaded is what the bytes say exactly where it is saved as these bytes. */
+/* Refuses a plan that would not be saved as these bytes: a plan has one form, so then the bytes say
+ * something else. */
 static tsr_status check_plan(const loader *l, const tsr_plan *plan, const void *bytes, size_t size)
 {
     if (plan->hash != l->hash)
@@ -335,7 +338,8 @@ static tsr_status check_plan(const loader *l, const tsr_plan *plan, const void *
     return TSR_OK;
 }
 
-/* Nobody's plan, which costs next to nothing, is checked first: what is refused was not planned. */
+/* The plan of TSR_RANK_NONE, which costs next to nothing, is checked first, so that no rank's plan
+ * is made of what is refused. */
 static tsr_status plan_and_check(const loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
 {
     tsr_plan *plan = NULL;

@@ -27,7 +27,7 @@ static bool same_names(const tsr_mesh *a, const tsr_mesh *b)
     return true;
 }
 
-/* Equal in what is saved: dims of size 1, names and nodes included. */
+/* True if the meshes are equal in all that is saved: also in dims of size 1, names and nodes. */
 static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
 {
     if (a == b)
@@ -37,7 +37,7 @@ static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
            tsr_mesh_equal(a, b) && same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
 }
 
-/* Most sides are on the first side's mesh or the second's. */
+/* Looks from side 0 on, for most sides are on the first side's mesh or the second's. */
 static size_t first_side_on_mesh_of(const tsr_plan *plan, size_t number)
 {
     const tsr_mesh *mesh = side_of(plan, number)->mesh;

@@ -15,7 +15,8 @@
 #include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sizes.h"
 
-/* The two layouts of a move that cuts further, or takes cuts away: all of outer's cuts come first in inner. */
+/* The two layouts of a move that adds cuts or removes them: on every tensor dim, inner's cuts begin
+ * with all of outer's. */
 typedef struct nest {
     const tsr_layout *outer, *inner;
 } nest;
@@ -35,7 +36,8 @@ static tsr_native kind_of(tsr_placement_kind from, tsr_placement_kind to)
     return TSR_NATIVE_NONE;
 }
 
-/* One kind of change, in some mesh dims; everything else stays. */
+/* True if the placements that differ all change in one way, which is a collective. Sets the kind,
+ * the mesh dims and the ranks of a group. */
 static bool find_change(tsr_item *item)
 {
     const tsr_side *src = &item->problem.src;
@@ -57,7 +59,7 @@ static bool find_change(tsr_item *item)
     return move->kind != TSR_NATIVE_NONE;
 }
 
-/* The cuts that stay come before those that go or come. */
+/* True if on every tensor dim the cuts that stay come before those that are added or removed. */
 static bool nests(const tsr_item *item)
 {
     const tsr_native kind = item->native.kind;
@@ -65,7 +67,7 @@ static bool nests(const tsr_item *item)
            (kind == TSR_NATIVE_REDUCE_SCATTER || tsr_problem_cuts_nest(&item->problem, false));
 }
 
-/* All ranks have equally long pieces along `dim`. */
+/* True if all ranks have equally long pieces along `dim`. */
 static bool is_even_along(const tsr_layout *layout, int dim)
 {
     int64_t length = layout->shape[dim];
@@ -78,7 +80,8 @@ static bool is_even_along(const tsr_layout *layout, int dim)
     return true;
 }
 
-/* Along `dim` the cuts beyond the first `kept` leave everything to one part, whose coordinates are written. */
+/* True if along `dim` the first `kept` cuts are even and the cuts behind them leave everything to
+ * one part, whose coordinates are written. */
 static bool is_whole_along(const tsr_layout *layout, int dim, int kept, int64_t *coordinate)
 {
     int64_t length = layout->shape[dim];
@@ -127,7 +130,8 @@ static bool may_reduce(const tsr_item *item, const tsr_plan *plan)
            (problem->divisor == 1 || problem->divisor == problem->terms);
 }
 
-/* `root`: in the end the coordinate of the broadcast's root in this rank's group. */
+/* Finds out whether the move is one collective, and which. `root` becomes the coordinate of a
+ * broadcast's root in this rank's group. */
 static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *root)
 {
     tsr_native_move *move = &item->native;
@@ -159,7 +163,8 @@ static tsr_status add_piece(tsr_item *item, const tsr_regions *regions, int64_t 
     return tsr_transfers_append(&item->native.pieces, item, &piece);
 }
 
-/* A walk over the shard that is gathered or scattered meets one piece of each rank of the group. */
+/* Lists the pieces by a walk over the shard that is gathered or scattered: it meets one piece of
+ * each rank of the group. */
 static tsr_status list_pieces(tsr_item *item)
 {
     const bool gathers = item->native.kind == TSR_NATIVE_ALL_GATHER;
@@ -178,7 +183,8 @@ static tsr_status list_pieces(tsr_item *item)
     return status;
 }
 
-/* The whole shard, which lies alike on both sides, whatever it is cut of. */
+/* Adds the whole shard as one piece: it lies alike on both sides, whichever part of the tensor it
+ * is. */
 static tsr_status add_shard(tsr_item *item)
 {
     tsr_segment whole[TSR_MAX_DIMS];
@@ -238,8 +244,9 @@ static size_t local_bytes(const tsr_item *item, int ndim, const int64_t *shape)
     return tsr_mail_line(bytes);
 }
 
-/* Room for what is received, and behind it for what is scattered; everything else is packed where it is received. Tensors with gaps then
- * have their room, or go by mail. */
+/* Sets the workspace: room for what is received, and behind it for what is scattered; all other
+ * collectives pack where they receive. None if contiguous tensors need no packing: then tensors
+ * with gaps go by mail. */
 static void measure(tsr_item *item, size_t cap)
 {
     tsr_native_move *move = &item->native;
@@ -277,7 +284,8 @@ static bool is_at_hand(const tsr_plan *plan, const tsr_comm *comm)
            (move->ranks == tsr_comm_size(comm) || tsr_comm_can_split(comm));
 }
 
-/* The ranks of this rank's group by their places in the plan's, ascending; `*out` is the caller's. */
+/* Lists the ranks of this rank's collective by their positions in the plan's group, ascending. The
+ * caller releases `*out`. */
 static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int **out)
 {
     const tsr_item *item = &plan->items[0];
@@ -297,7 +305,8 @@ static tsr_status list_members(const tsr_plan *plan, const tsr_group *group, int
     return TSR_OK;
 }
 
-/* Makes this rank's group; `*able`: it has the collective. */
+/* Makes the group of this rank's collective. `*able` becomes false where a group does not have the
+ * collective. */
 static tsr_status make_group(const tsr_plan *plan, const tsr_group *group, uint64_t *key, bool *able)
 {
     const tsr_item *item = &plan->items[0];

@@ -13,7 +13,7 @@
 #include "redistribute/schedule/sends.h"
 #include "redistribute/schedule/variant.h"
 
-/* Row by row without gaps. */
+/* Strides in elements, row by row without gaps. */
 static void find_strides(int ndim, const int64_t *shape, int64_t *strides)
 {
     int64_t elements = 1;
@@ -62,8 +62,9 @@ static void rotate(tsr_transfers *transfers, int64_t rank)
     tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
 
-/* Moves go round from this rank on. On a host replicas start with the same peer instead: they read one piece at one time, and the caches
- * that they share fetch it once. */
+/* Where moves begin on a host. Moves are in tsr_peer_order(), from this rank on. On a host,
+ * replicas begin with the lowest peer instead: they read the same piece at the same time, and the
+ * caches that they share fetch it once. */
 static size_t first_on_host(const tsr_item *item)
 {
     const tsr_transfers *moves = &item->moves;
@@ -75,7 +76,7 @@ static size_t first_on_host(const tsr_item *item)
     return 0;
 }
 
-/* Where each owner reduces the whole, a reduction has no results to give. */
+/* True if results are given to other owners: there are several, and not each reduces the whole. */
 static bool has_results(const tsr_problem *problem)
 {
     return problem->reduces && !problem->each && tsr_side_count(&problem->dst, TSR_ROLE_FREE) > 1;

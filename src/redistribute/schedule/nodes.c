@@ -5,14 +5,15 @@
 #include "mesh/mesh.h"
 #include <string.h>
 
-/* From so many source pieces a mate on, the regions need not be cut to give everybody the same. */
+/* With at least this many source pieces per mate, whole regions are dealt out instead of cutting
+ * each. */
 #define WHOLE_REGIONS 4
 
-/* From so many places of the destination's mesh, spread over it, is looked whether ranks of a node own the same piece; and from as many of
- * the largest of listed nodes. */
+/* How many places, spread over the destination's mesh, are checked for ranks of one node that own
+ * the same piece; where nodes are listed, as many of the largest node are checked too. */
 #define PLACES 16
 
-/* To look at so many ranks takes as long as to list one entry. */
+/* Looking at this many ranks takes as long as listing one entry (placement/meter.h). */
 #define RANKS_OF_ENTRY 64
 
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
@@ -87,7 +88,8 @@ bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank)
     return advance(n, needs, rank);
 }
 
-/* Homes take the owners in turn, by their places among the ranks listed node by node. */
+/* Homes take the node's owners in turn, by the homes' places among all ranks listed node by
+ * node. */
 int64_t tsr_nodes_relay(const tsr_item *item, int64_t home, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner = -1;
@@ -109,8 +111,9 @@ static int64_t nth_holder(const tsr_item *item, int64_t rank, const int64_t *src
     return holder;
 }
 
-/* The source piece's number among all; where nodes are listed, and may hold any pieces, among those that the node lacks, so that whole
- * regions are dealt out evenly there: less the ranks of the node that hold one with a lower number. */
+/* The source piece's number among all pieces. Where nodes are listed, and may hold any pieces, it
+ * is lowered by the ranks of the node that hold a piece of a lower number: that numbers the pieces
+ * that the node lacks, so that whole regions are dealt out evenly there. */
 static int64_t number_piece(const tsr_item *item, int64_t rank, const int64_t *src)
 {
     const tsr_side *side = &item->problem.src;
@@ -139,13 +142,14 @@ tsr_supply tsr_supply_of(const tsr_item *item, int64_t rank, const int64_t *src,
     return supply;
 }
 
-/* From 0 up, also of a negative number: ranks of a node may hold one piece several times. */
+/* The remainder, 0 or more. A piece's number may be negative, where several ranks of a node hold
+ * one piece of a lower number. */
 static int64_t modulo(int64_t number, int64_t divisor)
 {
     return (number % divisor + divisor) % divisor;
 }
 
-/* An uncut region, or nothing of it. */
+/* The part that is all of an uncut region, or nothing of it. */
 static tsr_part whole(bool taken)
 {
     return (tsr_part){-1, 0, taken};
@@ -162,7 +166,8 @@ tsr_part tsr_supply_part(const tsr_item *item, const int64_t *shape, const tsr_s
     return tsr_sharing_part(&sharing, place);
 }
 
-/* True if some rank of the mesh is in another node. Looks at no more ranks than the node has, and one. */
+/* True if some rank of the mesh is not in `node`. Looks at no more ranks than the node has, and
+ * one. */
 static bool leaves_node(const tsr_mesh *mesh, const tsr_node_map *nodes, int64_t node)
 {
     const tsr_grid *grid = tsr_mesh_grid(mesh);
@@ -175,7 +180,8 @@ static bool leaves_node(const tsr_mesh *mesh, const tsr_node_map *nodes, int64_t
     return false;
 }
 
-/* Where nodes are not listed they hold ranks one after the other. */
+/* Nodes that are not listed hold consecutive ranks, so that the lowest and the highest rank are
+ * enough. */
 bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
 {
     int64_t lowest[2], highest[2];
@@ -189,7 +195,7 @@ bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
     return nodes->each == 0 && (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
 }
 
-/* Whether two owners of the piece at `dst` are in the node: of those in the node, or of those of the piece. */
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the ranks of the node. */
 static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner;
@@ -199,6 +205,7 @@ static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
     return owners == 2;
 }
 
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the owners of the piece. */
 static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     const tsr_side *side = &item->problem.dst;
@@ -222,7 +229,7 @@ static bool has_mates(const tsr_item *item, const int64_t *dst)
     return few ? has_two_of(item, rank, dst) : has_two_in(item, rank, dst);
 }
 
-/* Of so many, place number `i` of those that are spread over them. */
+/* Place number `i` of at most PLACES that are spread over `count`. */
 static int64_t spread(int64_t count, int64_t i)
 {
     return count <= PLACES ? i : i * (count - 1) / (PLACES - 1);

@@ -71,7 +71,8 @@ static tsr_mode pick_mode(const tsr_common_layouts *layouts, const tsr_plan_opti
     return TSR_MODE_DIRECT;
 }
 
-/* What the figures of an execution come to must be countable for all items together. */
+/* Refuses a plan whose bytes, of all items together, are more than the figures of an execution can
+ * count. */
 static tsr_status check_total(const tsr_plan *plan)
 {
     int64_t total = 0;
@@ -88,7 +89,7 @@ static tsr_status check_total(const tsr_plan *plan)
     return TSR_OK;
 }
 
-/* Only what is rank-free. */
+/* Hashes only what is the same on every rank. */
 static uint64_t hash_plan(const tsr_plan *plan)
 {
     const tsr_plan_options *o = &plan->options;
@@ -121,12 +122,14 @@ static void sum_up(tsr_plan *plan)
         plan->fills |= item->fills;
         plan->workspace_bytes += tsr_item_staged_bytes(item);
     }
-    /* Whether the tensors are on the host is not known to ranks that have none and take part all the same. */
+    /* Not with no_split: ranks that have no tensors take part then, and do not know whether the
+     * tensors are on the host. */
     plan->eager = plan->count == 1 && !plan->options.no_split && tsr_item_is_eager(&plan->items[0], plan->options.mode);
     plan->hash = hash_plan(plan);
 }
 
-/* Which way it goes is known when it is prepared. */
+/* Gives the workspace room for the mail or for the engine's own collective: prepare finds out which
+ * of the two is used. */
 static void widen_workspace(tsr_plan *plan)
 {
     const size_t bytes = plan->items[0].native.workspace_bytes;
@@ -151,7 +154,8 @@ static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *cons
     return TSR_OK;
 }
 
-/* A reference of its own; NULL: nobody knows. */
+/* The nodes of the options, or else those that a mesh knows; an owned reference. NULL: not
+ * known. */
 static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_node_map **out)
 {
     TSR_TRY(tsr_node_map_create("tsr_plan_options.nodes", src->context, &options->nodes, out));
@@ -160,7 +164,7 @@ static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const
     return TSR_OK;
 }
 
-/* The meshes of all layouts: nodes that are listed are listed for all of their ranks. */
+/* Refuses nodes that are listed, but not for all ranks of the layouts' meshes. */
 static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_layout *const *layouts)
 {
     for (size_t i = 0; i < count; i++) {
@@ -171,7 +175,7 @@ static tsr_status check_nodes(const tsr_nodes *nodes, size_t count, const tsr_la
     return TSR_OK;
 }
 
-/* What is measured comes before links, and the options' before the context's. */
+/* A measured profile comes before links, and the options' profile before the context's. */
 static void take_profile(tsr_plan *plan, const tsr_plan_options *options)
 {
     const tsr_settings *settings = tsr_context_settings(plan->context);
@@ -184,7 +188,7 @@ static void take_profile(tsr_plan *plan, const tsr_plan_options *options)
         plan->profile = options->profile ? *options->profile : settings->profile;
 }
 
-/* What the options say, in which the mode has been picked, with rank, nodes and profile picked. */
+/* Takes the options, in which the mode has been picked, and picks rank, nodes and profile. */
 static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, tsr_node_map *nodes)
 {
     plan->options = *options;

@@ -10,12 +10,12 @@
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/regions.h"
 
-/* Who needs the source piece of the current region, by tensor dim. Where that has to be listed, lists are kept for all groups of the walk.
- */
+/* Which ranks need the source piece of the current region, by tensor dim. Where they must be
+ * listed, the lists are kept for all groups of the walk. */
 typedef struct needs {
     tsr_range all, owned;
     tsr_reach reach[TSR_MAX_DIMS];
-    size_t group[TSR_MAX_DIMS]; /* whose the reach is, counted from 1; 0: nobody's */
+    size_t group[TSR_MAX_DIMS]; /* the group of the walk that the reach belongs to, counted from 1; 0: none yet */
     tsr_overlap *lists[TSR_MAX_DIMS];
     bool *listed[TSR_MAX_DIMS];
 } needs;
@@ -55,7 +55,8 @@ static void free_needs(receiver *r)
     }
 }
 
-/* What was listed before is put back. */
+/* Makes the reach along `dim` that of the walk's current group; a list that was kept is put
+ * back. */
 static tsr_status enter_group(receiver *r, int dim)
 {
     needs *n = &r->needs;
@@ -96,7 +97,7 @@ static bool has_own(const receiver *r)
     return r->item->in_src && tsr_problem_holds(r->problem, r->item->src_coordinate, r->src);
 }
 
-/* The replica whose turn it is to serve this rank. */
+/* Finds the replica whose turn it is to serve this rank. */
 static tsr_status pick_replica(receiver *r, int64_t *peer)
 {
     const tsr_item *item = r->item;
@@ -108,7 +109,7 @@ static tsr_status pick_replica(receiver *r, int64_t *peer)
     return TSR_OK;
 }
 
-/* Mates exchange their shares of a region that nobody in their node had. */
+/* Adds what mates exchange: their shares of a region that no rank of their node holds. */
 static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
 {
     tsr_item *item = r->item;
@@ -125,7 +126,8 @@ static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfe
     return TSR_OK;
 }
 
-/* Where nodes are known: from a copy in this rank's node, else a share from the replica whose turn it is. */
+/* Where nodes are known: takes the region from a copy in this rank's node, or else a share of it
+ * from the replica whose turn it is. */
 static tsr_status add_move_by_node(receiver *r)
 {
     tsr_item *item = r->item;
@@ -152,7 +154,7 @@ static tsr_status add_move(receiver *r)
     return tsr_transfers_take(&r->item->moves, r->item, &r->regions, peer, NULL, NULL);
 }
 
-/* The shortcut to Partial: this rank's source, all of which its own destination takes. */
+/* The shortcut to Partial: this rank's destination takes all of its own source. */
 static tsr_status keep_own(receiver *r)
 {
     tsr_item *item = r->item;
@@ -160,7 +162,8 @@ static tsr_status keep_own(receiver *r)
     return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
-/* `remote`: how many of them are other ranks. */
+/* Lists the contributors to what home number `home` reduces, and adds to `*remote` how many of them
+ * are other ranks. */
 static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
 {
     tsr_item *item = r->item;
@@ -180,7 +183,8 @@ static tsr_status add_contributors(receiver *r, int64_t home, int64_t *remote)
     return TSR_OK;
 }
 
-/* Where nodes share, one owner in each of the others takes results for all there. */
+/* `*given`: true if `owner` gets results from this rank itself. Where nodes share, one owner in
+ * each other node takes results for all owners there. */
 static tsr_status is_given(const receiver *r, int64_t owner, bool *given)
 {
     const tsr_item *item = r->item;
@@ -192,7 +196,8 @@ static tsr_status is_given(const receiver *r, int64_t owner, bool *given)
     return TSR_OK;
 }
 
-/* To whom results go. All owners hold the same destination piece, whatever region they share. */
+/* Lists the ranks to which results go. All owners hold the same destination piece, so they are the
+ * same for every region. */
 static tsr_status note_owners(receiver *r)
 {
     tsr_item *item = r->item;
@@ -215,7 +220,7 @@ static tsr_status note_owners(receiver *r)
     return TSR_OK;
 }
 
-/* One transfer for each who is given the result in the second phase. */
+/* Adds a transfer to each other rank to which the result goes in the second phase. */
 static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
 {
     TSR_TRY(tsr_meter_take(item->meter, (int64_t)item->owner_count));
@@ -248,7 +253,8 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     return give(item, &reduction);
 }
 
-/* What this rank takes of another node's home for its mates too. */
+/* Adds what this rank gives to the other owners in its node, having taken it from a home in another
+ * node. */
 static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
 {
     tsr_item *item = r->item;
@@ -261,7 +267,8 @@ static tsr_status hand_round(receiver *r, const tsr_transfer *gift)
     return TSR_OK;
 }
 
-/* Another home's part, once it is reduced: from that home, or from whoever takes it for this node. */
+/* Adds another home's part, once it is reduced: from that home, or from the owner that takes it for
+ * this node. */
 static tsr_status add_result(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_item *item = r->item;
@@ -296,7 +303,7 @@ static tsr_status add_shared(receiver *r)
     return TSR_OK;
 }
 
-/* Boxes and moves of all regions. */
+/* Makes room for the boxes and moves of all regions. */
 static tsr_status reserve_moves(receiver *r)
 {
     size_t boxes = 1, regions = 1;

@@ -32,7 +32,8 @@ void tsr_regions_set(tsr_regions *regions, tsr_reach *reach, const int64_t *coor
     }
 }
 
-/* Whoever walks takes an entry for each of them. */
+/* Refuses more regions than the meter allows; the caller of a walk takes an entry for each
+ * region. */
 static tsr_status expect_regions(const tsr_regions *regions, const tsr_meter *meter)
 {
     int64_t count = 1;
@@ -81,7 +82,7 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
-    int64_t begin, end, before; /* wanted positions of the joined segments; those before segment `at` */
+    int64_t begin, end, before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
 } axis;
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
@@ -94,7 +95,7 @@ static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
     return a;
 }
 
-/* Segment `at` clipped to what is wanted; length 0 or less where nothing is. */
+/* Segment `at`, clipped to the wanted positions; its length is 0 or less if it has none of them. */
 static tsr_segment axis_segment(const axis *a)
 {
     tsr_segment s = a->segments[a->at];
@@ -107,7 +108,7 @@ static tsr_segment axis_segment(const axis *a)
     return s;
 }
 
-/* Room for `count` boxes more. Those of a scalar hold no numbers, but have an address. */
+/* Makes room for `count` more boxes. A scalar's boxes hold no numbers, but have an address. */
 static tsr_status reserve_boxes(tsr_item *item, size_t count)
 {
     const size_t numbers = 3 * (size_t)item->src->ndim, wanted = numbers > 0 ? (item->box_count + count) * numbers : 1;
@@ -140,7 +141,8 @@ static tsr_status append_box(const tsr_regions *regions, tsr_item *item, const a
     return TSR_OK;
 }
 
-/* The product of the segments of all dims; a box of two dims is as large as an entry. */
+/* Takes entries for the boxes of the current region, the product of the segments of all dims: a box
+ * of two dims is as large as an entry. */
 static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
 {
     int64_t count = 1;

@@ -10,14 +10,14 @@
 
 /* A box with more rows than this is copied by the device's kernels, which are faster at it: a row costs a call. */
 #define ROWS       64
-#define SHORT_ROWS 32 /* of less than 16 bytes */
+#define SHORT_ROWS 32 /* the limit for rows of less than 16 bytes */
 
 /* A box between two places, as rows. */
 typedef struct rows {
-    int64_t run, count, from_step, to_step; /* elements */
+    int64_t run, count, from_step, to_step; /* in elements; `count`: of rows */
 } rows;
 
-/* Merges dims from the innermost on; false where two dims of rows are left. */
+/* Merges dims from the innermost on. False if two dims of rows are left, or too many rows. */
 static bool find_rows(const tsr_item *item, size_t box, const int64_t *from, const int64_t *to, rows *out)
 {
     const int64_t *const shape = tsr_item_box(item, box);
@@ -47,7 +47,7 @@ static uint32_t bytes_of(const tsr_item *item, int64_t elements)
     return (uint32_t)(elements * (int64_t)item->src->element_bytes);
 }
 
-/* Where a box begins. */
+/* A box's offset in bytes. */
 static uint32_t begin_of(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
 {
     return (uint32_t)tsr_item_offset(item, box, strides, at_source);
@@ -110,7 +110,7 @@ static tsr_plain plain_of(const tsr_item *item, int ndim, const int64_t *shape, 
     return (tsr_plain){ndim, shape, strides, bytes_of(item, elements)};
 }
 
-/* Peers read this rank's source where it is shown, as it lies. */
+/* True if this rank's source lies as peers read it in the tsr_call_buffer(). */
 static bool is_shown_as_it_lies(const tsr_item *item)
 {
     for (int dim = 0; dim < item->src_ndim; dim++)
