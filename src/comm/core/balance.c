@@ -150,7 +150,7 @@ static tsr_status look_through_all(tsr_comm *comm, const tsr_sizes *mine, window
         TSR_TRY(look_through(comm, mine, first, windows, all, &verdict));
     if (verdict.found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s", verdict.words);
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: the sizes of messages differ, but not one by one", mine->caller);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs", mine->caller);
 }
 
 static void describe(const void *arg, char *text, size_t capacity)

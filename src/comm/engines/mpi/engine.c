@@ -201,7 +201,7 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
     if (options->timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
     if (options->chunk_bytes < 0 || options->chunk_bytes > MOST_CHUNK)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it is 1 to %lld, or 0 for that", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it must be 1 to %lld, or 0 for the largest", call,
                               (long long)options->chunk_bytes, (long long)MOST_CHUNK);
     if (options->chunk_bytes == 0)
         options->chunk_bytes = MOST_CHUNK;

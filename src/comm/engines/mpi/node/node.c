@@ -344,7 +344,7 @@ tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *
     if (node)
         free_node(node);
     if (reason[0] == '\0')
-        snprintf(reason, REASON, "another rank of the node has none");
+        snprintf(reason, REASON, "another rank of the node cannot share memory");
     *out = NULL;
     return status;
 }
