@@ -256,7 +256,7 @@ static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const
 
 /* Sends this node's sum of each part to the rank whose part it is. This rank receives other nodes'
  * sums, in the order of nodes, in slots from `*sums` on, behind those of the parts that it keeps.
- * `*own`: the slot of its own node's sum. */
+ * `*own`: the slot of its node's sum of its own part. */
 static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t *own, int64_t *sums)
 {
     const tsr_hierarchy *h = comm->hierarchy;

@@ -20,7 +20,7 @@ static uint64_t place_of(const tsr_call *call)
 
 tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream)
 {
-    /* Such a call is refused before peers see its place. */
+    /* Peers never see the place of this call: it will be refused, or return at once. */
     if (comm->started || comm->broken)
         return TSR_OK;
     if (!tsr_comm_shares_all(comm))

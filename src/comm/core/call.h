@@ -111,7 +111,7 @@ tsr_status tsr_call_end(tsr_comm *comm, tsr_status local);
 
 /** Collective, between begin and end of a call that reaches, for calls in several phases: a
  * barrier. While it waits, this rank does not count as inside peers' memory: a peer that leaves
- * waits until nobody is inside, and this barrier would wait for that peer. After anything but
+ * waits until no rank is inside, and this barrier would wait for that peer. After anything but
  * TSR_OK the call is over: do not end it. */
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local);
 

@@ -73,7 +73,7 @@ typedef struct tsr_group_record {
     uint64_t hash, fingerprint;
     int64_t rounds;
     int32_t count;            /**< ranks in the set */
-    int32_t missing, growing; /**< this rank does not hold the group, or holds too little scratch */
+    int32_t missing, growing; /**< `missing`: this rank does not hold the group; `growing`: the group's slot lacks something */
     int32_t odd;              /**< the lowest rank of this rank's set that brought a different set or fingerprint; -1: none did */
 } tsr_group_record;
 

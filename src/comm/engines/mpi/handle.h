@@ -18,9 +18,9 @@
 #define TSR_MPI_WORDS 256
 
 typedef enum tsr_mpi_course {
-    TSR_MPI_WAITS,   /**< until the messages before it have begun, and its tray is free (a send) or full (a receive) */
+    TSR_MPI_WAITS,   /**< until the messages before it have begun, and its tray, if it has one, is free (a send) or full (a receive) */
     TSR_MPI_LAID,    /**< it is in a tray, until the mate has taken it */
-    TSR_MPI_TRAVELS, /**< by MPI: see transit.h */
+    TSR_MPI_TRAVELS, /**< it is under way by MPI (transit.h) */
     TSR_MPI_IS_OVER
 } tsr_mpi_course;
 

@@ -97,7 +97,8 @@ static int count_taken(const tsr_mpi_world *world, int slot)
     return steps;
 }
 
-/* Collective: the most steps that any rank has to take from `slot` to one that it does not use. */
+/* Collective: how many steps each rank has to take from `slot` to a slot that it does not use;
+ * `*out` is the most. */
 static tsr_status agree_on_steps(tsr_mpi_handle *parent, int slot, int *out)
 {
     int most = 0;

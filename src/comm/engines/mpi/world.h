@@ -34,7 +34,7 @@ typedef struct tsr_mpi_world {
     bool shares;                                 /**< on every node the ranks share memory */
     bool alone;                                  /**< MPI's thread level allows no other thread of this process to call meanwhile */
     bool apart;                                  /**< some ranks share no memory with this one */
-    atomic_int *gone;                            /**< one per rank: as which, from 1, its departure was heard; 0: it was not */
+    atomic_int *gone;                            /**< one per rank: 1 if its departure was heard first, 2 if second, ..; 0: not heard */
     atomic_int leavers;                          /**< how many departures have been heard */
     atomic_bool told;                            /**< this rank has aborted and sent notices of it */
     int next_group;                              /**< no group of this rank has this number or a higher one */

@@ -38,7 +38,7 @@ typedef struct tsr_nccl_family {
     tsr_context *context;
     const tsr_device_driver *driver; /**< NULL: any driver named "cuda" */
     int device;
-    int64_t timeout_ms; /**< 0: for ever */
+    int64_t timeout_ms; /**< how long a call waits; 0: for ever */
     atomic_bool aborted;
     pthread_mutex_t lock;     /**< held during calls of NCCL and CUDA, but not while the engine itself waits for peers */
     tsr_nccl_handle *handles; /**< includes handles that are being finalized */

@@ -43,8 +43,8 @@ typedef struct tsr_patience {
     bool crowded;       /**< more ranks than cores: a member yields its core after each poll */
     int64_t timeout_ms; /**< how long a member waits; 0: for ever */
     /** Both or neither are NULL. A sleeping thread calls `sleeps`, without locks, after each
-     * second; that may break the rendezvous. If `sleeps` has listed its bed, it calls `rises` when
-     * it goes on or is cancelled. */
+     * second; that may break the rendezvous. If `sleeps` has listed its bed, the thread calls
+     * `rises` when it goes on or is cancelled. */
     void (*sleeps)(void *world, tsr_bed *bed);
     void (*rises)(void *world, tsr_bed *bed);
     void *world;

@@ -24,9 +24,9 @@ typedef struct tsr_mpi_mates {
 
 /**
  * Collective over `comm`: first[r] becomes the lowest rank of r's node, `*out` the mates of this
- * rank. Two ranks share a node if MPI has the same name for their processors, the same start of the
- * system lies behind them (boot id), and they are in the same namespace of process ids.
- * tsr_mpi_mates_free() frees `*out`; it does nothing to a zeroed one.
+ * rank. Two ranks share a node if MPI has the same name for their processors, their kernels have
+ * the same boot id, and they are in the same namespace of process ids. tsr_mpi_mates_free() frees
+ * `*out`; it does nothing to a zeroed one.
  */
 tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, int *first, tsr_mpi_mates *out);
 void tsr_mpi_mates_free(const tsr_mpi_together *together, tsr_mpi_mates *mates);
