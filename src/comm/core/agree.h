@@ -6,8 +6,8 @@
 #include "comm/core/call.h"
 
 /** Collective: compares ranks' fingerprints and statuses as tsr_call_begin() does, over any engine,
- * and returns what that returns; no call is in flight afterwards. A message engine sends 32 bytes
- * per rank to rank 0 and a verdict back: for checks and prepare, not for hot paths. */
+ * and returns what tsr_call_begin() would; no call is in flight afterwards. A message engine sends
+ * 32 bytes per rank to rank 0 and a verdict back: for checks and prepare, not for hot paths. */
 tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
 
 /** tsr_comm_agree() in which each rank also brings what tsr_balance_of() returned, in `*balance`.

@@ -18,8 +18,8 @@
 typedef struct tsr_group_keeper {
     /** True if the slot's content is not enough for `wanted`. */
     bool (*lacks)(const void *slot, const void *wanted);
-    /** Makes what the slot lacks in `made`, a slot that is all 0. On failure, too, the caller
-     * releases `made`. */
+    /** Allocates what the slot lacks, and puts it into `made`, a slot that is all 0. After a
+     * failure, too, the caller releases `made`. */
     tsr_status (*make)(tsr_comm *comm, const void *slot, const void *wanted, void *made);
     /** Called when `make` has succeeded on all ranks: moves the content of `made` to the slot, and
      * leaves nothing in `made`. */

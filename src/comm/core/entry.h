@@ -21,13 +21,12 @@
  * ordered. Ids of other threads that it reads may be out of date.
  */
 typedef struct tsr_comm_mark {
-    const char
-        *inside; /**< atomic; name of the call in flight, "tsr_comm_barrier"; between calls of the holder equal to `held`; NULL: none */
-    const char *held; /**< atomic; name of the call that holds the handle (tsr_comm_hold()); NULL: none */
-    uintptr_t caller; /**< atomic; thread that made the call `inside`; 0: none, or not written yet */
-    uintptr_t holder; /**< atomic; thread that holds the handle; 0: none, or not written yet */
-    int holds;        /**< how many nested holds the holder has */
-    bool closed;      /**< atomic; tsr_comm_destroy() was called */
+    const char *inside; /**< atomic; name of the call in flight, "tsr_comm_barrier", or equal to `held`; NULL: none */
+    const char *held;   /**< atomic; name of the call that holds the handle (tsr_comm_hold()), also while it makes no call; NULL: none */
+    uintptr_t caller;   /**< atomic; thread that made the call `inside`; 0: none, or not written yet */
+    uintptr_t holder;   /**< atomic; thread that holds the handle; 0: none, or not written yet */
+    int holds;          /**< how many nested holds the holder has */
+    bool closed;        /**< atomic; tsr_comm_destroy() was called */
 } tsr_comm_mark;
 
 /** tsr_comm_enter() for a handle that `inside` occupies: enters if this thread holds the handle and

@@ -12,8 +12,8 @@ tsr_comm *tsr_comm_common(tsr_comm *a, tsr_comm *b);
 /** The rank in `ancestor`, from which `comm` descends, of rank `rank` of `comm`. */
 int tsr_comm_rank_in(const tsr_comm *comm, int rank, const tsr_comm *ancestor);
 
-/** A number from 1 up, unique for all time among this handle's oldest ancestor and all that descend
- * from it. */
+/** A number from 1 up that no other communicator with the same oldest ancestor has, now or
+ * later. */
 uint64_t tsr_comm_number(const tsr_comm *comm);
 
 /** Gives `made`, whose parent is set, its number. Any thread. */

@@ -79,8 +79,8 @@ static tsr_nccl_handle *hold_unsettled(tsr_nccl_family *family, const tsr_nccl_h
     return handle;
 }
 
-/* Drops the holder. The handle is settled, unless another thread has settled it too and a new one
- * is unsettled since. */
+/* Drops the holder, and clears `unsettled`, unless another thread has settled the handle too and
+ * set another one. */
 static void let_go(tsr_nccl_handle *handle, uint64_t number)
 {
     tsr_nccl_family *family = handle->family;

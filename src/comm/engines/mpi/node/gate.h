@@ -19,10 +19,9 @@ typedef struct tsr_mpi_gate {
     int64_t looks, timeout_ms;
     bool crowded, hurried;      /**< the node has more ranks than cores; tsr_mpi_gate_hurry() has shortened the timeout */
     tsr_mpi_seat *own, **seats; /**< this member's seat; one per member, each in memory that its member allocated */
-    tsr_mpi_resident
-        *sleeper; /**< where this process shows that it sleeps; NULL: it does not, since other threads of it may call meanwhile */
-    void (*listen)(void *arg); /**< called before each nap; may be NULL */
-    void *listener;            /**< the argument of `listen` */
+    tsr_mpi_resident *sleeper;  /**< where this process shows that it sleeps; NULL: another thread of it may call */
+    void (*listen)(void *arg);  /**< called before each nap; may be NULL */
+    void *listener;             /**< the argument of `listen` */
     tsr_late_hook late;
 } tsr_mpi_gate;
 
