@@ -462,7 +462,7 @@ typedef struct spoilt {
 } spoilt;
 
 static const spoilt spoilt_calls[] = {
-    {sum_of_no_dtype, "tsr_comm_all_reduce: dtype is 99, which is none"},
+    {sum_of_no_dtype, "tsr_comm_all_reduce: dtype is 99, which is not a dtype"},
     {reduce_by_no_op, "tsr_comm_reduce_scatter: op is avg"},
     {gather_negative, "tsr_comm_all_gather: count is -3; it must be 0 or more"},
     {gather_too_many, "tsr_comm_all_gather: counts sum up to more than 2^63 - 1 elements"},

@@ -8,7 +8,7 @@
 
 #define LINE_BYTES 64
 
-/* Counts that a description has room for. */
+/* A description lists at most this many counts. */
 #define COUNTS_NAMED 16
 
 static tsr_status refuse_count(const tsr_collective *call, const char *name, int rank, int64_t value)
@@ -17,7 +17,7 @@ static tsr_status refuse_count(const tsr_collective *call, const char *name, int
                           (long long)value);
 }
 
-/* The sum of one count a rank, none negative. */
+/* Sums one count per rank; `counts` NULL: call->count each. A negative count is an error. */
 static tsr_status sum_counts(const tsr_comm *comm, const tsr_collective *call, const char *name, const int64_t *counts, int64_t *out)
 {
     int64_t sum = 0;
@@ -37,7 +37,7 @@ static tsr_status check_fields(const tsr_comm *comm, const tsr_collective *call)
     const tsr_operation *operation = call->operation;
     const tsr_dtype_info *info = tsr_dtype_get(call->dtype);
     if (!info)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: dtype is %d, which is none", operation->name, (int)call->dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: dtype is %d, which is not a dtype", operation->name, (int)call->dtype);
     if (operation->reduces && ((unsigned)call->op >= TSR_REDUCE_OP_END || !(info->reduce_ops & 1u << call->op)))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_%s: op is %s (%d), which %s does not have", operation->name,
                               tsr_reduce_op_name(call->op), (int)call->op, info->name);
@@ -50,7 +50,7 @@ static tsr_status check_fields(const tsr_comm *comm, const tsr_collective *call)
     return TSR_OK;
 }
 
-/* Elements of the whole: of all parts, or of the one buffer. */
+/* `*whole`: elements of all parts together, or of the buffer if the operation has no parts. */
 static tsr_status count_whole(const tsr_comm *comm, const tsr_collective *call, int64_t *whole)
 {
     *whole = call->count;
@@ -75,7 +75,7 @@ static tsr_status refuse_host(const tsr_collective *call)
     return tsr_refuse_host(name, call->device, call->stream);
 }
 
-/* A fault of this rank's own memory. */
+/* Checks this rank's device and stream, and that no buffer with elements is NULL. */
 static tsr_status check_buffers(const tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_operation *operation = call->operation;
@@ -183,7 +183,8 @@ uint64_t tsr_collective_fingerprint(const tsr_comm *comm, const tsr_collective *
         hash = tsr_hash_word(hash, (uint64_t)call->op);
     if (operation->rooted)
         hash = tsr_hash_word(hash, (uint64_t)call->root);
-    /* The counts of an all-to-all differ between ranks; whether each message fits is looked at one by one. */
+    /* The counts of an all-to-all differ between ranks: they are compared apart, message by message
+     * (tsr_direct_match(), balance.h). */
     hash = tsr_hash_word(hash, call->receive_counts ? 2 : call->counts != NULL);
     if (!call->counts)
         hash = tsr_hash_word(hash, (uint64_t)call->count);

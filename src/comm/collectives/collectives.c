@@ -10,7 +10,8 @@
 #include "comm/core/call.h"
 #include "comm/core/traits.h"
 
-/* Ranks that read each other's memory read one list of strides: that of rank 0, which is there until the call ends. */
+/* Ranks of a direct engine all read the strides of rank 0, which stay until the call ends; so only
+ * rank 0 needs the array. */
 static void borrow_ones(const tsr_comm *comm, tsr_collective *call)
 {
     if (call->operation->reduces && comm->rank != 0)
@@ -48,7 +49,8 @@ static tsr_status get_scratch_by_nodes(tsr_comm *comm, tsr_collective *call, siz
     return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch) : TSR_OK;
 }
 
-/* A part from every rank, for operations that reduce. */
+/* Allocates call->scratch for operations that reduce: room for a part from every rank, or what
+ * reducing by nodes needs. */
 static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *bytes)
 {
     if (call->operation->reduces && tsr_hierarchy_serves(comm, call))
@@ -64,7 +66,8 @@ static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *byte
     return call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch);
 }
 
-/* Before data moves. The counts of an all-to-all differ between ranks, and fit if they are the same seen from both ends. */
+/* Before data moves: ranks compare their calls. The counts of an all-to-all differ between ranks;
+ * they match if the balance of all ranks is 0 (balance.h). */
 static tsr_status agree(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
@@ -91,7 +94,8 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     return status;
 }
 
-/* The first reduction makes arrays; a failure is this rank's own. */
+/* Makes the arrays that a reduction needs, if they do not exist yet. A failure is the status that
+ * this rank brings to the call. */
 static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local)
 {
     if (!call->operation->reduces || local != TSR_OK)
@@ -115,7 +119,7 @@ static tsr_status run(tsr_comm *comm, tsr_collective *call)
     return tsr_comm_leave(comm, run_within(comm, call));
 }
 
-/* What all collectives are given. */
+/* A call with the arguments that all collectives have. */
 static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count, tsr_dtype dtype,
                               tsr_device device, tsr_stream stream)
 {

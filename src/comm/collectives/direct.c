@@ -1,6 +1,7 @@
 /*
- * Collectives where peers' memory can be read in place: every rank pulls what it needs between begin and end, one read and one write a
- * byte, reductions fused.
+ * Collectives where peers' memory can be read in place: between begin and end every rank reads what
+ * it needs from its peers' memory. Each byte is read once and written once; reductions read all
+ * sources in one pass.
  */
 #include "comm/collectives/direct.h"
 

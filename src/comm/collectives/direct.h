@@ -12,7 +12,8 @@ tsr_status tsr_direct_broadcast(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_scatter(tsr_comm *comm, const tsr_collective *call);
 tsr_status tsr_direct_gather(tsr_comm *comm, const tsr_collective *call);
 
-/** Of a direct all-to-all: every part that comes here is as long as this rank expects. The sentence of a mismatch is for all ranks. */
+/** Checks, in a direct all-to-all, that every part sent to this rank is as long as this rank
+ * expects. A mismatch is for tsr_call_end_shared(): all ranks return its sentence. */
 tsr_status tsr_direct_match(tsr_comm *comm, const tsr_collective *call);
 
 #endif

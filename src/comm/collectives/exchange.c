@@ -24,7 +24,7 @@ static tsr_status check_list(const tsr_comm *comm, const char *caller, const cha
 
 static tsr_status check_lists(const tsr_comm *comm, const tsr_exchange *mine)
 {
-    /* A rank without messages need not know where others have theirs. */
+    /* A rank without messages may give any device and stream. */
     if (mine->send_count + mine->receive_count > 0 && !tsr_host_is_meant(mine->device, mine->stream))
         return tsr_refuse_host(mine->caller, mine->device, mine->stream);
     TSR_TRY(check_list(comm, mine->caller, "send", mine->sends, mine->send_count));
@@ -39,7 +39,7 @@ static void describe(const void *arg, char *text, size_t capacity)
         memcpy(text, words, sizeof words);
 }
 
-/* The next message of `peer` to this rank, or NULL; the cursor of `peer` passes it. */
+/* The next message that `peer` sends to this rank, or NULL; moves the cursor of `peer` past it. */
 static const tsr_message *next_from(tsr_comm *comm, int peer)
 {
     const tsr_call *theirs = tsr_call_of(comm, peer);
@@ -54,7 +54,8 @@ static const tsr_message *next_from(tsr_comm *comm, int peer)
     return NULL;
 }
 
-/* Every receive meets a send of its size, and no send to this rank is left over. */
+/* Checks that every receive of this rank has a send of its size, and that no send to this rank is
+ * left over. */
 static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
 {
     tsr_cursors_rewind(comm);
@@ -76,7 +77,7 @@ static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
     return TSR_OK;
 }
 
-/* Bytes on the exchange's device. */
+/* A tsr_collective that copies bytes on the exchange's device. */
 static tsr_collective bytes_of(const tsr_comm *comm, const tsr_exchange *mine)
 {
     return (tsr_collective){.ops = tsr_comm_device_ops(comm, mine->device), .bytes = 1, .stream = mine->stream};
@@ -113,8 +114,9 @@ static tsr_sizes sizes_of(const tsr_exchange *mine)
                        .receive_count = mine->receive_count};
 }
 
-/* What peers read is the list of sends alone: it is published as a pointer and a count, so that it does not go with this rank's handle.
- * Where they do not reach it the count is a sum, by which ranks know whether their lists fit. */
+/* Fills mine->call. Peers read only the list of sends: it is published as a pointer and a count, so
+ * that it does not depend on this rank's handle. If peers cannot read it, the count is
+ * tsr_balance_of(), from which ranks learn whether their lists match. */
 static void word_call(tsr_comm *comm, tsr_exchange *mine)
 {
     tsr_status local = check_lists(comm, mine);
@@ -139,14 +141,15 @@ static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange 
                                           mine->stream);
 }
 
-/* After all have met. */
+/* After the begin, where peers do not reach all memory: exchanges by messages if the lists match
+ * (balance.h). */
 static tsr_status exchange_balanced(tsr_comm *comm, const tsr_exchange *mine)
 {
     const tsr_sizes sizes = sizes_of(mine);
     return tsr_call_sum_counts(comm) == 0 ? exchange_by_messages(comm, mine) : tsr_balance_explain(comm, &sizes);
 }
 
-/* After all have met. What lies in memory that peers do not reach goes by messages. */
+/* After the begin: carries the exchange out, by messages if peers do not reach all memory. */
 static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
 {
     if (!tsr_comm_shares_all(comm))

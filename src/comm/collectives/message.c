@@ -1,6 +1,7 @@
 /*
- * Collectives on an engine that only sends messages: one exchange with one message a pair of ranks, and our own kernels in rank order where
- * values are reduced. An engine's own collective takes over where its result is exact: moves, and reductions of integers.
+ * Collectives on an engine that has only messages: exchanges with one message per pair of ranks,
+ * and our own kernels, in rank order, where values are reduced. An engine's own collective is used
+ * instead where its result is exact: for moves, and for reductions of integers.
  */
 #include "comm/collectives/message.h"
 
@@ -9,14 +10,14 @@
 #include "comm/collectives/native.h"
 #include "comm/core/agree.h"
 
-/* A rank whose own step failed tells the others, who have done theirs. */
+/* Ends a reduction: ranks tell one another whether their kernels have succeeded. */
 static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
 }
 
-/* The engine's own reduction, where its bits are ours. */
+/* True if the engine has this reduction itself and it gives the same bits as ours. */
 static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collective *call)
 {
     return tsr_native_is_exact(call->dtype) && tsr_comm_has_native(comm, kind, call->dtype, call->op) &&
@@ -45,7 +46,8 @@ tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
     return tsr_collective_copy(call, own, call->send, call->send_total);
 }
 
-/* Reduces `count` elements, this rank's own at `send` and the others' in the scratch, into `receive`. */
+/* Reduces `count` elements into `receive`: this rank's terms are at `send`, those of other ranks in
+ * the scratch. */
 static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive, int64_t count)
 {
     for (int r = 0; r < comm->size; r++)
@@ -82,7 +84,7 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
     return conclude(comm, call, local);
 }
 
-/* Every rank's share of `send` to the rank that reduces it. */
+/* Sends each share of `send` to the rank that reduces it. */
 static tsr_status spread_shares(tsr_comm *comm, const tsr_collective *call, tsr_share mine)
 {
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);

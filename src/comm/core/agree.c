@@ -1,7 +1,8 @@
 /*
- * Over a direct engine ranks agree in a call that does nothing else. Over a message engine they agree through rank 0: every rank tells it
- * 32 bytes, it tells every rank what came of them, and only where something did, words follow. Every rank makes the same exchanges, those
- * without messages included.
+ * Over a direct engine ranks agree in a call (call.h) that does nothing else. Over a message engine
+ * every rank sends 32 bytes to rank 0, and rank 0 sends its verdict to every rank. Only if a rank
+ * failed or ranks disagree, words follow. Every rank calls the engine's exchange equally often,
+ * also where it has no message to send or receive.
  */
 #include "comm/core/agree.h"
 
@@ -19,13 +20,12 @@ typedef enum outcome { AGREED, FAILED, DISAGREED } outcome;
 
 typedef struct verdict {
     int64_t outcome;
-    int64_t rank;     /* that failed, or disagrees with rank 0 */
-    int64_t status;   /* with which it failed */
-    int64_t unable;   /* some rank is */
-    uint64_t balance; /* of all ranks together */
+    int64_t rank;     /* the rank that failed, or that disagrees with rank 0 */
+    int64_t status;   /* the status of the rank that failed */
+    int64_t unable;   /* not 0: at least one rank is unable */
+    uint64_t balance; /* the sum over all ranks */
 } verdict;
 
-/* A message from every rank to rank 0: `mine` of each becomes all[r] there. */
 tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size_t bytes)
 {
     tsr_message *messages = comm->messages;
@@ -72,7 +72,7 @@ static verdict judge(const tsr_comm *comm)
     return (verdict){.outcome = AGREED, .unable = unable, .balance = balance};
 }
 
-/* The words of rank `from`, on rank 0. */
+/* Brings the words of rank `from` to rank 0. Every rank calls this. */
 static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
 {
     if (from == 0)
@@ -95,7 +95,7 @@ static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, 
 
 static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describe *describe, const void *arg)
 {
-    char words[2][WORDS] = {"", ""}; /* of rank 0, of the odd one */
+    char words[2][WORDS] = {"", ""}; /* of rank 0, and of rank `odd` */
     if (comm->rank == 0)
         describe(arg, words[0], WORDS);
     if (comm->rank == odd)
@@ -114,7 +114,7 @@ static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local
     return status;
 }
 
-/* What all bring, and what rank 0 makes of that. */
+/* Rank 0 judges what all ranks bring; `*found` becomes its verdict on every rank. */
 static tsr_status exchange_verdict(tsr_comm *comm, const tsr_agreement *mine, verdict *found)
 {
     TSR_TRY(tsr_message_to_root(comm, mine, comm->agreements, sizeof *mine));
@@ -137,7 +137,8 @@ static tsr_status agree_by_messages(tsr_comm *comm, const tsr_agreement *mine, b
     return TSR_OK;
 }
 
-/* A rank that has failed by itself returns its own failure even where its peers, once told, have gone before all was said. */
+/* A rank that failed for a reason of its own returns that failure even if its peers leave before
+ * the exchange of words is done. */
 tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, uint64_t *balance,
                              tsr_call_describe *describe, const void *arg)
 {
@@ -166,7 +167,7 @@ tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_stat
         return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
     const tsr_call mine = {.fingerprint = fingerprint, .status = local, .count = balance ? *balance : 0};
     const tsr_status status = agree_directly(comm, &mine, balance, describe, arg);
-    /* What follows may wait in the engine, when `arg` is gone. */
+    /* A later wait in the engine must not describe this call: `arg` is no longer valid then. */
     comm->describe = NULL;
     return status;
 }

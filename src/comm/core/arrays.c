@@ -9,7 +9,8 @@ static tsr_status reserve(tsr_comm *comm, void **array, size_t bytes)
     return *array ? TSR_OK : tsr_allocate_array(comm->context, (size_t)comm->size, bytes, array);
 }
 
-/* A list that the engine keeps for all ranks of this process, or one of this handle's own. */
+/* Uses the list of slots that the engine keeps for this process, if it keeps one, else fills a list
+ * that this handle owns. */
 static tsr_status list_slots(tsr_comm *comm)
 {
     if (comm->engine.direct.slots) {

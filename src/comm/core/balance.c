@@ -7,18 +7,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Sizes that a rank tells another at a time. */
+/* Sizes that a rank tells each peer in one exchange. */
 #define WINDOW 30
 
-/* What one rank tells another of what it sends there. */
+/* What one rank tells a peer in one exchange: how many messages it sends there, and the sizes of
+ * some of them. */
 typedef struct window {
-    int64_t count; /* of all messages */
+    int64_t count; /* of all messages to this peer, not of `sizes` */
     int64_t sizes[WINDOW];
 } window;
 
-/* What a rank has found in a window, and what rank 0 makes of it. */
+/* What a rank has found in a window; also the verdict of rank 0 about the findings of all ranks. */
 typedef struct finding {
-    int64_t found, more; /* something that does not fit; messages after this window */
+    int64_t found, more; /* `found`: a mismatch; `more`: there are messages after this window */
     char words[240];
 } finding;
 
@@ -58,7 +59,8 @@ uint64_t tsr_balance_of(tsr_comm *comm, const tsr_sizes *mine)
     return sum;
 }
 
-/* The sizes of what goes to (comes from) a peer, those of a window alone. */
+/* The sizes of the messages to `peer` (with `receives`: expected from it), of those from number
+ * `first` on that a window holds. */
 static window list_sizes(const tsr_sizes *sizes, bool receives, int peer, int64_t first)
 {
     const tsr_message *list = receives ? sizes->receives : sizes->sends;
@@ -78,7 +80,7 @@ static window list_sizes(const tsr_sizes *sizes, bool receives, int peer, int64_
     return w;
 }
 
-/* False if nothing is wrong in this window. */
+/* Returns true if it found a mismatch in this window, with the words in `out`. */
 static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int peer, int64_t first, const window *sent, finding *out)
 {
     const window wanted = list_sizes(sizes, true, peer, first);
@@ -148,7 +150,7 @@ static tsr_status look_through_all(tsr_comm *comm, const tsr_sizes *mine, window
         TSR_TRY(look_through(comm, mine, first, windows, all, &verdict));
     if (verdict.found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s", verdict.words);
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: the sizes of messages differ, but not one by one", mine->caller);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs", mine->caller);
 }
 
 static void describe(const void *arg, char *text, size_t capacity)

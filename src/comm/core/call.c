@@ -7,11 +7,12 @@
 #include <string.h>
 #include <tessera/sys/log.h>
 
-/* How long a peer is waited for that copies: no copy takes longer. One that is stopped may never go on. */
+/* A live peer finishes any copy within COPY_MS; after it the peer is presumed dead. A stopped
+ * process may never go on: it is given STOPPED_MS. */
 #define COPY_MS    10000
 #define STOPPED_MS 2000
 
-/* What a fingerprint holds of where memory is: nothing on the host. */
+/* The part of a fingerprint that depends on where memory is; 0 on the host. */
 static uint64_t place_of(const tsr_call *call)
 {
     return call->kind + call->capture * UINT64_C(0x9e3779b97f4a7c15);
@@ -19,7 +20,7 @@ static uint64_t place_of(const tsr_call *call)
 
 tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream)
 {
-    /* Refused, or over, before peers see it. */
+    /* Peers never see the place of this call: it will be refused, or return at once. */
     if (comm->started || comm->broken)
         return TSR_OK;
     if (!tsr_comm_shares_all(comm))
@@ -41,7 +42,8 @@ static tsr_slot *own_slot(const tsr_comm *comm)
     return comm->slots[comm->rank];
 }
 
-/* False if a peer's memory is not to be touched any more. */
+/* Marks this rank as inside peers' memory. False if a peer is gone: then no memory may be
+ * touched. */
 static bool enter(const tsr_comm *comm)
 {
     __atomic_store_n(&own_slot(comm)->inside, 1, __ATOMIC_SEQ_CST);
@@ -56,7 +58,8 @@ static void leave(const tsr_comm *comm)
     __atomic_store_n(&own_slot(comm)->inside, 0, __ATOMIC_RELEASE);
 }
 
-/* What peers that are still there have enqueued. They cannot go meanwhile. */
+/* Waits for the device work that peers have enqueued. While this rank is `inside`, a peer that is
+ * not gone yet keeps its events. */
 static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
     __atomic_store_n(&own_slot(comm)->inside, 1, __ATOMIC_SEQ_CST);
@@ -67,13 +70,15 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
     tsr_order_drain(order, stream);
 }
 
-/* Without a life of its own a rank is as alive as this one. */
+/* 1: the rank runs, 0: it is stopped, -1: it is dead. Without the entry `life` a rank runs as long
+ * as this one does. */
 static int life_of(const tsr_comm *comm, int rank)
 {
     return comm->engine.direct.life ? comm->engine.direct.life(comm->self, rank) : 1;
 }
 
-/* Until a peer leaves this rank's memory alone, or will not any more. */
+/* Returns when rank `rank` is not inside, is dead, is stopped after time `stopped`, or when time
+ * `copied` has passed. */
 static void await_exit(const tsr_comm *comm, int rank, tsr_deadline copied, tsr_deadline stopped)
 {
     for (int look = 0; __atomic_load_n(&comm->slots[rank]->inside, __ATOMIC_SEQ_CST); look++) {
@@ -84,8 +89,10 @@ static void await_exit(const tsr_comm *comm, int rank, tsr_deadline copied, tsr_
     }
 }
 
-/* When this returns, peers leave this rank's memory alone. On a device (`order` is that of the call) it has waited for its own stream
- * before it is gone, and then lets it wait for those who are not. A peer that is a process may have died inside. */
+/* When this returns, no peer touches this rank's memory. On a device (`order` is that of the call)
+ * the rank waits for its own stream before it says that it is gone; then its stream waits for the
+ * work of the peers that are not gone, and the host for the stream. A peer in another process may
+ * have died inside. */
 static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
     const tsr_deadline copied = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : COPY_MS), stopped = tsr_deadline_in(STOPPED_MS);
@@ -98,7 +105,8 @@ static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream str
         await_peers(comm, order, stream);
 }
 
-/* How a meeting went, or a half of one. */
+/* To be called with the status of each meet or half of a meet: a failure breaks the
+ * communicator. */
 static tsr_status note(tsr_comm *comm, tsr_status status)
 {
     if (status == TSR_OK)
@@ -110,7 +118,8 @@ static tsr_status note(tsr_comm *comm, tsr_status status)
     return status;
 }
 
-/* The thread was ended while it waited. What it lends to peers goes with it, so they are told and waited for, as when a meeting fails. */
+/* Cleanup for a thread that is cancelled while it waits: its stack, which peers may read, is about
+ * to go, so peers are told and waited for, as when a meet fails. */
 static void give_up_unwound(tsr_comm *const *unwound)
 {
     tsr_comm *comm = *unwound;
@@ -123,7 +132,7 @@ static void give_up_unwound(tsr_comm *const *unwound)
     tsr_comm_forget_call(comm);
 }
 
-/* A meeting, or the second half of one. */
+/* Runs a meet, or the second half of one. */
 static tsr_status wait(tsr_comm *comm, tsr_status (*meet_or_await)(void *self))
 {
     __attribute__((cleanup(give_up_unwound))) tsr_comm *unwound = comm;
@@ -155,7 +164,8 @@ tsr_status tsr_peer_failed(int rank, const char *text)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", rank, text);
 }
 
-/* Every rank reads the same calls, so all take the same branch, and one more meet carries the words. */
+/* Every rank reads the same calls, so all ranks take this branch; one more meet makes the failed
+ * rank's sentence readable. */
 static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
 {
     const tsr_status cause = tsr_call_of(comm, failed)->status;
@@ -183,7 +193,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
-/* What a call is, wherever its memory. */
+/* The fingerprint of a call without the part that depends on where memory is. */
 static uint64_t operation_of(const tsr_call *call)
 {
     return call->fingerprint - place_of(call);
@@ -213,7 +223,8 @@ static tsr_status refuse_captures(const tsr_comm *comm, int base, int odd)
         words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
 }
 
-/* Ranks that agree on the rest: those with memory have it on one kind of device, and one capture records all of their streams or none. */
+/* For ranks that agree on the operation: those with memory must have it on one kind of device, and
+ * one capture must record all of their streams, or no capture any of them. */
 static tsr_status compare_places(tsr_comm *comm, const tsr_call *mine)
 {
     int base = 0;
@@ -240,7 +251,8 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return odd > 0 ? explain_disagreement(comm, odd, describe, arg) : compare_places(comm, mine);
 }
 
-/* Nothing is published any more: a peer may still be reading what the last call that met brought. */
+/* A call on a broken communicator: it publishes nothing, since a peer may still read what this
+ * rank's last call published. */
 static tsr_status say_broken(tsr_comm *comm)
 {
     const tsr_status status = meet(comm);
@@ -259,7 +271,8 @@ static void publish(tsr_comm *comm, const tsr_call *mine)
 {
     comm->turn = !comm->turn;
     tsr_call *published = &own_slot(comm)->call[comm->turn];
-    /* A call that is repeated leaves its lines in the peers' caches. */
+    /* If the call repeats the last but one, nothing is written, and its cache lines stay in peers'
+     * caches. */
     if (memcmp(published, mine, sizeof *mine) != 0)
         memcpy(published, mine, sizeof *mine);
     comm->phase = 0;
@@ -274,7 +287,8 @@ static tsr_status reach(tsr_comm *comm)
     return say_broken(comm);
 }
 
-/* Peers that give up look at what this rank works with once it is out. */
+/* Publishes this rank's order for peers that give up: they wait for its device work once this rank
+ * is not inside. */
 static tsr_status reach_first(tsr_comm *comm, const tsr_call *mine)
 {
     if (mine->order)
@@ -287,7 +301,8 @@ static tsr_status reach_first(tsr_comm *comm, const tsr_call *mine)
     return TSR_OK;
 }
 
-/* What all have brought, once all have met. */
+/* After the meet: compares the calls of all ranks; if they agree, and this one reaches, this rank
+ * is inside from here on. */
 static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
     for (int r = 0; r < comm->size; r++) {
@@ -303,7 +318,8 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return mine->reaches ? reach_first(comm, mine) : TSR_OK;
 }
 
-/* Peers' buffers are in their caches: they come while what all have brought is compared. */
+/* Peers' buffers are in the caches of peers' cores: prefetched, they arrive while the calls are
+ * compared. */
 static void fetch_buffers(const tsr_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
@@ -324,7 +340,7 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     return compare(comm, mine, describe, arg);
 }
 
-/* An arrival that fails has broken the communicator, which is for the join to say. */
+/* An arrive that fails breaks the communicator; join returns the error. */
 tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
 {
     TSR_TRY(tsr_comm_check_idle(comm));
@@ -354,8 +370,9 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
     return compare(comm, mine, describe, arg);
 }
 
-/* Peers that give up may be looking at the orders of a rank that has finished all its calls. A thread that was ended by what a call has
- * called, such as the program's allocator, is still inside. */
+/* Peers that give up may read the orders of this rank although it has finished all its calls. A
+ * thread that was ended within a call, for example in the program's allocator, has left this rank
+ * `inside`. */
 void tsr_call_abandon(tsr_comm *comm)
 {
     const tsr_call *last = &own_slot(comm)->call[comm->turn];
@@ -411,7 +428,8 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
     return TSR_OK;
 }
 
-/* A call that has reached, and ends for all: what peers have enqueued so far comes before what this rank's stream is given next. */
+/* Ends the device part of a call: this rank's stream waits for what peers have recorded for
+ * `meeting`. Returns `status`, or the first failure. */
 static tsr_status settle(tsr_comm *comm, tsr_meeting meeting, tsr_status status)
 {
     const tsr_order *order = comm->order;

@@ -26,7 +26,7 @@ static tsr_status ask_rank(tsr_comm *comm, void *self)
     return TSR_OK;
 }
 
-/* How kernels choose their ways, as `parent` does where that is not NULL. */
+/* Shares the kernel choices of `parent`, or makes new ones if it is NULL. */
 static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
 {
     comm->choices = tsr_choices_retain(parent ? parent->choices : NULL);
@@ -106,7 +106,8 @@ void tsr_comm_release(tsr_comm *comm)
     }
 }
 
-/* What an engine has handed out to meshes' tensors stays until the last of them goes. */
+/* An engine with memory of its own is only left here: tensors may still use that memory, so it is
+ * destroyed with the last reference. */
 static void leave_engine(tsr_comm *comm)
 {
     if (comm->engine.memory.leave) {
@@ -146,7 +147,7 @@ void tsr_comm_destroy(tsr_comm *comm)
 {
     if (!comm || !tsr_comm_is_open(comm) || !tsr_comm_close(comm))
         return;
-    /* Peers may be reading what the groups hold. */
+    /* First of all: peers may still read the content of the groups' slots. */
     if (tsr_comm_is_direct(comm))
         tsr_call_abandon(comm);
     destroy_groups(comm);

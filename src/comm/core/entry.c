@@ -4,10 +4,10 @@
 #include "comm/core/object.h"
 #include <tessera/sys/log.h>
 
-/* In which a call ends that was aborted. */
+/* How long tsr_comm_close() waits for a call to end after it was aborted. */
 #define PATIENCE_MS 10000
 
-/* What the mark holds once the handle is destroyed: compared by address. */
+/* `inside` and `held` of a destroyed handle's mark; compared by address. */
 static const char destroyed[] = "tsr_comm_destroy";
 
 static tsr_status refuse_null(const char *call)
@@ -45,15 +45,16 @@ const char *tsr_comm_call_in_flight(const tsr_comm *comm)
     return held ? held : __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED);
 }
 
-/* True between the calls of this thread, which holds the handle: nobody else gets in meanwhile. A thread that held it before has taken its
- * name away since, and cannot find it there again, on no processor. */
+/* True if this thread holds the handle and has no call in flight on it; then no other thread can
+ * get in. A former holder has cleared its id itself, so it cannot read it there again. */
 static bool is_held_here(const tsr_comm *comm, const char *inside)
 {
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return inside == held && is_here(&comm->mark.holder);
 }
 
-/* What was inside tells of an end that is only just under way, too. */
+/* `inside` is what the caller's compare-and-swap saw; it tells of a destroy that has not set the
+ * mark's other fields yet, too. */
 static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
 {
     if (inside == destroyed)
@@ -120,13 +121,13 @@ static bool close_if_idle(tsr_comm *comm)
     const char *idle = NULL;
     if (!__atomic_compare_exchange_n(&comm->mark.inside, &idle, destroyed, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return false;
-    /* With which a call would leave: nothing opens the mark again. */
+    /* tsr_comm_leave() would store `held` to `inside`: this way nothing opens the mark again. */
     __atomic_store_n(&comm->mark.held, destroyed, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.closed, true, __ATOMIC_RELAXED);
     return true;
 }
 
-/* Of a handle that stays open, for what this thread or another one does with it. */
+/* Tells the log why a handle stays open. Returns false. */
 static bool keep_open(const tsr_comm *comm, const char *why)
 {
     const char *const inside = tsr_comm_call_in_flight(comm);

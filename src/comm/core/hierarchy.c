@@ -2,7 +2,8 @@
 
 #include "base/memory/memory.h"
 
-/* Numbers nodes in the order of their lowest ranks, and returns how many there are; `names` has room for a node a rank. */
+/* Numbers nodes in the order of their lowest ranks, into node[rank], and returns how many there
+ * are. `names` is scratch with one element per rank. */
 static int number_nodes(const tsr_comm *comm, int *node, int *names)
 {
     int count = 0;

@@ -6,7 +6,8 @@
 
 #define WORDS 512
 
-/* The public call: of a group, the one that was made over the communicator that has the group. */
+/* The name of the public call in flight; for a group's communicator that is the call over the
+ * communicator that holds the group. */
 static const char *name_call(const tsr_comm *comm)
 {
     while (comm->outer)
@@ -14,7 +15,7 @@ static const char *name_call(const tsr_comm *comm)
     return tsr_comm_call_in_flight(comm);
 }
 
-/* What ranks of a direct engine compare is there while they meet. */
+/* Only a direct engine's call has its description at hand while it waits. */
 static void append_arguments(const tsr_comm *comm, tsr_text *text)
 {
     char words[WORDS] = "";

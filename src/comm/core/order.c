@@ -71,7 +71,7 @@ tsr_status tsr_order_find(tsr_comm *comm, tsr_device device, tsr_order **out)
     return TSR_OK;
 }
 
-/* Orders that know each other hold each other until their owners go. */
+/* Two ranks' orders hold references to each other; this breaks the cycle. */
 static void forget_peers(tsr_order *order)
 {
     for (int r = 0; r < order->ranks; r++) {
@@ -103,7 +103,8 @@ void tsr_order_meet_peers(const tsr_comm *comm)
     }
 }
 
-/* Ranks may have drivers of their own: the one that memory is from opens it to other devices. */
+/* Ranks may have different driver objects: the peer's driver, which owns the memory, is asked to
+ * open it to this device. */
 static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
 {
     const tsr_device_ops *const ops = &mine->known[rank].order->ops;
@@ -154,7 +155,8 @@ void tsr_order_follow(const tsr_order *order, tsr_stream stream, const tsr_order
     tsr_status_restore(&kept, TSR_OK);
 }
 
-/* Without a record peers have nothing to wait for, so this rank waits for its stream itself. */
+/* If the event cannot be recorded, peers have nothing to wait for, so the host waits for the
+ * stream. */
 static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
@@ -178,7 +180,8 @@ static tsr_status wait(const tsr_order *order, tsr_stream stream, tsr_meeting me
 
 typedef tsr_status step(const tsr_order *order, tsr_stream stream, tsr_meeting meeting);
 
-/* On a device with streams; the sentence of an earlier failure is kept. */
+/* Takes `way` if the device has streams. An earlier failure `local` is returned with its
+ * sentence. */
 static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
     if (!order || !order->events[meeting])

@@ -6,7 +6,8 @@
 
 #define CALL "tsr_comm_create_from_table"
 
-/* The first version of a table. One that gets entries later keeps this size here, that of its header when it had none of them. */
+/* Bytes of the first version of each table. When a table gets further entries, its size without
+ * them must be kept here. */
 #define FIRST_BYTES_TABLE       sizeof(tsr_comm_table)
 #define FIRST_BYTES_DIRECT      sizeof(tsr_comm_direct)
 #define FIRST_BYTES_MESSAGES    sizeof(tsr_comm_messages)
@@ -19,7 +20,8 @@ typedef struct required_entry {
     bool required, present;
 } required_entry;
 
-/* `given` begins with its size; what it does not have of the `known` bytes is 0. NULL: there is no such table. */
+/* Copies a table that begins with its size in bytes; the bytes that it lacks of the `known` ones
+ * stay 0 in `out`. `given` NULL: the engine has no such table. */
 static tsr_status copy_table(const char *name, const void *given, size_t first_bytes, size_t known, void *out)
 {
     size_t size;

@@ -47,8 +47,8 @@ static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
     return !comm->engine.collectives.reduces || comm->engine.collectives.reduces(comm->self, dtype, op);
 }
 
-/* What a node adds up is kept in the dtype until other nodes' sums come to it: there narrow floats would round, and overflow, which a sum
- * in one go does in wide accumulators. */
+/* The sum of a node is stored in the dtype until it is added to those of other nodes. Narrow floats
+ * would round, and overflow, at that point; a reduction in one go sums in wide accumulators. */
 static bool reduces_by_nodes(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
 {
     const bool is_narrow = tsr_dtype_get(dtype)->kind == TSR_CLASS_FLOAT && tsr_dtype_bytes(dtype) < sizeof(float);

@@ -13,7 +13,8 @@
 
 #define WORDS 256
 
-/* A member of a set that brought another set or fingerprint than `base`, a rank of the set. */
+/* Rank `odd`, a member of the set that rank `base` brought, brought a different set or
+ * fingerprint. */
 typedef struct mismatch {
     int base, odd;
 } mismatch;
@@ -26,7 +27,8 @@ uint64_t tsr_rank_set_hash(tsr_rank_set set)
     return hash ? hash : 1;
 }
 
-/* The whole communicator has the hash 0 until it is prepared, which no set has. */
+/* The entry with this hash, or NULL. No set has the hash 0, which is that of the whole communicator
+ * until it is prepared. */
 static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
 {
     if (hash == comm->whole.hash)
@@ -77,7 +79,7 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
                           set.count, entry->group.count);
 }
 
-/* What is under way lives in the slot, which may have to change. */
+/* An operation in flight uses the slot, which prepare may have to change. */
 static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
 {
     const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
@@ -87,7 +89,7 @@ static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
                           set.count);
 }
 
-/* Of a group that is not made yet. */
+/* Its slot, all 0, stands for the slot of a group that is not made yet. */
 static const tsr_group unmade;
 
 static bool is_lacking(const tsr_group_request *request, const tsr_group_entry *entry)
@@ -111,13 +113,13 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
     };
 }
 
-/* comm->records of all ranks, from this rank's own. */
+/* Fills comm->records with the records of all ranks; `mine` is this rank's. */
 static tsr_status share_records(tsr_comm *comm, tsr_group_record mine)
 {
     return tsr_gather_bytes(comm, &mine, comm->records, sizeof mine);
 }
 
-/* The lowest member of this rank's set that brought something else, or -1. */
+/* The lowest member of this rank's set that brought a different set or fingerprint, or -1. */
 static int find_odd(const tsr_comm *comm, tsr_rank_set set, const tsr_group_record *mine)
 {
     for (int i = 0; i < set.count; i++) {
@@ -143,8 +145,9 @@ static int by_record(const void *a, const void *b, const void *records)
     return order(&at[*(const size_t *)a], &at[*(const size_t *)b]);
 }
 
-/* Sets are consistent exactly when each is brought by as many ranks as it has, alike: a rank always is in its own. All ranks see the same
- * records, so all come to the same answer. Sorted, what is alike comes together. */
+/* Sets are consistent if and only if each is brought, with one fingerprint, by as many ranks as it
+ * has members: a rank always is in its own set. All ranks see the same records, so all come to the
+ * same answer. Sorting makes equal records adjacent. */
 static bool is_consistent(tsr_comm *comm)
 {
     const tsr_group_record *records = comm->records;
@@ -163,7 +166,7 @@ static bool is_consistent(tsr_comm *comm)
     return true;
 }
 
-/* The lowest rank that found a mismatch in its set speaks for all. */
+/* The mismatch that the lowest rank found; all ranks report this one. */
 static mismatch first_mismatch(const tsr_comm *comm)
 {
     for (int r = 0; r < comm->size; r++)
@@ -202,7 +205,7 @@ static bool is_growing(const tsr_group_record *record)
     return record->growing;
 }
 
-/* Some member of this rank's set does not hold the group. */
+/* True if a member of this rank's set does not hold the group. */
 static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
 {
     for (int i = 0; i < set.count; i++)
@@ -211,8 +214,8 @@ static bool set_is_missing(const tsr_comm *comm, tsr_rank_set set)
     return false;
 }
 
-/* An entry with its lists in one block: `set.count` ranks, as many names, then one position for each rank of `comm`. Without its
- * communicator. */
+/* Makes an entry and its lists in one block: `set.count` ranks, as many names, then one position
+ * per rank of `comm`. Its communicator is not set. */
 static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t hash, tsr_group_entry **out)
 {
     const size_t lists = (2 * (size_t)set.count + (size_t)comm->size) * sizeof(int);
@@ -233,7 +236,8 @@ static tsr_status make_entry(const tsr_comm *comm, tsr_rank_set set, uint64_t ha
     return TSR_OK;
 }
 
-/* Keeps the lists of a group that other members make again, so that pointers to it stay good. */
+/* Stores what was made. If this rank held the group already, its lists stay, so that pointers to
+ * them stay valid, and it takes the new communicator. */
 static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *held, tsr_group *grown)
 {
     tsr_group_entry *kept = held ? held : entry;
@@ -254,7 +258,7 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
     }
 }
 
-/* What the slot of a group lacks, in the slot of `grown`. */
+/* Makes what the slot of a group lacks, in the slot of `grown`. */
 static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
 {
     grown->keeper = request->keeper;
@@ -292,7 +296,7 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     return TSR_OK;
 }
 
-/* Of the set's records, or 0. */
+/* The largest `rounds` in the records of the set's ranks; 0 for an empty set. */
 static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
 {
     int64_t most = 0;
@@ -301,7 +305,7 @@ static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
     return most;
 }
 
-/* Once all are known to have records and cursors. */
+/* To be called when all ranks are known to have comm->records and comm->cursors. */
 static tsr_status prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
 {
     const tsr_rank_set set = request->set;

@@ -10,7 +10,7 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
-/* Bytes of a piece at most: what an int counts, and a round number. */
+/* The most bytes of a piece: a round number that an int holds. */
 #define MOST_CHUNK ((int64_t)1 << 30)
 
 static int rank_of(void *self)
@@ -58,7 +58,8 @@ static void *slot_of(void *self, int rank)
     return tsr_mpi_gate_slot(&((const tsr_mpi_handle *)self)->gate, rank);
 }
 
-/* Of an abort that could not be told in its own thread the rank's next call tells. */
+/* After a meet that failed: sends notices of this rank's abort if the aborting thread could not,
+ * and notes a loss. */
 static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
 {
     if (status != TSR_OK)
@@ -137,7 +138,8 @@ static const tsr_comm_memory mpi_memory = {
 static const tsr_comm_nodes mpi_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of};
 static const tsr_comm_nodes mpi_direct_nodes = {.size = sizeof(tsr_comm_nodes), .node_of = node_of, .direct = 1};
 
-/* A group within a node is direct whatever its world is, and what ranks of a node allocate is shared in any case. */
+/* A group within a node is direct, also if its world is not. Memory that ranks of a node allocate
+ * is shared in both cases. */
 static void tell_table(void *self, tsr_comm_table *out)
 {
     const tsr_mpi_handle *handle = self;
@@ -199,7 +201,7 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
     if (options->timeout_ms < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
     if (options->chunk_bytes < 0 || options->chunk_bytes > MOST_CHUNK)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it is 1 to %lld, or 0 for that", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it must be 1 to %lld, or 0 for the largest", call,
                               (long long)options->chunk_bytes, (long long)MOST_CHUNK);
     if (options->chunk_bytes == 0)
         options->chunk_bytes = MOST_CHUNK;
@@ -208,12 +210,13 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
 
 /* How ranks lie on nodes. */
 typedef struct topology {
-    int ranks, *first; /* one a rank: the lowest rank of its node */
+    int ranks, *first; /* `first`: one per rank, the lowest rank of its node */
     tsr_mpi_mates mates;
-    bool shares; /* on every node ranks share memory */
+    bool shares; /* on every node the ranks share memory */
 } topology;
 
-/* `lost`: ranks did not come, or do not free theirs now, for whom freeing a communicator might wait; MPI_Finalize() has it then. */
+/* `lost`: some ranks did not come, or do not free the communicator now, and freeing it might wait
+ * for them: it is left to MPI_Finalize(). */
 static void free_comm(MPI_Comm *comm, bool lost)
 {
     if (*comm != MPI_COMM_NULL && !lost)
@@ -226,7 +229,7 @@ static void free_topology(const tsr_mpi_together *together, topology *t)
     tsr_release(together->context, t->first);
 }
 
-/* free_topology() frees it, also after an error. */
+/* Fills t->first and t->mates; free_topology() frees them, also after an error. */
 static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, topology *t)
 {
     void *first = NULL;
@@ -236,7 +239,7 @@ static tsr_status find_nodes(const tsr_mpi_together *together, MPI_Comm comm, to
     return tsr_mpi_mates_find(together, comm, t->first, &t->mates);
 }
 
-/* The same end for all ranks: this one's `local` failure is another's TSR_ERROR_PEER. */
+/* Collective: `local` if it is a failure, TSR_ERROR_PEER if another rank's is, else TSR_OK. */
 static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_status local)
 {
     int64_t all = 0;
@@ -249,7 +252,8 @@ static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_
     return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
 }
 
-/* The world's first handle is of all its ranks. */
+/* Collective: makes the world's first handle, for all its ranks. On failure the world is
+ * destroyed. */
 static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *world, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle = NULL;
@@ -269,7 +273,8 @@ static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *w
     return status;
 }
 
-/* The memory of this node's ranks, if all ranks want that, and whether every node has some. */
+/* Collective: makes the shared memory of this node, unless a rank has set no_sharing, and sets
+ * t->shares. */
 static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
 {
     char reason[256] = "a rank set options.no_sharing";
@@ -287,7 +292,7 @@ static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topolog
     return TSR_OK;
 }
 
-/* Ranks that differ in one of these would call different things. */
+/* Collective: ranks that differ in this option would make different calls. */
 static tsr_status compare_flag(const tsr_mpi_together *together, MPI_Comm comm, const char *name, int flag)
 {
     int64_t least_set = 0, least_unset = 0;
@@ -305,7 +310,8 @@ static tsr_status compare_options(const tsr_mpi_together *together, MPI_Comm com
     return compare_flag(together, comm, "unchecked", options->unchecked);
 }
 
-/* Which ranks share what. The memory of `t` and of `node` is the caller's, after an error too. */
+/* Collective: finds out which ranks share memory. The caller frees `*t` and `*node`, after an error
+ * too. */
 static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t, tsr_mpi_node **node)
 {
     TSR_TRY(tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
@@ -314,7 +320,7 @@ static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const 
     return share(together, comm, t, options, node);
 }
 
-/* Takes over `comm`. */
+/* Collective: makes the world. Takes over `comm`, on failure too. */
 static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
@@ -339,7 +345,7 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     return status;
 }
 
-/* Takes over the handle. */
+/* Makes the communicator. Takes over the handle, on failure too. */
 static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
 {
     tsr_comm_table table;
@@ -350,7 +356,8 @@ static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle,
     return status;
 }
 
-/* The world is held until all ranks have been told what became of the last step. */
+/* Collective. The world is held until all ranks know the outcome of the last step, which is
+ * compared over its MPI communicator. */
 static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_handle **out_handle,
                        tsr_comm **out)
 {

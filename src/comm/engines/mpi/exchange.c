@@ -11,21 +11,23 @@
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 
-/* Peers that a sentence has room for. */
+/* A sentence names at most this many peers. */
 #define LATE_NAMED 4
 
-/* So often a rank that waits asks whether its mates live, after its first looks, and after so long it says for whom it waits. */
+/* After QUICK_LOOKS polls a waiting rank checks every QUESTION_MS whether its mates live, and shows
+ * them for which rank it waits. */
 #define QUESTION_MS 200
 #define QUICK_LOOKS 256
 
-/* After this, what a rank that has left had sent would have come. */
+/* Messages that a rank sent before it left arrive within this time after its departure is known. */
 #define LAST_WORDS_MS 500
 
-/* How long transfers that both sides have begun, by MPI or out of trays, may take to end in all, once an exchange is given up. A peer that
- * takes longer is stopped, dead, or cannot be reached, or has given up before this one's data came. */
+/* Once an exchange is given up, transfers that both sides have begun, by MPI or out of trays, have
+ * this long in all to end. A peer that takes longer is stopped, dead or cut off, or has given up
+ * before this rank's data came. */
 #define SETTLE_MS 2000
 
-/* Lays the arrays into `block` (NULL: only counts) and returns their bytes. */
+/* Places the arrays in `block` and returns their bytes; `block` NULL: only counts. */
 static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
 {
     size_t used = tsr_round_up(sizeof *e->memory, TSR_LINE);
@@ -82,7 +84,7 @@ static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_tra
     return delivery;
 }
 
-/* By its sender's tray; between nodes there is none. */
+/* Tries to pass the message through the sender's tray. Ranks of different nodes have no tray. */
 static tsr_mpi_delivery deliver(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
 {
     if (!tsr_mpi_trays_reach(&handle->trays, transit->message->peer))
@@ -105,7 +107,8 @@ static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
                           tsr_mpi_name(handle, mate, name));
 }
 
-/* A message goes after those before it. `*some`: it has. */
+/* Begins a message if those before it to (from) its peer have begun and the tray is ready. Then
+ * `*some` becomes true. */
 static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool *some)
 {
     int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
@@ -154,8 +157,8 @@ static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t cou
     e->under_way += count;
 }
 
-/* The first message to a rank above this one: lists are sorted by peer where order matters for speed, so that ranks begin with different
- * peers. */
+/* The first message whose peer is above this rank. Lists are sorted by peer where order matters for
+ * speed, so ranks that begin there begin with different peers. */
 static size_t first_of(const tsr_mpi_handle *handle, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
@@ -193,7 +196,8 @@ static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, si
     return begin_range(handle, receive_count, e->count);
 }
 
-/* What peers have sent to a rank that cannot take it would pass for what they send next: its communicator is broken. */
+/* If an exchange cannot begin, messages that peers have sent would be taken for those of a later
+ * exchange, so the communicator breaks. */
 static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                         size_t receive_count, tsr_device device)
 {
@@ -220,7 +224,8 @@ static bool is_quiet(tsr_mpi_exchange *e)
     return quiet;
 }
 
-/* MPI has some of the exchange's own memory yet: letters that nobody has read, say. */
+/* Keeps the exchange's memory in the world's list, because MPI still uses some of it: letters that
+ * no peer has received, say. */
 static void bury(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
@@ -231,7 +236,8 @@ static void bury(tsr_mpi_handle *handle)
     e->capacity = 0;
 }
 
-/* True once no peer copies, or will copy, what this rank has laid, and MPI is done with memory of the caller's. */
+/* True if no mate copies, or will copy, what this rank has laid, and MPI no longer uses memory of
+ * the caller. */
 static bool is_settled(tsr_mpi_handle *handle)
 {
     bool settled = true;
@@ -245,11 +251,13 @@ static bool is_settled(tsr_mpi_handle *handle)
 }
 
 /*
- * Receives are taken back, which MPI does at once unless they were matched, and so is what lies in trays unless somebody copies it. Memory
- * of the caller's that was matched belongs to a transfer for which both sides are there (transit.h), so that it ends soon, whichever of
- * them gives up: all poll until theirs have. But a receiver that gives up between its token and the data takes its memory back, and then
- * the sender waits in vain: nobody ever matches what it sends, for a broken group keeps its tags. What else has not ended by the deadline
- * is between this rank and one that is stopped, dead or cut off.
+ * Cancels receives, which MPI does at once unless they were matched, and withdraws messages from
+ * trays unless a mate is copying them. Memory of the caller that was matched belongs to a transfer
+ * for which both sides are there (transit.h), so it ends soon, whichever of them gives up: both
+ * poll until their transfers have ended. One exception: if a receiver gives up between its token
+ * and the data, it takes its memory back. Then the sender waits in vain, since no receive will ever
+ * match its data: a broken group keeps its tags. Whatever else has not ended by the deadline is
+ * between this rank and a rank that is stopped, dead or cut off.
  */
 static void take_back(tsr_mpi_handle *handle)
 {
@@ -299,7 +307,7 @@ static tsr_status look_at(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool
     return TSR_OK;
 }
 
-/* What has come by now; `*some`: anything has. */
+/* Goes on with every message. `*some` becomes true if any of them has got further. */
 static tsr_status look(tsr_mpi_handle *handle, bool *some)
 {
     *some = false;
@@ -308,7 +316,8 @@ static tsr_status look(tsr_mpi_handle *handle, bool *some)
     return TSR_OK;
 }
 
-/* A peer of which something is still missing, from `*at` on; -1: none. Each is named once, in the order of the lists. */
+/* The next peer, from message `*at` on, with a message that is not over; -1: none. Each peer is
+ * found once, in the order of the lists. */
 static int next_late(const tsr_mpi_exchange *e, size_t *at)
 {
     for (; *at < e->count; ++*at) {
@@ -324,7 +333,8 @@ static int next_late(const tsr_mpi_exchange *e, size_t *at)
     return -1;
 }
 
-/* Whom a rank waits for that this one waits for, and so on: mates show it, and only the last has not come. */
+/* Follows, from `peer` on, which rank each mate shows that it waits for: the last of this chain is
+ * the one that has not come. */
 static int find_last(const tsr_mpi_handle *handle, int peer)
 {
     for (int steps = 0; steps < handle->ranks && tsr_mpi_trays_reach(&handle->trays, peer); steps++) {
@@ -336,7 +346,7 @@ static int find_last(const tsr_mpi_handle *handle, int peer)
     return peer;
 }
 
-/* "rank 1, rank 2 (rank 5 of all) and 7 more", which have not come. */
+/* Names the ranks that have not come: "rank 1, rank 2 (rank 5 of all) and 7 more". */
 static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WORDS])
 {
     char name[64];
@@ -369,7 +379,7 @@ static tsr_status say_late(const tsr_mpi_handle *handle)
                           (long long)handle->world->options.timeout_ms);
 }
 
-/* A mate whose process is no more, without having left. */
+/* TSR_ERROR_PEER if the process of a mate has ended without having left. */
 static tsr_status check_lives(const tsr_mpi_handle *handle)
 {
     char name[64];
@@ -385,10 +395,10 @@ static tsr_status check_lives(const tsr_mpi_handle *handle)
     return TSR_OK;
 }
 
-/* How long a wait has gone on without anything that came. */
+/* The state of a wait; it begins anew whenever a message gets further. */
 typedef struct patience {
     tsr_deadline deadline, last_words, question;
-    tsr_lateness late; /* begins with the first question */
+    tsr_lateness late; /* begins at the first ask() */
     int looks;
 } patience;
 
@@ -413,7 +423,8 @@ static tsr_status say_left(tsr_mpi_handle *handle)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
 }
 
-/* Now and then: mates see for whom this rank waits, and so does whoever reads the log. */
+/* Tells the log for which ranks this one waits, if it is time; shows it to mates; checks that they
+ * live. */
 static tsr_status ask(tsr_mpi_handle *handle, patience *p)
 {
     char words[TSR_MPI_WORDS];
@@ -430,7 +441,8 @@ static tsr_status ask(tsr_mpi_handle *handle, patience *p)
     return check_lives(handle);
 }
 
-/* Between two looks. What a rank sent before it left is on its way yet when its peers learn that it is gone. */
+/* Between two polls. Messages that a rank sent before it left may still be on their way when its
+ * departure is known, so the wait goes on for LAST_WORDS_MS. */
 static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
 {
     tsr_mpi_notice_hear(handle->world);
@@ -497,7 +509,7 @@ tsr_status tsr_mpi_exchange_finish(void *self)
     return finish(handle);
 }
 
-/* `bytes` of every rank to rank 0, in the rows of `rows`. */
+/* Sends each rank's row, `bytes` bytes, to rank 0. */
 static tsr_status gather_rows(tsr_mpi_handle *handle, char *rows, size_t bytes)
 {
     tsr_message *messages = handle->exchange.rows;
@@ -526,7 +538,7 @@ tsr_status tsr_mpi_gather_and_spread(tsr_mpi_handle *handle, void *rows, size_t 
     return spread_rows(handle, rows, (size_t)handle->ranks * row_bytes);
 }
 
-/* Nobody is told that all came before all did. */
+/* Rank 0 answers only after it has received a message from every rank. */
 tsr_status tsr_mpi_barrier(void *self)
 {
     char nothing = 0;

@@ -2,14 +2,14 @@
 
 #include "comm/engines/mpi/world.h"
 
-/* The first group's tags are its ways, and this one. */
+/* The one tag of the first group that no kind of message uses. */
 #define TAG ((int)TSR_MPI_WAYS)
 
 _Static_assert((int)TSR_MPI_WAYS < TSR_MPI_TAGS, "notices have a tag that no message has");
 
 typedef enum news { ABORTED, LEFT } news;
 
-/* What MPI may still read when the world is gone. */
+/* The buffers of sends; static, since MPI may read them after the world is freed. */
 static const int notices[] = {ABORTED, LEFT};
 
 bool tsr_mpi_may_speak(void)
@@ -23,7 +23,7 @@ bool tsr_mpi_may_speak(void)
     return level == MPI_THREAD_MULTIPLE || (level <= MPI_THREAD_FUNNELED && is_main);
 }
 
-/* Nobody waits for what is sent: who is gone does not take it. */
+/* The sends are not waited for: a rank that is gone never receives them. */
 static void tell(const tsr_mpi_world *world, news what)
 {
     MPI_Request request;

@@ -20,7 +20,7 @@ static int tag_of(const tsr_mpi_handle *handle, tsr_mpi_way way)
     return handle->slot * TSR_MPI_TAGS + (int)way;
 }
 
-/* Says of which rank MPI complains. */
+/* tsr_mpi_check() with a sentence that names the peer. */
 static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
 {
     char name[64];
@@ -95,7 +95,8 @@ static bool has_turn(const tsr_mpi_handle *handle, const tsr_mpi_transit *transi
     return handle->over[transit->receives][transit->message->peer] == transit->number;
 }
 
-/* Memory is posted before the token that tells of it; a message that was refused has none. */
+/* Posts the token when it is this message's turn. A receiver posts its memory first, unless the
+ * message was refused. */
 static tsr_status take_turn(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     if (!transit->needs_token || transit->asked || !has_turn(handle, transit))
@@ -128,8 +129,10 @@ void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *
              transit->message->bytes);
 }
 
-/* The sender lets go of nothing: it knows by the token, which goes to it all the same, or has sent everything in its letter. So the memory
- * that was posted was matched by nobody, and MPI_Wait() is local. */
+/* Ends a receive whose letter has another length. The sender sends no data: it learns the
+ * receiver's length from the token, which is sent all the same, or has sent the whole message in
+ * its letter. So no send has matched the memory that was posted here, and MPI_Wait() waits for no
+ * peer. */
 static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
 {
     tsr_mpi_transit_note_length(handle, transit, sent);
@@ -141,7 +144,7 @@ static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_
     return tsr_mpi_check(MPI_Wait(&transit->requests[TSR_MPI_DATA], MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
-/* For which the letter of that number is, from the same peer; NULL: for none. */
+/* The receive from the same peer that the letter is for, by its number; NULL: there is none. */
 static tsr_mpi_transit *find_addressee(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     const uint32_t number = transit->letter->number;
@@ -156,7 +159,8 @@ static tsr_mpi_transit *find_addressee(const tsr_mpi_handle *handle, tsr_mpi_tra
     return NULL;
 }
 
-/* `a` has what was for `b`, and waits from now on for what `b` has been waiting for. */
+/* `a` has received the letter for `b`: it gives the letter to `b` and takes over the receive that
+ * `b` has posted. */
 static void swap_letters(tsr_mpi_transit *a, tsr_mpi_transit *b)
 {
     tsr_mpi_letter *const letter = a->letter;
@@ -181,7 +185,8 @@ static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *trans
     return TSR_OK;
 }
 
-/* Of one that is left over, or that was meant for another message, the place in MPI's order is free again. */
+/* If the letter is left over from another group, or for no message here, it is dropped and its
+ * receive is posted again. */
 static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     tsr_mpi_transit *const addressee = transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
@@ -219,7 +224,8 @@ static tsr_status arrive(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_m
     return way == TSR_MPI_TOKEN && !transit->receives ? read_token(handle, transit) : TSR_OK;
 }
 
-/* One by one: errors of calls for several requests are no communicator's, and end the program where MPI's own handler of errors does. */
+/* Tests one request. MPI does not report errors of calls for several requests to a communicator's
+ * error handler, so the default handler could end the program. */
 static tsr_status test(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, bool *some)
 {
     int done = 0;
@@ -253,7 +259,8 @@ tsr_status tsr_mpi_transit_look(tsr_mpi_handle *handle, tsr_mpi_transit *transit
     return TSR_OK;
 }
 
-/* What a rank receives: a sender its token, a receiver all else. */
+/* True if this rank receives this kind of message: a sender receives its token, a receiver all
+ * else. */
 static bool is_receive(const tsr_mpi_transit *transit, int way)
 {
     return transit->receives == (way != TSR_MPI_TOKEN);
@@ -271,7 +278,7 @@ bool tsr_mpi_transit_is_quiet(tsr_mpi_transit *transit, bool data)
     bool quiet = true;
     for (int way = data ? TSR_MPI_DATA : 0; way < TSR_MPI_WAYS; way++) {
         int done = 1;
-        /* What failed is over too. */
+        /* A request that failed is over, too. */
         if (transit->requests[way] != MPI_REQUEST_NULL && MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             transit->requests[way] = MPI_REQUEST_NULL;
         else

@@ -1,4 +1,5 @@
-/** What the engine calls of NCCL and of the CUDA runtime: one table, so that a stand-in can take their place. */
+/** All functions of NCCL and of the CUDA runtime that the engine calls, as one table, so that tests
+ * can put a stand-in in its place. */
 #ifndef TSR_COMM_ENGINES_NCCL_API_H
 #define TSR_COMM_ENGINES_NCCL_API_H
 
@@ -9,7 +10,7 @@
 #error "Tessera needs the headers of NCCL 2.18 or newer, where communicators can be split; configure with -Dcuda=disabled to do without"
 #endif
 
-/** The names are those of the functions; CUDA's begin with cuda_. */
+/** Entries are named after the functions; those of CUDA begin with cuda_. */
 typedef struct tsr_nccl_api {
     ncclResult_t (*get_version)(int *version);
     ncclResult_t (*get_unique_id)(ncclUniqueId *id);
@@ -55,7 +56,7 @@ typedef struct tsr_nccl_api {
     const char *(*cuda_get_error_string)(cudaError_t error);
 } tsr_nccl_api;
 
-/** The real one: libnccl and libcudart. Static. */
+/** The table with the functions of libnccl and libcudart. */
 extern const tsr_nccl_api tsr_nccl_library;
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Device memory goes to NCCL as it is, moves in bytes. Host memory goes through the staging memory, in as many calls as it takes, each in
- * place there: one block of all of it that a rank gives or gets, or one block for each rank where parts are gathered or scattered.
+ * Device memory is given to NCCL as it is; moves are made in bytes. Host memory goes through the
+ * staging memory, in as many calls of NCCL as it takes, each in place there. A call stages one
+ * block per rank if parts are gathered or scattered, else one block.
  */
 #include "comm/engines/nccl/collectives.h"
 
@@ -12,10 +13,10 @@
 
 typedef struct collective collective;
 
-/* A row of what collectives there are. */
+/* What differs between collectives. */
 typedef struct nccl_operation {
     const char *call;       /* "ncclAllGather" */
-    bool many_in, many_out; /* a block for each rank is given, is got; else one */
+    bool many_in, many_out; /* there is one block per rank in `send`, in `receive`; else one block */
     bool reduces;
     ncclResult_t (*issue)(const tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream);
 } nccl_operation;
@@ -26,7 +27,7 @@ struct collective {
     void *receive;
     size_t count;                 /* elements of a block */
     size_t bytes;                 /* of an element */
-    tsr_nccl_reduction reduction; /* of moves: bytes */
+    tsr_nccl_reduction reduction; /* of a move: that of bytes */
     int root;
 };
 
@@ -50,7 +51,7 @@ static ncclResult_t issue_broadcast(const tsr_nccl_handle *handle, const collect
     return handle->family->api->broadcast(c->send, c->receive, count, c->reduction.type, c->root, handle->comm, stream);
 }
 
-/* Enqueues `count` elements a block. */
+/* Enqueues the collective with `count` elements per block. */
 static tsr_status enqueue(tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
 {
     int previous;
@@ -60,24 +61,26 @@ static tsr_status enqueue(tsr_nccl_handle *handle, const collective *c, size_t c
     return tsr_nccl_conclude(handle, result, c->operation->call, stream);
 }
 
-/* One call's share of a collective over host memory: `count` elements of each block from element `first` on. */
+/* What one call of NCCL carries of a collective over host memory: `count` elements of each block,
+ * from element `first` on. */
 typedef struct share {
     size_t first, count;
 } share;
 
-/* Blocks in the staging memory. */
+/* How many blocks the staging memory holds. */
 static size_t blocks_of(const tsr_nccl_handle *handle, const nccl_operation *operation)
 {
     return operation->many_in || operation->many_out ? (size_t)handle->ranks : 1;
 }
 
-/* Where this rank's own block is staged. */
+/* The address at which this rank's own block is staged. */
 static char *own_block(const tsr_nccl_handle *handle, const collective *c, share s)
 {
     return handle->staging->at + (blocks_of(handle, c->operation) > 1 ? (size_t)handle->rank * s.count * c->bytes : 0);
 }
 
-/* Between the caller's blocks, `many` or one, and those that are staged. */
+/* Copies between the caller's blocks and the staged ones: one block per rank if `many`, else this
+ * rank's. `in`: from `send` to the staging memory; else from there to `receive`. */
 static void copy_blocks(const tsr_nccl_handle *handle, const collective *c, share s, bool many, bool in)
 {
     const size_t bytes = s.count * c->bytes;

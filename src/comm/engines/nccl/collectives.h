@@ -1,4 +1,4 @@
-/** NCCL's collectives of equal parts: the table of `collectives`. */
+/** NCCL's collectives, of equal parts: the entries of tsr_comm_collectives. */
 #ifndef TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 #define TSR_COMM_ENGINES_NCCL_COLLECTIVES_H
 

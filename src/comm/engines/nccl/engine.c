@@ -10,7 +10,7 @@
 #include <string.h>
 #include <tessera/sys/options.h>
 
-/* As ncclGetVersion() writes it. */
+/* 2.18.0, as ncclGetVersion() writes it. */
 #define OLDEST_VERSION 21800
 
 _Static_assert(sizeof(tsr_nccl_id) == sizeof(ncclUniqueId), "an id is NCCL's");
@@ -114,7 +114,7 @@ static tsr_status read_options(const char *call, const tsr_nccl_options *given, 
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
 }
 
-/* The first handle of a family, which goes with it. */
+/* Makes a family and its first handle; the family is freed with its last handle. */
 static tsr_status make_handle(const tsr_nccl_api *api, const tsr_nccl_options *options, int device, int ranks, tsr_nccl_handle **out)
 {
     tsr_context *context = tsr_context_retain(options->context);

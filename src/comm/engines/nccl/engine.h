@@ -1,4 +1,5 @@
-/** The engine over any table of calls: what <tessera/nccl.h> does with the real one. */
+/** The engine over any table of functions; the functions of <tessera/nccl.h> use it with the table
+ * of the real ones. */
 #ifndef TSR_COMM_ENGINES_NCCL_ENGINE_H
 #define TSR_COMM_ENGINES_NCCL_ENGINE_H
 

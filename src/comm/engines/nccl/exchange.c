@@ -1,6 +1,8 @@
 /*
- * One group of sends and receives an exchange, in bytes. Messages of device memory are enqueued as they are. Those of host memory go in
- * rounds, of which each carries the next part of every message that is as long: both ends cut alike, for they know its size.
+ * An exchange is one NCCL group of sends and receives, in bytes. Messages of device memory are
+ * enqueued as they are. Messages of host memory go in rounds; each round carries the next part of
+ * every message that is not done. Both ends know a message's size, so they cut it into the same
+ * parts.
  */
 #include "comm/engines/nccl/exchange.h"
 
@@ -9,7 +11,7 @@
 #include "comm/engines/nccl/wait.h"
 #include <string.h>
 
-/* Parts of messages begin at multiples of it: NCCL is faster then. */
+/* Bytes: parts of staged messages begin at multiples of it, where NCCL is faster. */
 #define PART_ALIGNMENT 16
 
 typedef enum direction { SENDS, RECEIVES } direction;
@@ -55,7 +57,8 @@ static ncclResult_t post_list(tsr_nccl_handle *handle, direction way, char **sta
     return result;
 }
 
-/* A group that was begun is ended whatever happens in it. */
+/* Posts one round as a group. A group that was begun is ended even if a call in it fails; `*ended`
+ * is the result of that. */
 static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -106,7 +109,8 @@ static void copy_out(tsr_nccl_handle *handle)
     }
 }
 
-/* The first round is the largest. Does not wait: what NCCL leaves to the background is for finish to wait for. */
+/* The first round is the largest, so it reserves the staging memory for all. Does not wait: finish
+ * waits for work that NCCL leaves to its background. */
 static tsr_status start_round(tsr_nccl_handle *handle)
 {
     const size_t bytes = round_bytes(&handle->exchange);
@@ -120,7 +124,8 @@ static tsr_status start_round(tsr_nccl_handle *handle)
     return TSR_OK;
 }
 
-/* Work that the caller puts on the stream next is to come after the messages, so these are enqueued before it goes on. */
+/* Waits until the messages are enqueued, so that work that the caller puts into the stream next
+ * comes after them. */
 static tsr_status start_on(tsr_nccl_handle *handle, cudaStream_t stream)
 {
     ncclResult_t ended = ncclSuccess;

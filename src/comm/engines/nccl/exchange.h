@@ -1,4 +1,4 @@
-/** Messages: the table of `messages`. */
+/** The entries of tsr_comm_messages. */
 #ifndef TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 #define TSR_COMM_ENGINES_NCCL_EXCHANGE_H
 

@@ -71,7 +71,7 @@ void tsr_nccl_family_free(tsr_nccl_family *family)
     tsr_context_destroy(context);
 }
 
-/* Errors of what is given up anyway are nobody's. */
+/* NCCL's errors are ignored: the communicators are given up anyway. */
 void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
 {
     if (!handle->owned)
@@ -83,7 +83,7 @@ void tsr_nccl_handle_abort(tsr_nccl_handle *handle)
     handle->comm = handle->made = NULL;
 }
 
-/* Whoever is in a call of NCCL's aborts when it comes out. */
+/* Aborts all handles, unless a thread holds the lock: that one does it in tsr_nccl_unlock(). */
 static void try_abort(tsr_nccl_family *family)
 {
     if (pthread_mutex_trylock(&family->lock) != 0)

@@ -25,7 +25,8 @@ static void unlink_handle(tsr_nccl_handle *handle)
     *at = handle->next;
 }
 
-/* Under the lock, of a handle that nobody holds. Frees it if NCCL is done with it, or if it is not to be waited for any longer. */
+/* Under the lock, for a finalizing handle without holders: frees it if NCCL is done with its
+ * communicator. `at_once`: aborts the communicator if NCCL is not. */
 static void bury(tsr_nccl_handle *handle, bool at_once)
 {
     const tsr_nccl_api *api = handle->family->api;
@@ -46,7 +47,8 @@ static void bury(tsr_nccl_handle *handle, bool at_once)
         tsr_release(handle->family->context, handle);
 }
 
-/* Frees what NCCL has finished; true: nothing is left. */
+/* Frees the finalizing handles that NCCL is done with (`at_once`: all of them). True if the family
+ * has no handles left. */
 static bool sweep(tsr_nccl_family *family, bool at_once)
 {
     tsr_nccl_lock(family);
@@ -80,7 +82,8 @@ static void finalize(tsr_nccl_handle *handle)
         tsr_nccl_break(handle, TSR_ERROR_PEER);
 }
 
-/* Under the lock: what a borrowed communicator that hangs has left in the stream. */
+/* Under the lock: true if the family's stream still has work, here that of a borrowed communicator
+ * that hangs. */
 static bool is_busy(tsr_nccl_family *family)
 {
     int previous = family->device;
@@ -89,7 +92,8 @@ static bool is_busy(tsr_nccl_family *family)
     return busy;
 }
 
-/* What it has started on the family's stream is to be over before its memory goes: a communicator of ours ends when that is. */
+/* Work that the handle has started on the family's stream must end before its memory is given back.
+ * A communicator made here is finalized, which ends after that work. */
 static void begin_to_go(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;
@@ -105,7 +109,8 @@ static void begin_to_go(tsr_nccl_handle *handle)
     tsr_nccl_unlock(family);
 }
 
-/* One that goes because it failed is broken, which is not to be said instead of why. */
+/* The thread's sentence stays: a handle that is destroyed because it failed must not replace the
+ * reason. */
 void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
 {
     tsr_nccl_family *family = handle->family;

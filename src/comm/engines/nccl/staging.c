@@ -4,7 +4,7 @@
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
 
-/* Large enough for the bus to be busy, small enough for memory that is pinned. */
+/* Bytes of staging memory: large enough to keep the bus busy, small enough to pin. */
 #define STAGING_BYTES  ((size_t)2 << 20)
 #define SHORTEST_PART  ((size_t)4096)
 #define PART_ALIGNMENT ((size_t)64)
@@ -32,7 +32,7 @@ void tsr_nccl_give_back(tsr_nccl_handle *handle)
     handle->staging = NULL;
 }
 
-/* Under the lock. */
+/* Under the lock: the first spare block of at least `bytes` bytes; NULL: none. */
 static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
 {
     tsr_nccl_block **at = &family->spare;
@@ -44,7 +44,7 @@ static tsr_nccl_block *take_spare(tsr_nccl_family *family, size_t bytes)
     return block;
 }
 
-/* Under the lock. */
+/* Under the lock: allocates a block of pinned memory. */
 static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nccl_block **out)
 {
     tsr_nccl_block *block;
@@ -59,7 +59,7 @@ static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nc
     return TSR_OK;
 }
 
-/* At least doubles, for what is outgrown is kept. */
+/* A new block has at least twice the size of the old one, since outgrown blocks are kept. */
 static tsr_status grow(tsr_nccl_handle *handle, size_t bytes)
 {
     tsr_nccl_block *block = take_spare(handle->family, bytes);

@@ -1,10 +1,11 @@
-/* Waiting: for NCCL to enqueue, for streams to be done, never longer than the timeout, with an eye on asynchronous errors. */
+/* Waits for NCCL to enqueue and for streams to be done, with a timeout; each poll also looks for
+ * asynchronous errors. */
 #include "comm/engines/nccl/wait.h"
 
 #include "comm/core/clock.h"
 #include <stdint.h>
 
-/* What NCCL says of the communicator, and CUDA of the stream that is waited for. */
+/* The result of one poll: what NCCL says of the communicator, and CUDA of the stream. */
 typedef struct glance {
     ncclResult_t asked, state;
     cudaError_t stream;
@@ -17,14 +18,15 @@ static tsr_status look_at(tsr_nccl_handle *handle, bool at_stream, cudaStream_t 
     TSR_TRY(tsr_nccl_open(handle, &previous));
     *seen = (glance){ncclSuccess, ncclSuccess, cudaSuccess};
     seen->asked = api->comm_get_async_error(handle->comm, &seen->state);
-    /* Before NCCL is ready the stream may not hold yet what is waited for. */
+    /* Before NCCL is ready the awaited work may not be in the stream yet. */
     if (at_stream && seen->state == ncclSuccess)
         seen->stream = api->cuda_stream_query(stream);
     tsr_nccl_close(handle, previous);
     return TSR_OK;
 }
 
-/* What NCCL reports later than the call concerns peers or the way to them, unless CUDA has failed here. */
+/* Errors that NCCL reports after the call come from peers or the network, unless CUDA has failed
+ * here. */
 static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 {
     const tsr_nccl_api *api = handle->family->api;

@@ -8,7 +8,7 @@
 #include "comm/core/object.h"
 #include <string.h>
 
-/* What a handle of this engine is. */
+/* The `self` of a handle: one member of a team. */
 typedef struct seat {
     tsr_team *team;
     int member;
@@ -82,7 +82,8 @@ static void leave(void *self)
     tsr_team_leave(held.team, held.member);
 }
 
-/* In the new team of their color, by key and then by member. */
+/* True if members `a` and `b` have the same color and `a` comes first in the new team: by key, then
+ * by member. */
 static bool comes_before(const tsr_post *posts, int a, int b)
 {
     return posts[a].color == posts[b].color && (posts[a].key < posts[b].key || (posts[a].key == posts[b].key && a < b));
@@ -113,7 +114,7 @@ static int count_color(const tsr_team *team, int color)
     return count;
 }
 
-/* The team of all members with that color. */
+/* Makes the team of all members with this color. */
 static tsr_status make_team(const tsr_team *team, int color, int count, tsr_team **out)
 {
     tsr_context *context = tsr_world_context(team->world);
@@ -127,7 +128,7 @@ static tsr_status make_team(const tsr_team *team, int color, int count, tsr_team
     return status;
 }
 
-/* The first of every color makes its team and shows it to the others. */
+/* The first member of every color makes its team and shows it to the others at a meet. */
 static tsr_status show_team(seat *mine, int color, bool first)
 {
     tsr_team *team = mine->team, *made = NULL;
@@ -140,7 +141,8 @@ static tsr_status show_team(seat *mine, int color, bool first)
     return met != TSR_OK ? met : local;
 }
 
-/* A seat that cannot be had counts as left, so that the team goes with the others' seats. */
+/* A member that cannot get a seat counts as left, so that the team is freed with the others'
+ * seats. */
 static tsr_status enter_team(tsr_team *made, int place, seat **out)
 {
     const tsr_status status = take_seat(made, place, out);
@@ -150,8 +152,9 @@ static tsr_status enter_team(tsr_team *made, int place, seat **out)
 }
 
 /*
- * Colors and keys are read between the first meet and the second, teams after the second. A fast member may post its next colors then, and
- * posts its next team only after a meet that all have reached, so nobody reads what is being written.
+ * Colors and keys are read between the first meet and the second, new teams after the second. A
+ * fast member may write the color and key of its next split then, but writes its next `made` only
+ * after a meet that all members have reached. So no member reads what another is writing.
  */
 static tsr_status split(void *self, int color, int key, void **out)
 {
@@ -204,7 +207,8 @@ static tsr_status make_handle(tsr_context *context, tsr_team *team, int rank, ts
     return status;
 }
 
-/* handles[r] for all ranks of a new team, or none and the team gone. */
+/* Makes handles[r] for all ranks of a new team. On failure there are none, and the team is
+ * freed. */
 static tsr_status make_handles(tsr_context *context, tsr_team *team, tsr_comm **handles)
 {
     const int nranks = team->count;
@@ -217,7 +221,8 @@ static tsr_status make_handles(tsr_context *context, tsr_team *team, tsr_comm **
     }
     if (made == nranks)
         return TSR_OK;
-    /* Handles that were never made go first, so that the last of the others takes the team along. */
+    /* Handles that were never made are given back first, so that destroying the last of the others
+     * frees the team. */
     tsr_team_discard(team, nranks - made);
     for (int r = 0; r < made; r++)
         tsr_comm_destroy(handles[r]);

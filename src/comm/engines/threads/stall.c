@@ -5,10 +5,11 @@
 #include "comm/engines/threads/process.h"
 #include <tessera/sys/log.h>
 
-/* Ranks of which a sentence tells where they wait. */
+/* A sentence says of at most this many ranks where they wait. */
 #define RANKS_NAMED 3
 
-/* Nanoseconds between two looks at least, and how often what a look took. */
+/* Time between two looks: at least this many nanoseconds, and at least this many times the last
+ * look's duration. */
 #define BETWEEN_LOOKS_NS   INT64_C(200000000)
 #define BETWEEN_LOOKS_LONG 20
 
@@ -18,7 +19,8 @@ static bool is_owner(const tsr_world *world, int rank)
     return resident->seated && pthread_equal(resident->owner, pthread_self());
 }
 
-/* The rank whose main the calling thread runs, most likely that for which it calls; -1: none. */
+/* The rank whose main the calling thread runs; -1: none. `likely` is tried first: the rank for
+ * which the thread calls. */
 static int find_own_rank(const tsr_world *world, int likely)
 {
     if (is_owner(world, likely))
@@ -29,7 +31,7 @@ static int find_own_rank(const tsr_world *world, int likely)
     return rank;
 }
 
-/* What was told, and since when nothing changes, begins anew. */
+/* Something has changed: the present stillness ends, and the log may be told of the next. */
 static void stir(tsr_world *world)
 {
     world->patient = tsr_deadline_in(world->stall_ms);
@@ -64,7 +66,9 @@ static void unlist(tsr_world *world, tsr_bed *bed)
     stir(world);
 }
 
-/* Nobody leaves its bed without the lock, so whoever is found to wait in vain does so until the last is found to. */
+/* Under the lock: true if the threads of all remaining ranks are listed and no listed thread can go
+ * on. Threads leave the list under the lock only, so all of them are still there when the last is
+ * looked at. */
 static bool all_sleep_in_vain(const tsr_world *world)
 {
     if (world->owners < world->left)
@@ -75,7 +79,8 @@ static bool all_sleep_in_vain(const tsr_world *world)
     return true;
 }
 
-/* All threads of the process sleep here but the one that waits for them to end. */
+/* True if all threads of the process are listed, but for the one that waits in
+ * tsr_threads_run(). */
 static bool nobody_else_is_there(const tsr_world *world)
 {
     return tsr_process_threads() == world->threads + 1;
@@ -110,7 +115,8 @@ static void break_all(const tsr_world *world)
         tsr_rendezvous_break(bed->where, reason);
 }
 
-/* Under the lock. Words for the log, once; no words: nothing is to be told. */
+/* Under the lock: breaks a world that has stalled. If it may have stalled, writes `words` for the
+ * log, once per stillness. */
 static void judge(tsr_world *world, tsr_text *words)
 {
     if (!all_sleep_in_vain(world))

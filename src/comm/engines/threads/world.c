@@ -177,7 +177,7 @@ static const char *tell_end(const tsr_world *world, int rank)
     return world->residents[rank].ended ? "ended its thread (pthread_exit or cancellation)" : "returned";
 }
 
-/* Under the lock. */
+/* Under the lock: breaks every team that rank `rank` is in. */
 static void leave_all(tsr_world *world, int rank)
 {
     for (tsr_team *team = world->teams; team; team = team->next) {
@@ -187,7 +187,7 @@ static void leave_all(tsr_world *world, int rank)
     }
 }
 
-/* Under the lock. */
+/* Under the lock: true if the world can be freed. */
 static bool is_over(const tsr_world *world)
 {
     return !world->teams && world->seated == 0;
@@ -205,7 +205,8 @@ void tsr_world_depart(tsr_world *world, int rank)
         free_world(world);
 }
 
-/* Under the lock; true if nobody needs the world any more. */
+/* Under the lock: gives back `handles` handles, and frees the team with the last. True if the world
+ * can be freed then. */
 static bool give_back(tsr_team *team, int handles)
 {
     tsr_world *world = team->world;

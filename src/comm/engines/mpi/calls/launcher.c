@@ -9,10 +9,11 @@
 
 #include "comm/engines/mpi/calls/error.h"
 
-/* What begins the version of Open MPI; implementations that descend from MPICH have names of their own. */
+/* Open MPI's version begins with this; implementations that descend from MPICH begin with names of
+ * their own. */
 #define OPEN_MPI_NAME "Open MPI"
 
-/* Words that fit into a sentence. */
+/* Bytes of a version in a sentence. */
 #define WORDS 128
 
 #ifdef OPEN_MPI
@@ -23,7 +24,7 @@
 
 typedef struct implementation {
     const char *name, *package;
-    const char *count; /* the variable in which its launchers tell how many processes they start */
+    const char *count; /* the environment variable in which its launchers tell how many processes they start */
 } implementation;
 
 static const implementation implementations[] = {{"MPICH", "tessera-mpi-mpich", "PMI_SIZE"},
@@ -34,7 +35,8 @@ static const implementation slurm = {"Slurm", NULL, "SLURM_STEP_NUM_TASKS"};
 
 static const implementation *const own = &implementations[IS_OPEN_MPI], *const other = &implementations[!IS_OPEN_MPI];
 
-/* MPICH puts a tab before the number; more lines say how it was built. */
+/* Keeps the first line, with single spaces: MPICH puts a tab before the number, and further lines
+ * say how it was built. */
 static void keep_first_line(char *words)
 {
     size_t length = 0;
@@ -56,7 +58,7 @@ size_t tsr_mpi_version_print(char *text, size_t capacity)
     return (size_t)snprintf(text, capacity, "%s", words);
 }
 
-/* "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
+/* Writes "Open MPI v4.1.4" of "Open MPI v4.1.4, package: .." */
 static const char *print_version(char words[WORDS])
 {
     tsr_mpi_version_print(words, WORDS);
@@ -75,7 +77,7 @@ tsr_status tsr_mpi_check_package(const char *call)
                           own->package, own->name, print_version(words), other->package);
 }
 
-/* What a launcher says; 0: nothing. */
+/* How many processes a launcher's variable tells; 0: it is not set. */
 static long count_of(const char *name)
 {
     const char *const value = getenv(name);

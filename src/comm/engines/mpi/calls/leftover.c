@@ -4,14 +4,15 @@
 #include "comm/core/clock.h"
 #include <tessera/sys/memory.h>
 
-/* How long a rank waits in MPI_Finalize() for others to come there, and for messages that may be on their way. */
+/* How long a rank waits in MPI_Finalize() for other ranks to come there, and then for messages that
+ * may be on their way. */
 #define COME_MS  1000
 #define DRAIN_MS 20
 
-/* A message that is longer has data of a transfer that was given up. */
+/* A longer message is data of a transfer that was given up; it is not received. */
 #define MOST_BYTES 16384
 
-/* Takes what has come. */
+/* Receives the messages that have come, and drops them. */
 static void drain(MPI_Comm comm)
 {
     char memory[MOST_BYTES];
@@ -24,7 +25,7 @@ static void drain(MPI_Comm comm)
     }
 }
 
-/* False: not all came. */
+/* Waits for the barrier, and drains meanwhile. False if not all ranks came. */
 static bool await(tsr_mpi_leftover *leftover, tsr_deadline deadline)
 {
     int done = 0;
@@ -68,7 +69,7 @@ static int end(MPI_Comm self, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* What is attached to MPI_COMM_SELF ends first of all in MPI_Finalize(). */
+/* MPI_Finalize() first of all deletes the attributes of MPI_COMM_SELF, which calls end(). */
 static bool attach(tsr_mpi_leftover *leftover)
 {
     int key;

@@ -6,22 +6,22 @@
 #include <string.h>
 #include <tessera/sys/memory.h>
 
-/* What MPI works on while ranks come. */
+/* The memory of one collective, which MPI uses until all ranks have come. */
 typedef struct parcel {
     MPI_Request request;
     MPI_Comm duplicate;
     int64_t mine, least;
-    char rows[]; /* what this rank brings, then what all have brought */
+    char rows[]; /* what this rank brings, then what all ranks have brought */
 } parcel;
 
-/* NULL: no memory. */
+/* `more`: bytes of `rows`. NULL: there is no memory. */
 static parcel *make_parcel(const tsr_mpi_together *t, size_t more)
 {
     void *memory;
     return tsr_allocate(t->context, sizeof(parcel) + more, &memory) == TSR_OK ? memory : NULL;
 }
 
-/* One that MPI still has is left to it. */
+/* Frees the parcel, or, if the collective is not over, leaves it to MPI with its context. */
 static void put_away(const tsr_mpi_together *t, parcel *p, bool over)
 {
     if (over)
@@ -37,7 +37,8 @@ tsr_status tsr_mpi_say_late(const tsr_mpi_together *t)
     return tsr_status_set(TSR_ERROR_PEER, "%s: not all ranks came within %lld ms", t->call, (long long)t->timeout_ms);
 }
 
-/* `*over`: MPI is done with the request, and with what it works on. */
+/* Polls the request for `limit_ms` at most; 0: for ever. `*over`: MPI no longer uses the request
+ * and its memory. */
 static tsr_status wait(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call, int64_t limit_ms, bool *over)
 {
     const tsr_deadline deadline = tsr_deadline_in(limit_ms);

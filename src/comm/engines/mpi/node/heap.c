@@ -8,8 +8,8 @@
 
 #define PAGE ((size_t)4096)
 
-/* From here on a block's pages are kept for the next, within what the context allows, or given back, after which touching them costs as
- * much as a move. */
+/* Blocks of at least this many bytes keep their pages when they are freed, within what the context
+ * allows, or give them back. To touch pages that were given back costs as much as a move. */
 #define LARGE ((size_t)1 << 20)
 
 struct tsr_mpi_block {
@@ -17,7 +17,7 @@ struct tsr_mpi_block {
     size_t begin, end;
     const int32_t *left; /* retired: see tsr_mpi_heap_retire(); else NULL */
     int32_t count;
-    uint64_t kept; /* nobody's, with its pages: as which one of the heap it became that; 0: in use */
+    uint64_t kept; /* 0: in use; else it is kept: heap->turns when that began */
 };
 
 void tsr_mpi_heap_init(tsr_mpi_heap *heap, tsr_context *context, void *base, size_t bytes, size_t most_kept)
@@ -40,7 +40,7 @@ static size_t bytes_of(const tsr_mpi_block *block)
     return block->end - block->begin;
 }
 
-/* Takes the block at `*link` out. */
+/* Removes the block at `*link`; a large one gives its pages back. */
 static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
 {
     tsr_mpi_block *block = *link;
@@ -54,7 +54,7 @@ static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
     tsr_release(heap->context, block);
 }
 
-/* To the one that has been kept for longest; NULL: none is. */
+/* The link to the block that has been kept longest; NULL: none is kept. */
 static tsr_mpi_block **find_oldest(tsr_mpi_heap *heap)
 {
     tsr_mpi_block **oldest = NULL;
@@ -83,7 +83,7 @@ static bool has_room(tsr_mpi_heap *heap, size_t bytes)
     return bytes <= heap->most_kept - heap->kept && tsr_keeper_keep(heap->context, bytes);
 }
 
-/* Older ones make room for it. */
+/* True if a block of `bytes` bytes may be kept; older ones are dropped for it. */
 static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
 {
     if (bytes < LARGE || bytes > heap->most_kept)
@@ -98,7 +98,7 @@ static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
     return true;
 }
 
-/* The smallest that is kept and at most an eighth too large, else NULL. */
+/* The smallest kept block that is large enough, and at most an eighth too large; NULL: none. */
 static tsr_mpi_block *find_kept(const tsr_mpi_heap *heap, size_t wanted)
 {
     tsr_mpi_block *best = NULL;
@@ -109,7 +109,7 @@ static tsr_mpi_block *find_kept(const tsr_mpi_heap *heap, size_t wanted)
     return best;
 }
 
-/* One that was kept, which is in use from now on, else NULL. */
+/* A kept block, which is in use from now on; NULL: none fits. */
 static tsr_mpi_block *take_kept(tsr_mpi_heap *heap, size_t wanted)
 {
     tsr_mpi_block *const block = wanted >= LARGE ? find_kept(heap, wanted) : NULL;
@@ -133,7 +133,8 @@ static void sweep(tsr_mpi_heap *heap)
     }
 }
 
-/* Where a gap of so many bytes begins: after the block that `*link` follows. */
+/* The offset of the first gap of `bytes` bytes; `*link` becomes the place in the list for a block
+ * there. */
 static size_t find_gap(tsr_mpi_heap *heap, size_t bytes, tsr_mpi_block ***link)
 {
     size_t at = 0;
@@ -150,7 +151,7 @@ static bool is_room(const tsr_mpi_heap *heap, size_t at, size_t wanted, tsr_mpi_
     return *link || (at <= heap->bytes && heap->bytes - at >= wanted);
 }
 
-/* What is kept goes before there is no room. */
+/* Finds a gap; if there is none, gives up all kept blocks and tries again. */
 static bool find_room(tsr_mpi_heap *heap, size_t wanted, size_t *at, tsr_mpi_block ***link)
 {
     *at = find_gap(heap, wanted, link);

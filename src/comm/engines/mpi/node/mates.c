@@ -11,13 +11,14 @@
 #include <tessera/sys/memory.h>
 #include <unistd.h>
 
-/* A tag that groups use later: what one rank has sent to another is received in order. */
+/* Groups use this tag later. Nothing is mixed up, since MPI keeps the order of messages from one
+ * rank to another. */
 #define TAG 0
 
-/* What tells nodes apart. */
+/* Equal for ranks of one node, different for others. */
 typedef struct identity {
-    uint64_t name;  /* a hash of what MPI calls the processor */
-    uint64_t start; /* likewise, of the number that the kernel drew when it started */
+    uint64_t name;  /* hash of MPI's name for the processor */
+    uint64_t start; /* hash of the kernel's boot id */
     uint64_t processes[2];
 } identity;
 
@@ -40,7 +41,8 @@ static uint64_t hash_start(void)
     return count > 0 ? hash_of(id, (size_t)count) : 0;
 }
 
-/* Containers of one machine may have the same name, and processes that do not see one another. */
+/* Containers of one machine may have the same name, but processes that do not see one another:
+ * namespaces tell them apart. */
 static tsr_status identify(identity *out)
 {
     char name[MPI_MAX_PROCESSOR_NAME + 1] = "";
@@ -84,7 +86,7 @@ static tsr_status make(const tsr_mpi_together *together, const int *first, int r
     return TSR_OK;
 }
 
-/* All ranks learn whether all are able. */
+/* Collective: lists the mates of every rank. If a rank has no memory for that, all ranks fail. */
 static tsr_status find(const tsr_mpi_together *together, identity *all, int *first, tsr_mpi_mates *out)
 {
     identity mine;
@@ -135,7 +137,8 @@ static tsr_status test_all(tsr_mpi_mates *mates, int count, bool *done)
     return TSR_OK;
 }
 
-/* Until the first `count` requests are over. What is not is left to MPI, with the context that its memory is from. */
+/* Waits until the first `count` requests are over. On failure their memory is left to MPI, with the
+ * context that it is from. */
 static tsr_status await(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count, tsr_deadline deadline)
 {
     bool done = false;
@@ -163,7 +166,8 @@ static tsr_status post(tsr_mpi_mates *mates, int request, int mate, void *rows, 
                     : tsr_mpi_check(MPI_Isend(rows, count, MPI_BYTE, peer, TAG, mates->comm, out), "MPI_Isend");
 }
 
-/* The first takes a row from each of the others, and gives all to all. */
+/* The part of the first mate: it receives a row from each other mate, and sends all rows to
+ * each. */
 static tsr_status collect(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
 {
     memcpy(all, mates->rows, bytes);
@@ -182,7 +186,7 @@ static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates
     return await(together, mates, 2, deadline);
 }
 
-/* `*all`: a row of `bytes` from each mate, in the mates' own memory. */
+/* Collective: `*all` becomes one row of `bytes` bytes per mate, in memory of `mates`. */
 static tsr_status gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, size_t bytes, const char **all)
 {
     const tsr_deadline deadline = tsr_deadline_in(together->timeout_ms);

@@ -18,49 +18,53 @@
 
 #define REASON 256
 
-/* All files together, the most of one, and what it takes to begin. */
+/* Bytes: of all files together at most; of one file at most and at least; before the heap in each
+ * file. */
 #define SPAN   ((size_t)1 << 44)
 #define MOST   ((size_t)1 << 38)
 #define LEAST  ((size_t)1 << 30)
 #define HEADER 4096
 
-/* Far from where kernels put libraries, stacks and heaps, on all processors with 47 or more bits of address. */
+/* Where mappings are tried: far from where kernels put libraries, stacks and heaps, on processors
+ * with 47 or more bits of address. */
 #define FIRST_ADDRESS ((uintptr_t)1 << 45)
 #define LAST_ADDRESS  ((uintptr_t)1 << 47)
 
-/* Worlds that live at the same time lie so far apart, or as far as they need. */
+/* Mappings are tried at addresses this far apart, or as far as they need; each world that exists at
+ * the same time has its own. */
 #define STRIDE ((size_t)1 << 40)
 
-/* Attempts elsewhere. */
+/* How many addresses reserve_anywhere() tries. */
 #define ATTEMPTS 8
 
-/* Where processors have fewer bits, so much less is asked for, wherever the kernel has it. */
+/* On processors with fewer bits files are smaller by this factor, and the kernel chooses the
+ * address. */
 #define LESS 256
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* Begins every rank's file. */
+/* The start of every rank's file. */
 typedef struct header {
-    uint64_t token;       /* by which its openers know that it is the one that was meant */
-    _Atomic(int) aborter; /* of rank 0's: one more than the rank; 0: nobody */
+    uint64_t token;       /* random: by it ranks that open the file know that it is the right one */
+    _Atomic(int) aborter; /* used in rank 0's file only: 1 + the rank that has aborted; 0: none */
     tsr_mpi_resident resident;
 } header;
 
 _Static_assert(sizeof(header) <= HEADER, "what begins a file has its place");
 
-/* How a rank's file is found by the others. */
+/* How other ranks find a rank's file. */
 typedef struct address_card {
     uint64_t token;
-    int32_t process, descriptor; /* below 0: it could not make one */
+    int32_t process, descriptor; /* `descriptor` below 0: the rank could not make a file */
 } address_card;
 
 struct tsr_mpi_node {
     tsr_context *context;
     int rank, ranks, references;
     char *base;
-    size_t room; /* bytes of each rank */
+    size_t room; /* bytes of each rank's file */
     pthread_mutex_t lock;
     tsr_mpi_heap heap;
     tsr_keeper keeper; /* of the heap */
@@ -82,7 +86,7 @@ static void fail(char *reason, const char *what)
         snprintf(reason, REASON, "%s: %s", what, strerror(errno));
 }
 
-/* Every rank's answer must be yes. */
+/* Collective: `*yes` becomes true if it is true on every rank. */
 static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
 {
     int64_t all = 0;
@@ -97,7 +101,7 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
     void *const got = mmap(wanted, span_of(node), PROT_NONE, flags, -1, 0);
     node->base = got == MAP_FAILED ? NULL : got;
-    /* Kernels before 4.17 take the address as a hint. */
+    /* Kernels before 4.17 take the address only as a hint. */
     if (!node->base || !at || got == wanted)
         return node->base != NULL;
     munmap(got, span_of(node));
@@ -105,14 +109,15 @@ static bool reserve(tsr_mpi_node *node, uintptr_t at)
     return false;
 }
 
-/* Of the machine; 0: it does not say. */
+/* Bytes of the machine's memory; 0: not known. */
 static size_t count_memory(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
 }
 
-/* Twice what the machine has, as a power of two: nobody's file becomes larger. */
+/* A size that no rank's file outgrows: at least twice the machine's memory, as a power of two from
+ * LEAST to MOST. */
 static size_t count_useful(void)
 {
     size_t useful = LEAST;
@@ -121,7 +126,7 @@ static size_t count_useful(void)
     return useful;
 }
 
-/* To make a file longer than that is a signal, whose default ends the program. */
+/* At most RLIMIT_FSIZE: a longer file would raise a signal, whose default ends the program. */
 static size_t limit_files(size_t bytes)
 {
     struct rlimit limit;
@@ -130,7 +135,8 @@ static size_t limit_files(size_t bytes)
     return bytes;
 }
 
-/* Bytes of each rank's file, the same for all; 0: not even the least. */
+/* Collective: sets node->room, the same on all ranks; 0, with a reason, if a rank cannot have LEAST
+ * bytes. */
 static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, char *reason)
 {
     const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(), mine = limit_files(useful < share ? useful : share);
@@ -142,7 +148,8 @@ static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node
     return TSR_OK;
 }
 
-/* `mine`: this rank has the place; `*done`: all have. Who has it without the others gives it back. */
+/* Collective. `mine`: this rank has reserved the addresses; `*done`: all ranks have. If not all
+ * have, a rank that has gives them back. */
 static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine, bool *done)
 {
     *done = mine;
@@ -154,7 +161,7 @@ static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *n
     return TSR_OK;
 }
 
-/* At one address after the other. */
+/* Collective: tries one address after the other. */
 static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
 {
     const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
@@ -163,7 +170,7 @@ static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_nod
     return TSR_OK;
 }
 
-/* Where rank 0's kernel has room, less of it. */
+/* Collective: tries addresses that rank 0's kernel chooses, for smaller files. */
 static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
 {
     node->room = node->room / LESS & ~(size_t)0xffff;
@@ -178,7 +185,7 @@ static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_nod
     return TSR_OK;
 }
 
-/* This rank's file, mapped for its card; -1 if there is none. */
+/* Makes this rank's file and fills in its card. Returns the descriptor; -1 if it failed. */
 static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
 {
     const int file = memfd_create("tessera", MFD_CLOEXEC);
@@ -198,7 +205,8 @@ static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
     return file;
 }
 
-/* Where processes number each other differently the path leads to another file, which may be anything: it is read, not mapped. */
+/* If processes do not share a numbering, the path leads to another file, which may be anything: so
+ * it is read before it is mapped. */
 static bool is_meant(int file, const address_card *card, char *reason)
 {
     uint64_t token = 0;
@@ -229,7 +237,8 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
     return done;
 }
 
-/* Descriptors stay open until all have opened them. */
+/* Collective: maps the files of all ranks. A rank's descriptor stays open until all ranks have
+ * opened it. */
 static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
                             bool *done)
 {
@@ -260,7 +269,7 @@ static void free_node(tsr_mpi_node *node)
     tsr_context_destroy(context);
 }
 
-/* What needs no peer. NULL: no memory. */
+/* Makes the part that needs no peer. NULL: there is no memory. */
 static tsr_mpi_node *make_node(tsr_context *context, int rank, int ranks)
 {
     tsr_mpi_node *node;
@@ -284,7 +293,8 @@ static size_t trim(void *self)
     return bytes;
 }
 
-/* What is kept of shared memory the system cannot take back: all ranks together leave most of it. */
+/* The system cannot take back shared memory that heaps keep, so all ranks of the node together keep
+ * at most an eighth of its memory. */
 static void open_heap(tsr_mpi_node *node)
 {
     const size_t share = count_memory() / 8 / (size_t)node->ranks, allowed = tsr_context_kept_statistics(node->context).most_bytes;
@@ -334,7 +344,7 @@ tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *
     if (node)
         free_node(node);
     if (reason[0] == '\0')
-        snprintf(reason, REASON, "another rank of the node has none");
+        snprintf(reason, REASON, "another rank of the node cannot share memory");
     *out = NULL;
     return status;
 }
