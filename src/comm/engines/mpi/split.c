@@ -92,7 +92,7 @@ static void meet_peers(tsr_mpi_handle *made, const tsr_mpi_handle *parent, int g
 static int count_taken(const tsr_mpi_world *world, int slot)
 {
     int steps = 0;
-    while (steps < world->slots && !tsr_mpi_world_has_slot(world, (slot + steps) % world->slots))
+    while (steps < world->slots && !tsr_mpi_world_slot_is_free(world, (slot + steps) % world->slots))
         steps++;
     return steps;
 }

@@ -53,7 +53,7 @@ bool tsr_mpi_world_is_mate(const tsr_mpi_world *world, int rank);
 /** `has`: true if no group of this rank uses the set of tags `slot`. `take` marks it as used;
  * `free` undoes that, and does nothing if `slot` is below 0. A broken group never frees its
  * slot. */
-bool tsr_mpi_world_has_slot(const tsr_mpi_world *world, int slot);
+bool tsr_mpi_world_slot_is_free(const tsr_mpi_world *world, int slot);
 void tsr_mpi_world_take_slot(tsr_mpi_world *world, int slot);
 void tsr_mpi_world_free_slot(tsr_mpi_world *world, int slot);
 
