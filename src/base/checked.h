@@ -1,4 +1,4 @@
-/** Sizes that say when they overflow, and small integer helpers. Pure. */
+/** Arithmetic of sizes that tells of an overflow, and small integer helpers. Pure. */
 #ifndef TSR_BASE_CHECKED_H
 #define TSR_BASE_CHECKED_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** False on overflow or a negative factor; `*out` is then left alone. */
+/** a * b in `*out`. False on overflow or if a factor is negative: `*out` is left alone then. */
 static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
 {
     int64_t product;
@@ -16,6 +16,7 @@ static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
+/** a + b in `*out`. False on overflow or if a term is negative: `*out` is left alone then. */
 static inline bool tsr_add(int64_t a, int64_t b, int64_t *out)
 {
     int64_t sum;
@@ -35,7 +36,7 @@ static inline int64_t tsr_max_i64(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/** a >= 0, b > 0; does not overflow. */
+/** a / b rounded up, for a >= 0 and b > 0; does not overflow. */
 static inline int64_t tsr_ceil_div(int64_t a, int64_t b)
 {
     return a / b + (a % b != 0);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Fits an int64_t also in nanoseconds. */
+/* About 31 years; small enough that its nanoseconds fit an int64_t. */
 #define LONGEST_TIMEOUT_MS INT64_C(1000000000000)
 #define LARGEST_SPIN       INT64_C(1000000000000)
 #define LARGEST_CACHE      (INT64_C(1) << 20)
@@ -156,7 +156,7 @@ static tsr_status set_instructions(tsr_settings *settings, const char *source, c
     return TSR_OK;
 }
 
-/* A set of instructions or a way, each once. */
+/* One word of the list: a set of instructions or a way. */
 static tsr_status set_word(tsr_settings *settings, const char *source, const char *text, const char *word, size_t length)
 {
     char copy[16] = "";
