@@ -42,7 +42,7 @@ tsr_status tsr_tensor_count(const tsr_tensor *tensor, int64_t *count)
     TSR_TRY(check_shape(tensor, &empty));
     const int64_t element = (int64_t)tsr_dtype_bytes(tensor->dtype);
     if (element == 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: dtype %d is none", (int)tensor->dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_tensor_count: dtype is %d, which is not a dtype", (int)tensor->dtype);
     int64_t bytes = element;
     for (int d = 0; d < tensor->ndim && !empty; d++)
         if (!tsr_multiply(bytes, tensor->shape[d], &bytes))
