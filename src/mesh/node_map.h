@@ -34,7 +34,8 @@ typedef struct tsr_node_range {
  * is not 0. */
 tsr_status tsr_node_map_create(const char *what, tsr_context *context, const tsr_nodes *nodes, tsr_node_map **out);
 
-/** A map of the nodes that `comm` tells of its ranks, which the caller destroys; NULL if all ranks share one node. */
+/** A map of the nodes that `comm` tells of its ranks, which the caller destroys; NULL if its engine does not know, or all ranks share
+ * one node. */
 tsr_status tsr_node_map_of_comm(tsr_context *context, const tsr_comm *comm, tsr_node_map **out);
 
 /** Adds a reference and returns `map`; NULL is fine. Any thread. */
