@@ -1,4 +1,4 @@
-/* GEMMs as the table has them: what is none is refused, and what cuBLASLt has no words for is done around it. */
+/* GEMMs of the operation table: checks them, has cuBLASLt multiply, and does the rest (k of 0, some biases) with other kernels. */
 #include "device/cuda/product.h"
 
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static tsr_status add_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_str
     return tsr_cuda_reduce_boxes(cuda, index, &sum, stream);
 }
 
-/* c = beta c + bias. */
+/* c = beta c + bias. TSR_ERROR_UNSUPPORTED: beta is not 0 or 1. */
 static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     if (g->beta != 0 && g->beta != 1)
@@ -85,7 +85,7 @@ static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, 
     return g->beta == 0 ? copy_bias(cuda, index, g, stream) : add_bias(cuda, index, g, stream);
 }
 
-/* c = beta c + bias, which is all that is left where nothing is added up. */
+/* A product with k = 0: c = beta c + bias. */
 static tsr_status multiply_nothing(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     const tsr_box_fill zero = {
@@ -136,7 +136,7 @@ tsr_status tsr_cuda_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream
     return status;
 }
 
-/* What the algorithm wants, and what it takes to align that. */
+/* The algorithm's workspace, and room to align it. */
 tsr_status tsr_cuda_gemm_workspace(void *self, int index, const tsr_gemm *gemm, size_t *bytes)
 {
     tsr_cuda_choice choice;
