@@ -1,4 +1,4 @@
-/** The MKL that libtessera links, if that is what it links. */
+/** The MKL that libtessera links, in builds that link MKL. */
 #ifndef TSR_OPS_BLAS_LINKED_MKL_H
 #define TSR_OPS_BLAS_LINKED_MKL_H
 

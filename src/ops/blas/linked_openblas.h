@@ -1,4 +1,4 @@
-/** The OpenBLAS that libtessera links, if that is what it links. */
+/** The OpenBLAS that libtessera links, in builds that link OpenBLAS. */
 #ifndef TSR_OPS_BLAS_LINKED_OPENBLAS_H
 #define TSR_OPS_BLAS_LINKED_OPENBLAS_H
 
