@@ -9,7 +9,7 @@
 /** Computes an f32 product without a bias; `self` is what tsr_widened_run() was given. */
 typedef tsr_status tsr_f32_product(const void *self, const tsr_gemm *gemm);
 
-/** True if the dtypes are f32, f16 and bf16, and not all of them f32. */
+/** True if a, b and c are of f32, f16 or bf16, and at least one of a, b, c and bias is not f32. */
 bool tsr_widened_takes(const tsr_gemm *gemm);
 
 /** Bytes of workspace, aligned to 64, that tsr_widened_run() needs for panels; depends on shape and dtypes alone. */
