@@ -165,7 +165,7 @@ static tsr_status create_pool(tsr_settings *settings)
     if (settings->kept_bytes == 0)
         return TSR_OK;
     settings->pool = tsr_pool_create(settings->kept_bytes);
-    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for a list of what is kept");
+    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for the list of kept blocks");
 }
 
 tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)

@@ -91,7 +91,7 @@ static tsr_status check_strides(const tsr_mesh_description *description)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: from rank %lld on, the strides leave the ranks 0 to %lld", description->call,
                               (long long)grid.first, (long long)limit - 1);
     if (!tsr_grid_nest(&grid))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than what the smaller ones add up to: list the ranks",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than the sum that smaller strides reach: list the ranks",
                               description->call);
     return TSR_OK;
 }

@@ -28,7 +28,7 @@ typedef struct parsed {
 static tsr_status too_many_ranks(parsed *p, size_t at, int64_t wanted)
 {
     char reason[128];
-    snprintf(reason, sizeof reason, "up to here there are ranks up to %lld, but only 0 to %lld can be had", (long long)wanted - 1,
+    snprintf(reason, sizeof reason, "up to here the mesh has ranks up to %lld, but only 0 to %lld are possible", (long long)wanted - 1,
              (long long)p->limit - 1);
     return tsr_scan_refuse(&p->scan, at, reason);
 }

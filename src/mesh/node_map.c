@@ -14,10 +14,10 @@ static tsr_status check_nodes(const char *what, const tsr_nodes *nodes)
 {
     if (nodes->ranks_per_node < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s.ranks_per_node is %lld: how many ranks share a node, or 0 where nodes are listed or not known", what,
+                              "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes are listed or not known", what,
                               (long long)nodes->ranks_per_node);
     if (nodes->count < 0 || nodes->count > TSR_GRID_RANKS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.count is %lld: the nodes of 0 to %lld ranks can be listed", what,
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.count is %lld; it is the number of ranks whose nodes are listed, 0 to %lld", what,
                               (long long)nodes->count, (long long)TSR_GRID_RANKS);
     if (nodes->count > 0 && !nodes->node)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.node is NULL, but count is %lld", what, (long long)nodes->count);

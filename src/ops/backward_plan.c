@@ -11,7 +11,7 @@
 
 static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
 
-/* dx, dw or db, if the plan has it. */
+/* dx, dw or db; not `present`: the plan does not have it. */
 typedef struct gradient {
     bool present;
     tsr_local_form own, wanted; /* the gradient in its rule's layout, and in the layout that the caller wants */

@@ -13,7 +13,7 @@ typedef struct application {
     const tsr_layout *const *operands;
     tsr_rule_terms terms;
     int mesh_ndim;
-    int64_t shape[TSR_RULE_FACTORS]; /* by factor */
+    int64_t shape[TSR_RULE_FACTORS]; /* the size of each factor */
 } application;
 
 static const tsr_placement *placement_of(const application *a, int operand, int mesh_dim)

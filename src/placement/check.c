@@ -73,7 +73,7 @@ static tsr_status check_numbers(const subject *s, const char *name, const int64_
     for (size_t i = 0; i < count; i++)
         if (numbers[i] < 0 || !tsr_add(sum, numbers[i], &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "placements \"%s\": number %zu of %s is %lld; none may be negative, nor their sum overflow",
+                                  "placements \"%s\": number %zu of %s is %lld; numbers are at least 0, and their sum is at most 2^63 - 1",
                                   quote_of(s).placements, i, name, (long long)numbers[i]);
     return TSR_OK;
 }
@@ -84,7 +84,7 @@ static tsr_status check_modifiers(const subject *s, int mesh_dim)
     if (p->interleave < 0 || p->unit < 0 || p->order < TSR_ORDER_DEFAULT)
         return tsr_status_set(
             TSR_ERROR_ARGUMENT,
-            "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: none may be negative but TSR_ORDER_DEFAULT", p->dim,
+            "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: only order TSR_ORDER_DEFAULT may be negative", p->dim,
             mesh_dim, (long long)p->interleave, (long long)p->unit, p->order);
     TSR_TRY(check_numbers(s, "sizes", p->sizes, p->size_count));
     TSR_TRY(check_numbers(s, "blocks", p->blocks, p->block_count));

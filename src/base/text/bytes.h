@@ -17,7 +17,7 @@ uint64_t tsr_checksum(uint64_t checksum, const void *bytes, size_t count);
 typedef struct tsr_writer {
     unsigned char *buffer;
     const unsigned char *expected;
-    size_t capacity;   /**< of `buffer` or `expected` */
+    size_t capacity;   /**< bytes of `buffer` or `expected` */
     size_t length;     /**< bytes so far, also those past the capacity */
     uint64_t checksum; /**< of all bytes so far */
     bool differs;      /**< the bytes differ from `expected`, or are more than `capacity` */

@@ -138,7 +138,7 @@ static tsr_status give(const char *call, size_t *size, void *known, size_t bytes
 {
     const size_t room = *size;
     if (room < sizeof room)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the struct's", call, room);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the size of the struct", call, room);
     memcpy((char *)size + sizeof room, (char *)known + sizeof room, (room < bytes ? room : bytes) - sizeof room);
     return TSR_OK;
 }
@@ -159,7 +159,7 @@ static tsr_status find_device(const char *call, const tsr_device_driver *driver,
     const tsr_device_table *const of = tsr_device_driver_table(driver, &self);
     tsr_cuda *const cuda = self;
     if (of->count != count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is one of \"%s\"; it must be of tsr_cuda_driver_create()", call, of->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is for \"%s\"; it must come from tsr_cuda_driver_create()", call, of->name);
     if (index < 0 || index >= cuda->count)
         return cuda->count == 0
                    ? tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d: %s", call, index, cuda->reason)

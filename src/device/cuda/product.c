@@ -20,8 +20,8 @@ static tsr_status check(const tsr_gemm *g)
     if (!is_uniform(g))
         return tsr_status_set(
             TSR_ERROR_UNSUPPORTED,
-            "cuda device: no GEMM of %s and %s to %s; both operands are of one dtype, and the result of theirs, or f32 where "
-            "they are narrower; convert one of them",
+            "cuda device: no GEMM of %s and %s to %s; both operands must have one dtype, and the result theirs or, for f16 and "
+            "bf16, f32; convert one of them",
             tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->bias && g->bias_dtype != g->c_dtype)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",

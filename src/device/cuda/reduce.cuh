@@ -7,7 +7,7 @@
 TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const int64_t *operand, uint32_t index)
 {
     int64_t offset = 0;
-    if (head.ndim == 1) /* shards without gaps */
+    if (head.ndim == 1) /* the common case: shards without gaps */
         return reinterpret_cast<unsigned char *>(operand[0]) + index * operand[1];
 #pragma unroll 1
     for (int d = 0; d < head.ndim; d++) {

@@ -92,8 +92,8 @@ DEFINE_SIGNED(64, tsr_i64)
         for (int64_t i = 0; i < count; i++)                                                                                                \
             out[i] = canonical_f##width(out[i] / by);                                                                                      \
     }                                                                                                                                      \
-    /* `count` parts, two a number. Products and sums are two loops over a block: in one, GCC 12 makes vfmaddsub of them whatever          \
-     * -ffp-contract says, and the sets of kernels would differ. */                                                                        \
+    /* `count` parts, two per number. Products and sums of a block are separate loops: of one loop GCC 12 makes vfmaddsub, whatever        \
+     * -ffp-contract says, and the sets of kernels would give different bits. */                                                           \
     static void prod_complex_f##width(void *dst, const void *a, const void *b, int64_t count)                                              \
     {                                                                                                                                      \
         native first[COMPLEX_BLOCK], second[COMPLEX_BLOCK];                                                                                \

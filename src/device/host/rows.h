@@ -1,4 +1,4 @@
-/** Ways of copying rows. */
+/** Copies of rows, in the ways of base/ways.h. */
 #ifndef TSR_DEVICE_HOST_ROWS_H
 #define TSR_DEVICE_HOST_ROWS_H
 

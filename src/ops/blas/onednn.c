@@ -251,7 +251,7 @@ static tsr_status check_version(const tsr_library *library, void *handle, const 
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source, found->major,
                               found->minor);
     if (found->cpu_runtime != RUNTIME_SEQUENTIAL && found->cpu_runtime != RUNTIME_OPENMP)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN whose threads cannot be kept to one a product; one for OpenMP can",
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN that cannot be kept to one thread per product; a build for OpenMP can",
                               library->source);
     return TSR_OK;
 }
