@@ -1,16 +1,18 @@
 /*
  * Whether two elements of a tensor share memory, decided by integers alone.
  *
- * Two elements share memory exactly if there are index differences d, not all 0, with |d[i]| < shape[i] and
- * d[0] strides[0] + d[1] strides[1] + .. = 0. Most tensors need no search: a dim where d[i] must be 0 is left out, then the next,
- * until no dim is left. Dims that stay are searched, within a bound.
+ * Two elements share memory exactly if there are index differences d, not all 0, with |d[i]| <
+ * shape[i] and d[0] strides[0] + d[1] strides[1] + .. = 0. Most tensors need no search: a dim where
+ * d[i] must be 0 is left out, then the next, until no dim is left. Dims that stay are searched,
+ * within a bound.
  */
 #include <stdlib.h>
 #include <tessera/tensor.h>
 
 #include "base/checked.h"
 
-/* The search tries at most this many values of d, which takes some milliseconds; after that the tensor counts as overlapping. */
+/* The search tries at most this many values of d, which takes some milliseconds; after that the
+ * tensor counts as overlapping. */
 #define MOST_TRIED (1 << 16)
 
 /* One dim of the search: `stride` in elements, at least 0; -most <= d <= most. */
@@ -62,7 +64,8 @@ static int64_t divisor_without(const dims *all, int i)
     return divisor;
 }
 
-/* True if d[i] must be 0: any other d[i] * stride is more than the other dims can sum to, or not a multiple of their divisor. */
+/* True if d[i] must be 0: any other d[i] * stride is more than the other dims can sum to, or not a
+ * multiple of their divisor. */
 static bool is_apart(const dims *all, int i)
 {
     const dim *d = &all->at[i];
@@ -100,7 +103,8 @@ static bool is_crowded(const dims *all)
     return false;
 }
 
-/* The x from 0 to modulus - 1 for which value * x is 1 modulo `modulus`; `value` and `modulus` have no common divisor. */
+/* The x from 0 to modulus - 1 for which value * x is 1 modulo `modulus`; `value` and `modulus` have
+ * no common divisor. */
 static int64_t inverse(int64_t value, int64_t modulus)
 {
     int64_t a = modulus, b = value % modulus, x = 0, y = 1;
@@ -122,8 +126,8 @@ static int64_t multiply_modulo(int64_t a, int64_t b, int64_t modulus)
     return product;
 }
 
-/* The first x >= `from` for which rest + x * stride is a multiple of `divisor`; the next one is x + *step. The caller has checked that
- * such x exist. */
+/* The first x >= `from` for which rest + x * stride is a multiple of `divisor`; the next one is
+ * x + *step. The caller has checked that such x exist. */
 static int64_t first_met(int64_t rest, int64_t stride, int64_t divisor, int64_t from, int64_t *step)
 {
     const int64_t common = divisor_of(stride, divisor), modulus = divisor / common;
@@ -144,8 +148,9 @@ static int64_t floor_div(int64_t a, int64_t b)
     return -ceil_div(-a, b);
 }
 
-/* True if dims from `i` on can sum to -rest, or if the search ran out of tries. `is_free`: some d before `i` is not 0, so all d from `i`
- * on may be 0. d and -d are equivalent, so the first d that is not 0 is taken positive. */
+/* True if dims from `i` on can sum to -rest, or if the search ran out of tries. `is_free`: some d
+ * before `i` is not 0, so all d from `i` on may be 0. d and -d are equivalent, so the first d that
+ * is not 0 is taken positive. */
 static bool search_dims(dims *all, int i, int64_t rest, bool is_free)
 {
     if (i == all->count)
@@ -167,7 +172,8 @@ static bool search_dims(dims *all, int i, int64_t rest, bool is_free)
     return false;
 }
 
-/* Takes the dims of more than one element; the sign of a stride does not matter. False if elements are 2^61 or more apart. */
+/* Takes the dims of more than one element; the sign of a stride does not matter. False if elements
+ * are 2^61 or more apart. */
 static bool take_dims(const tsr_tensor *tensor, dims *all)
 {
     int64_t reach = 0, span;

@@ -26,16 +26,17 @@
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 #define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
 
-/* Blocks up to this many bytes come from malloc(), whose lists of small blocks posix_memalign() does not use: it takes several times as
- * long. AddressSanitizer must see where blocks begin and end, so under it all blocks but empty ones come from posix_memalign(). */
+/* Blocks up to this many bytes come from malloc(), whose lists of small blocks posix_memalign()
+ * does not use: it takes several times as long. AddressSanitizer must see where blocks begin and
+ * end, so under it all blocks but empty ones come from posix_memalign(). */
 #ifdef __SANITIZE_ADDRESS__
 #define SMALL_BYTES ((size_t)0)
 #else
 #define SMALL_BYTES ((size_t)64 << 10)
 #endif
 
-/* A block aligned inside one of malloc(), whose address is stored right before it. malloc() aligns to 16 bytes, so there is room for the
- * address. */
+/* A block aligned inside one of malloc(), whose address is stored right before it. malloc() aligns
+ * to 16 bytes, so there is room for the address. */
 static void *allocate_small(size_t bytes, size_t alignment)
 {
     char *given = malloc(bytes + alignment);
@@ -84,7 +85,8 @@ static tsr_status check_options(const tsr_context_options *options)
     return TSR_OK;
 }
 
-/* A program with a limited address space keeps at most an eighth of it, so that kept blocks do not starve its other allocations. */
+/* A program with a limited address space keeps at most an eighth of it, so that kept blocks do not
+ * starve its other allocations. */
 static size_t default_kept_bytes(void)
 {
     struct rlimit limit;
@@ -108,8 +110,8 @@ static tsr_status choose(const tsr_context_options *options, tsr_settings *setti
     return tsr_environment_apply(options->environment, options->environment_user, settings);
 }
 
-/* Fills the settings from the options, overridden by the environment. On success the caller releases settings->measured; after an error
- * nothing is held. */
+/* Fills the settings from the options, overridden by the environment. On success the caller
+ * releases settings->measured; after an error nothing is held. */
 static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
@@ -214,7 +216,8 @@ void tsr_context_destroy(tsr_context *context)
     tsr_release(context, (void *)context->settings.blas);
     tsr_pool_destroy(context->settings.pool);
     tsr_profile_destroy(context->settings.measured);
-    /* The allocator's functions stand in the block that is released, so they are copied out first. */
+    /* The allocator's functions stand in the block that is released, so they are copied out
+     * first. */
     tsr_context last = {.settings = context->settings};
     tsr_release(&last, context);
 }

@@ -4,7 +4,8 @@
 
 #include <tessera/context.h>
 
-/** `context` with one reference more or, for NULL, a new context with the defaults. The caller owns the reference. */
+/** `context` with one reference more or, for NULL, a new context with the defaults. The caller owns
+ * the reference. */
 tsr_status tsr_context_resolve(tsr_context *context, tsr_context **out);
 
 #endif

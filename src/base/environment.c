@@ -107,8 +107,7 @@ static const struct {
       "of those, or auto; the one that libtessera links by default."},
      apply_blas},
     {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
-    {{"TSR_SPIN",
-      "How often a waiting rank thread polls before it sleeps; -1, the default: by the number of cores, 0: it sleeps at once."},
+    {{"TSR_SPIN", "How often a waiting rank thread polls before it sleeps; -1, the default: by the number of cores, 0: it sleeps at once."},
      apply_spin},
     {{"TSR_STALL_MS", "After how many milliseconds rank threads that all wait, in different communicators, count as stalled although "
                       "other threads may still call for them; 0: never."},

@@ -1,5 +1,5 @@
-/** Fingerprints that ranks compare: FNV-1a over 64-bit words, with a shift after each word that brings high bits down. Not for hostile
- * input. */
+/** Fingerprints that ranks compare: FNV-1a over 64-bit words, with a shift after each word that
+ * brings high bits down. Not for hostile input. */
 #ifndef TSR_BASE_HASH_H
 #define TSR_BASE_HASH_H
 

@@ -4,8 +4,8 @@
 
 #include <tessera/cost.h>
 
-/** TSR_ERROR_ARGUMENT: `profile` breaks what tsr_cost_profile requires; `source` ("tsr_plan_create: options.profile") begins the
- * sentence. */
+/** TSR_ERROR_ARGUMENT: `profile` breaks what tsr_cost_profile requires; `source` ("tsr_plan_create:
+ * options.profile") begins the sentence. */
 tsr_status tsr_profile_check(const char *source, const tsr_cost_profile *profile);
 
 #endif

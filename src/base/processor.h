@@ -1,11 +1,13 @@
-/** Which of the host's kernels run on this processor and operating system. Any thread. Cheap if the C library knows the answer
- * (glibc since 2.33); else the processor is asked, which takes microseconds under a hypervisor. */
+/** Which of the host's kernels run on this processor and operating system. Any thread. Cheap if the
+ * C library knows the answer (glibc since 2.33); else the processor is asked, which takes
+ * microseconds under a hypervisor. */
 #ifndef TSR_BASE_PROCESSOR_H
 #define TSR_BASE_PROCESSOR_H
 
 #include <stdbool.h>
 
-/** The best kernels that run here: "portable", "avx2" (AVX2, FMA, F16C) or "avx512" (also AVX-512 F, BW, DQ, VL). Static text. */
+/** The best kernels that run here: "portable", "avx2" (AVX2, FMA, F16C) or "avx512" (also AVX-512
+ * F, BW, DQ, VL). Static text. */
 const char *tsr_processor_kernels(void);
 
 /** True if the kernels of this name run here; false also for an unknown name. */

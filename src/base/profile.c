@@ -87,8 +87,8 @@ int tsr_profile_has_tables(const tsr_profile *profile)
     return profile->has_tables;
 }
 
-/* About the logarithm to base 2, linear between powers of two. It uses only operations that every processor rounds alike, because all
- * ranks must come to the same plan. */
+/* About the logarithm to base 2, linear between powers of two. It uses only operations that every
+ * processor rounds alike, because all ranks must come to the same plan. */
 static double logarithm(double value)
 {
     int exponent;
@@ -146,7 +146,8 @@ static double pace_of_row(const tsr_row *row, double touched)
     return between(pace, 1 / row->at[point + 1].value, share_between(row->at[point].key, row->at[point + 1].key, touched));
 }
 
-/* Index of the last row of a table whose run is at most `run`; 0 if there is none. The table has a row at least. */
+/* Index of the last row of a table whose run is at most `run`; 0 if there is none. The table has a
+ * row at least. */
 static size_t find_row(const tsr_table *table, int64_t run)
 {
     size_t row = 0;
@@ -155,8 +156,8 @@ static size_t find_row(const tsr_table *table, int64_t run)
     return row;
 }
 
-/* Seconds per byte, by a table. A whole box is not just a longer run: it is never packed. So nothing is interpolated between the longest
- * run and TSR_RUN_WHOLE. */
+/* Seconds per byte, by a table. A whole box is not just a longer run: it is never packed. So
+ * nothing is interpolated between the longest run and TSR_RUN_WHOLE. */
 static double pace_of(const tsr_table *table, int64_t run, double touched)
 {
     const size_t at = find_row(table, run);

@@ -67,7 +67,8 @@ static tsr_status read_link(tsr_scan *scan, tsr_link *link)
     return read_end(scan);
 }
 
-/* Values stay so far from the limits of a double that their reciprocals and differences are finite. */
+/* Values stay so far from the limits of a double that their reciprocals and differences are
+ * finite. */
 static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
 {
     const size_t begin = scan->at;
@@ -98,7 +99,8 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
     return read_end(scan);
 }
 
-/* Index of the first row whose run is at least `run`: that row, or the place where it is to be inserted. */
+/* Index of the first row whose run is at least `run`: that row, or the place where it is to be
+ * inserted. */
 static size_t place_of_run(const tsr_table *table, int64_t run)
 {
     size_t row = 0;

@@ -5,7 +5,8 @@
 #include "base/profile.h"
 #include "base/text/text.h"
 
-/** Reads a text as tsr_profile_parse() does; links that it leaves out are those of tsr_cost_default(). */
+/** Reads a text as tsr_profile_parse() does; links that it leaves out are those of
+ * tsr_cost_default(). */
 tsr_status tsr_profile_read(const char *text, tsr_profile_content *out);
 
 /** Appends the text that tsr_profile_print() writes. */

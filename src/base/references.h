@@ -14,7 +14,8 @@ static inline void tsr_references_add(tsr_references *references)
     atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
 }
 
-/** Drops a reference. True if it was the last: the caller then sees all that other threads did to the object, and destroys it. */
+/** Drops a reference. True if it was the last: the caller then sees all that other threads did to
+ * the object, and destroys it. */
 static inline bool tsr_references_drop(tsr_references *references)
 {
     return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;

@@ -1,4 +1,5 @@
-/** The settings of a context, for the folders above. All fields are final once the context exists. */
+/** The settings of a context, for the folders above. All fields are final once the context
+ * exists. */
 #ifndef TSR_BASE_SETTINGS_H
 #define TSR_BASE_SETTINGS_H
 
@@ -22,13 +23,13 @@ typedef struct tsr_settings {
     struct tsr_pool *pool; /**< keeps large blocks; NULL: no block is kept */
     size_t kept_bytes;     /**< the most that the pool keeps; 0: there is no pool */
     size_t plan_cache_entries;
-    int64_t plan_entries;     /**< the most entries of lists and steps that one plan, or another question about layouts, may take; at least 1 */
-    const char *kernels;      /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
-    const char *blas;         /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
-    tsr_way way;              /**< the way in which the host's kernels move bytes, or how it is chosen */
-    int64_t timeout_ms;       /**< TSR_TIMEOUT_MS; -1: not set */
-    int64_t spin;             /**< TSR_SPIN; -2: not set */
-    int64_t stall_ms;         /**< TSR_STALL_MS; -1: not set */
+    int64_t plan_entries; /**< the most entries of lists and steps that one plan, or another question about layouts, may take; at least 1 */
+    const char *kernels;  /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
+    const char *blas;     /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
+    tsr_way way;          /**< the way in which the host's kernels move bytes, or how it is chosen */
+    int64_t timeout_ms;   /**< TSR_TIMEOUT_MS; -1: not set */
+    int64_t spin;         /**< TSR_SPIN; -2: not set */
+    int64_t stall_ms;     /**< TSR_STALL_MS; -1: not set */
     tsr_cost_profile profile; /**< latency and bandwidth of the links */
     tsr_profile *measured;    /**< a profile with tables, one reference; NULL: plans are timed by the links alone */
 } tsr_settings;

@@ -60,7 +60,8 @@ static size_t run_end(const heap *h, size_t begin, size_t count)
     return end;
 }
 
-/* Sorts an array that is ascending, or ascending but rotated (3 4 1 2), and returns true; else false. */
+/* Sorts an array that is ascending, or ascending but rotated (3 4 1 2), and returns true; else
+ * false. */
 static bool rotate(const heap *h, size_t count)
 {
     const size_t middle = run_end(h, 0, count);

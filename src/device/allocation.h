@@ -1,11 +1,13 @@
-/** Memory on a device: host memory comes from the context's allocator, other memory from the device's driver. */
+/** Memory on a device: host memory comes from the context's allocator, other memory from the
+ * device's driver. */
 #ifndef TSR_DEVICE_ALLOCATION_H
 #define TSR_DEVICE_ALLOCATION_H
 
 #include "base/memory/memory.h"
 #include "device/device.h"
 
-/** Allocates `bytes` without a stream; the caller releases `*out` by tsr_device_release(). For 0 bytes `*out` is NULL. */
+/** Allocates `bytes` without a stream; the caller releases `*out` by tsr_device_release(). For 0
+ * bytes `*out` is NULL. */
 static inline tsr_status tsr_device_allocate(tsr_context *context, tsr_device device, size_t bytes, void **out)
 {
     if (bytes == 0) {

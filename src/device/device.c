@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The host's entry without a communicator, which alone has measured choices: a pinned way, or (self NULL) the fixed rule. */
+/* The host's entry without a communicator, which alone has measured choices: a pinned way, or (self
+ * NULL) the fixed rule. */
 static tsr_device_ops resolve_host(const tsr_context *context, int index)
 {
     if (!context)

@@ -13,8 +13,8 @@ typedef struct tsr_device_ops {
     int index;
 } tsr_device_ops;
 
-/** The table of a device; the host's has the kernels that the context chose. `context` may be NULL: the defaults. Never fails; cheap enough
- * for hot paths. */
+/** The table of a device; the host's has the kernels that the context chose. `context` may be NULL:
+ * the defaults. Never fails; cheap enough for hot paths. */
 tsr_device_ops tsr_device_resolve(const tsr_context *context, tsr_device device);
 
 /** Writes "host" or "cuda:1" to `text`, which has room for 64 bytes, and returns `text`. */
@@ -25,22 +25,23 @@ static inline bool tsr_device_same(tsr_device a, tsr_device b)
     return a.driver == b.driver && a.index == b.index;
 }
 
-/** False if the device has no driver, as the host, but its index is not 0 or the stream is not NULL; else true. */
+/** False if the device has no driver, as the host, but its index is not 0 or the stream is not
+ * NULL; else true. */
 static inline bool tsr_host_is_meant(tsr_device device, tsr_stream stream)
 {
     return device.driver || ((uintptr_t)(unsigned)device.index | (uintptr_t)stream) == 0;
 }
 
-/** Returns TSR_ERROR_ARGUMENT, for a device and stream for which tsr_host_is_meant() is false. `name`, a tensor or a call, begins the
- * sentence. */
+/** Returns TSR_ERROR_ARGUMENT, for a device and stream for which tsr_host_is_meant() is false.
+ * `name`, a tensor or a call, begins the sentence. */
 tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream stream);
 
-/** Waits until a stream is done; a device without streams needs no wait. Returns `status`, the result so far, with its sentence if it is a
- * failure; else the result of the wait. */
+/** Waits until a stream is done; a device without streams needs no wait. Returns `status`, the
+ * result so far, with its sentence if it is a failure; else the result of the wait. */
 tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_status status);
 
-/** Writes the element that changes nothing in a Partial: 1 (1+0i) for prod, else -0.0 (0 for integers and bool). `value` has room for 16
- * bytes. */
+/** Writes the element that changes nothing in a Partial: 1 (1+0i) for prod, else -0.0 (0 for
+ * integers and bool). `value` has room for 16 bytes. */
 void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);
 
 /** Writes tsr_dtype_identity() to every element of a tensor that is on the device of `ops`. */

@@ -62,7 +62,8 @@ static tsr_status check_table(const tsr_device_table *table)
     return TSR_OK;
 }
 
-/* Hashes the name and every entry behind it, which are functions and constants: together they say what a device does. */
+/* Hashes the name and every entry behind it, which are functions and constants: together they say
+ * what a device does. */
 static uint64_t kind_of(const tsr_device_table *table)
 {
     const char *const functions = (const char *)&table->count;

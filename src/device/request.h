@@ -1,4 +1,5 @@
-/** Checks of calls that all devices make, with the same sentences: of shapes, dtypes and ops that no device takes. Pure. */
+/** Checks of calls that all devices make, with the same sentences: of shapes, dtypes and ops that
+ * no device takes. Pure. */
 #ifndef TSR_DEVICE_REQUEST_H
 #define TSR_DEVICE_REQUEST_H
 

@@ -73,8 +73,9 @@ static tsr_status check_ranks(const tsr_mesh_description *description)
     return TSR_OK;
 }
 
-/* Checks that the ranks first + the sum of coordinate * stride are in range and all different. Nothing overflows: sizes multiply to less
- * than 2^31, so coordinates add up to less than 2^31, and strides are checked to be below 2^31. */
+/* Checks that the ranks first + the sum of coordinate * stride are in range and all different.
+ * Nothing overflows: sizes multiply to less than 2^31, so coordinates add up to less than 2^31, and
+ * strides are checked to be below 2^31. */
 static tsr_status check_strides(const tsr_mesh_description *description)
 {
     tsr_grid grid = description->grid;
@@ -134,8 +135,8 @@ static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_m
     return TSR_OK;
 }
 
-/* Makes one block: the mesh, then, for an irregular grid, the list and its sorted positions, then the names. On success the mesh owns
- * `nodes`. */
+/* Makes one block: the mesh, then, for an irregular grid, the list and its sorted positions, then
+ * the names. On success the mesh owns `nodes`. */
 static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_node_map *nodes, tsr_mesh **out)
 {
     const size_t listed = make_regular(description, grid) ? 0 : (size_t)grid->count;

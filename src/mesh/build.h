@@ -34,14 +34,16 @@ typedef struct tsr_mesh_description {
     int64_t *repeated;   /**< may be NULL; if an error is about a rank that is listed twice, receives its second position */
 } tsr_mesh_description;
 
-/** Describes a mesh over `comm`, or an abstract mesh if `comm` is NULL, from the arguments of a create call. */
+/** Describes a mesh over `comm`, or an abstract mesh if `comm` is NULL, from the arguments of a
+ * create call. */
 tsr_status tsr_mesh_describe(const char *call, tsr_context *context, tsr_comm *comm, int ndim, const int64_t *shape,
                              const char *const *names, const int64_t *ranks, tsr_mesh_description *out);
 
 /** Checks sizes, names and ranks, and makes the mesh. */
 tsr_status tsr_mesh_build(tsr_mesh_description *description, tsr_mesh **out);
 
-/** How many ranks a mesh over `comm` (NULL: an abstract mesh) can have; its ranks are below this number. */
+/** How many ranks a mesh over `comm` (NULL: an abstract mesh) can have; its ranks are below this
+ * number. */
 int64_t tsr_mesh_limit(const tsr_comm *comm);
 
 /** How many characters at the front of `text` can be the name of a dim; 0: no name stands there. */

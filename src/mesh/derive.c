@@ -86,8 +86,8 @@ static void add_dim(tsr_mesh_description *description, int64_t size, int64_t str
 }
 
 /*
- * Builds a mesh from a list of ranks: those of `source`, in the order of its coordinates, where the dims in `walked` take all their
- * values and the other dims stay as in `base`.
+ * Builds a mesh from a list of ranks: those of `source`, in the order of its coordinates, where the
+ * dims in `walked` take all their values and the other dims stay as in `base`.
  */
 static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked, const int64_t *base,
                                tsr_mesh **out)
@@ -122,8 +122,8 @@ static chosen all_dims(const tsr_mesh *mesh)
     return all;
 }
 
-/* Builds a mesh with the ranks of `mesh`, in their order. If the grid of the description is not `complete` (has no strides), the ranks are
- * listed. */
+/* Builds a mesh with the ranks of `mesh`, in their order. If the grid of the description is not
+ * `complete` (has no strides), the ranks are listed. */
 static tsr_status build_reshaped(tsr_mesh_description *description, const tsr_mesh *mesh, bool complete, tsr_mesh **out)
 {
     const chosen all = all_dims(mesh);
@@ -152,7 +152,8 @@ tsr_status tsr_mesh_slice(const tsr_mesh *mesh, const char *dims, tsr_mesh **out
     return tsr_mesh_build(&description, out);
 }
 
-/* The stride of dims [begin, end) merged into one dim. False if no single stride reaches all their ranks. */
+/* The stride of dims [begin, end) merged into one dim. False if no single stride reaches all their
+ * ranks. */
 static bool merge_strides(const tsr_grid *grid, int begin, int end, int64_t *merged)
 {
     int64_t stride = 0, size = 1;
@@ -176,7 +177,8 @@ static int64_t merge_sizes(const tsr_grid *grid, int begin, int end)
     return size;
 }
 
-/* The names of dims [begin, end), joined by "_"; the caller releases `*out`, which is NULL for an unnamed mesh. */
+/* The names of dims [begin, end), joined by "_"; the caller releases `*out`, which is NULL for an
+ * unnamed mesh. */
 static tsr_status join_names(const tsr_mesh *mesh, int begin, int end, void **out)
 {
     *out = NULL;
@@ -279,7 +281,8 @@ tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, c
     return build_reshaped(&description, mesh, !mesh->grid.list, out);
 }
 
-/* Builds a mesh with all dims and ranks of `mesh`; communicator and nodes are those of the description. */
+/* Builds a mesh with all dims and ranks of `mesh`; communicator and nodes are those of the
+ * description. */
 static tsr_status build_copy(tsr_mesh_description *description, const tsr_mesh *mesh, tsr_mesh **out)
 {
     for (int d = 0; d < mesh->grid.ndim; d++)

@@ -104,7 +104,8 @@ bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks)
         grid->strides[d] = grid->shape[d] > 1 ? ranks[step] - ranks[0] : 0;
         step *= grid->shape[d];
     }
-    /* No overflow: the sizes multiply to less than 2^31, so coordinates add up to less than 2^31, and strides are below 2^31. */
+    /* No overflow: the sizes multiply to less than 2^31, so coordinates add up to less than 2^31,
+     * and strides are below 2^31. */
     int64_t coordinate[TSR_MAX_DIMS] = {0};
     int64_t position = 0;
     do {
@@ -168,7 +169,8 @@ static bool locate_listed(const tsr_grid *grid, int64_t rank, int64_t *coordinat
     return true;
 }
 
-/* With nested strides the coordinate consists of the digits of rank - lowest; where a stride is negative, the digit counts backwards. */
+/* With nested strides the coordinate consists of the digits of rank - lowest; where a stride is
+ * negative, the digit counts backwards. */
 static bool locate_regular(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
 {
     int64_t rest = rank - grid->lowest;
@@ -195,8 +197,8 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
     return rank >= grid->lowest && locate_regular(grid, rank, coordinate);
 }
 
-/* tsr_grid_from() of a regular grid: the rank itself if its digits are a coordinate; else the last digit before the failing one that can
- * grow grows by one, and the digits behind it are 0. */
+/* tsr_grid_from() of a regular grid: the rank itself if its digits are a coordinate; else the last
+ * digit before the failing one that can grow grows by one, and the digits behind it are 0. */
 static int64_t from_regular(const tsr_grid *grid, int64_t rank)
 {
     int64_t rest = rank - grid->lowest, base = grid->lowest, next = INT64_MAX;
@@ -221,7 +223,8 @@ int64_t tsr_grid_from(const tsr_grid *grid, int64_t rank)
     return at < grid->count ? grid->list[grid->sorted[at]] : INT64_MAX;
 }
 
-/* Sizes and strides of the dims of size > 1, in mesh order; returns their number. Strides of a listed grid count as 0. */
+/* Sizes and strides of the dims of size > 1, in mesh order; returns their number. Strides of a
+ * listed grid count as 0. */
 static int condense(const tsr_grid *grid, int64_t *shape, int64_t *strides)
 {
     int count = 0;

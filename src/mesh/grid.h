@@ -10,9 +10,10 @@
 #define TSR_GRID_RANKS INT32_MAX
 
 /**
- * A regular grid needs no list: its ranks are first + the sum of coordinate * stride, and its strides nest: each stride is larger than the
- * sum that all smaller strides can reach together. A grid that can be regular always is, so equal grids have equal fields; dims of size 1
- * have stride 0.
+ * A regular grid needs no list: its ranks are first + the sum of coordinate * stride, and its
+ * strides nest: each stride is larger than the sum that all smaller strides can reach together. A
+ * grid that can be regular always is, so equal grids have equal fields; dims of size 1 have stride
+ * 0.
  */
 typedef struct tsr_grid {
     int ndim;
@@ -29,11 +30,12 @@ typedef struct tsr_grid {
 /** Completes a grid whose ndim, shape and count are set: its ranks become first, first + 1, .. */
 void tsr_grid_number(tsr_grid *grid, int64_t first);
 
-/** Completes a grid whose ndim, shape, count, first and strides are set; false if the strides do not nest. */
+/** Completes a grid whose ndim, shape, count, first and strides are set; false if the strides do
+ * not nest. */
 bool tsr_grid_nest(tsr_grid *grid);
 
-/** Completes a grid whose ndim, shape and count are set from its ranks, row-major, each from 0 to below TSR_GRID_RANKS. False: the grid is
- * not regular and needs tsr_grid_list(). */
+/** Completes a grid whose ndim, shape and count are set from its ranks, row-major, each from 0 to
+ * below TSR_GRID_RANKS. False: the grid is not regular and needs tsr_grid_list(). */
 bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks);
 
 /** Gives a grid that tsr_grid_fit() refused a copy of its ranks, in `list` and `sorted` (count numbers each, borrowed). False if a rank
@@ -55,7 +57,8 @@ int64_t tsr_grid_from(const tsr_grid *grid, int64_t rank);
 /** The lowest and the highest rank. */
 void tsr_grid_ends(const tsr_grid *grid, int64_t *lowest, int64_t *highest);
 
-/** Moves to the next coordinate in row-major order. False after the last one: `coordinate` is all 0 again. */
+/** Moves to the next coordinate in row-major order. False after the last one: `coordinate` is all 0
+ * again. */
 bool tsr_grid_next(const tsr_grid *grid, int64_t *coordinate);
 
 /** Compares as tsr_mesh_equal() does. */

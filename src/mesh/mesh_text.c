@@ -90,7 +90,8 @@ static tsr_status read_rank(parsed *p, int64_t *rank)
     return tsr_scan_number(&p->scan, 0, p->limit - 1, expected, rank);
 }
 
-/* Reads a list of ranks. `ranks` is NULL in the first pass, which only checks the text before memory is allocated. */
+/* Reads a list of ranks. `ranks` is NULL in the first pass, which only checks the text before
+ * memory is allocated. */
 static tsr_status read_list(parsed *p, int64_t *ranks)
 {
     char expected[64];
@@ -142,7 +143,8 @@ static tsr_status refuse_repeated(parsed *p, int64_t index)
     return tsr_scan_refuse(&p->scan, p->scan.at, "this rank was listed before");
 }
 
-/* `names` has room for the whole text; `ranks` has room for the list, or is NULL if there is no list. */
+/* `names` has room for the whole text; `ranks` has room for the list, or is NULL if there is no
+ * list. */
 static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, char *names, int64_t *ranks, tsr_mesh **out)
 {
     tsr_mesh_description description;

@@ -13,9 +13,10 @@
 static tsr_status check_nodes(const char *what, const tsr_nodes *nodes)
 {
     if (nodes->ranks_per_node < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes are listed or not known", what,
-                              (long long)nodes->ranks_per_node);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes are listed or not known", what,
+            (long long)nodes->ranks_per_node);
     if (nodes->count < 0 || nodes->count > TSR_GRID_RANKS)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.count is %lld; it is the number of ranks whose nodes are listed, 0 to %lld", what,
                               (long long)nodes->count, (long long)TSR_GRID_RANKS);
@@ -62,7 +63,8 @@ static int by_node_and_rank(const void *a, const void *b, const void *arg)
     return x < y ? -1 : x > y;
 }
 
-/* node[rank] becomes the lowest rank on the same node, by the numbers in `given`; `order` is scratch memory for `ranks` numbers. */
+/* node[rank] becomes the lowest rank on the same node, by the numbers in `given`; `order` is
+ * scratch memory for `ranks` numbers. */
 static void find_lowest(const int64_t *given, int64_t ranks, int32_t *order, int64_t *node)
 {
     for (int64_t i = 0; i < ranks; i++)
@@ -74,8 +76,9 @@ static void find_lowest(const int64_t *given, int64_t ranks, int32_t *order, int
     }
 }
 
-/* Replaces each rank's entry in `node`, the lowest rank on its node, by the node's number, in the order of lowest ranks; returns how many
- * nodes there are. A node's lowest rank comes first, so its entry is a number already when the other ranks read it. */
+/* Replaces each rank's entry in `node`, the lowest rank on its node, by the node's number, in the
+ * order of lowest ranks; returns how many nodes there are. A node's lowest rank comes first, so its
+ * entry is a number already when the other ranks read it. */
 static int64_t number_nodes(int64_t *node, int64_t ranks)
 {
     int64_t count = 0;
@@ -119,7 +122,8 @@ static int64_t find_each(const int64_t *node, int64_t ranks)
     return each;
 }
 
-/* Makes one block: the map, node, members, and starts; the latter has room for as many nodes as ranks. */
+/* Makes one block: the map, node, members, and starts; the latter has room for as many nodes as
+ * ranks. */
 static tsr_status make_listed(tsr_context *context, const tsr_nodes *nodes, tsr_node_map **out)
 {
     const size_t ranks = (size_t)nodes->count;
@@ -218,7 +222,8 @@ int64_t tsr_node_map_place(const tsr_node_map *map, int64_t rank)
     return range.begin;
 }
 
-/* True if each node holds consecutive ranks and nodes follow one another: then the members are 0, 1, 2, .. */
+/* True if each node holds consecutive ranks and nodes follow one another: then the members are 0,
+ * 1, 2, .. */
 static bool is_in_order(const tsr_node_map *map)
 {
     for (int64_t i = 0; i < map->ranks; i++)

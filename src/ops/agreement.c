@@ -23,7 +23,8 @@ static tsr_status reduce(tsr_comm *comm, int64_t *values, int count)
     return tsr_comm_all_reduce(comm, values, values, count, TSR_I64, TSR_MIN, tsr_device_host(), NULL);
 }
 
-/* tsr_agree() that also takes the minimum of values[1 .. count); values[0] is used for the lowest rank that failed. */
+/* tsr_agree() that also takes the minimum of values[1 .. count); values[0] is used for the lowest
+ * rank that failed. */
 static tsr_status agree(tsr_comm *comm, tsr_status local, int64_t *values, int count)
 {
     tsr_kept_sentence own;
@@ -42,8 +43,9 @@ tsr_status tsr_agree(tsr_comm *comm, tsr_status local)
     return agree(comm, local, values, 1);
 }
 
-/* The values of tsr_agree_on_provider(), all reduced by minimum: the lowest rank that failed, the lowest rank that multiplies, the least
- * and the greatest (negated) fingerprint of ranks' providers, and the least level of kernels. */
+/* The values of tsr_agree_on_provider(), all reduced by minimum: the lowest rank that failed, the
+ * lowest rank that multiplies, the least and the greatest (negated) fingerprint of ranks'
+ * providers, and the least level of kernels. */
 enum { FAILED, FIRST, LEAST, GREATEST, KERNELS, VALUES };
 
 /* A hash of all providers in their order, below 2^62. */
@@ -63,7 +65,8 @@ static bool has(const tsr_choice *choice, int64_t identity, int *at)
     return false;
 }
 
-/* Returns an error that names two ranks with different providers: `first`, and the lowest rank without first's best provider. */
+/* Returns an error that names two ranks with different providers: `first`, and the lowest rank
+ * without first's best provider. */
 static tsr_status explain(tsr_comm *comm, int first, const int64_t *identities, const tsr_choice *choice)
 {
     char words[2][256] = {"", ""};
@@ -106,7 +109,8 @@ static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t
     *choice = kept;
 }
 
-/* The lowest rank that multiplies, `first`, broadcasts its providers; those of them that all ranks have remain. */
+/* The lowest rank that multiplies, `first`, broadcasts its providers; those of them that all ranks
+ * have remain. */
 static tsr_status meet(tsr_comm *comm, int first, tsr_choice *choice)
 {
     int64_t identities[TSR_MOST_PROVIDERS] = {0}, common[TSR_MOST_PROVIDERS];

@@ -18,8 +18,9 @@ typedef struct gradient {
     tsr_plan *move;             /* own to wanted; NULL if they are equal */
 } gradient;
 
-/* The workspace has three parts: dy in the products' layout, if it moves; one gradient in its rule's layout, if any gradient moves; and the
- * workspace of products and moves. Gradients are made one after the other, so they share the last two parts. */
+/* The workspace has three parts: dy in the products' layout, if it moves; one gradient in its
+ * rule's layout, if any gradient moves; and the workspace of products and moves. Gradients are made
+ * one after the other, so they share the last two parts. */
 struct tsr_linear_backward_plan {
     tsr_context *context;
     tsr_comm *comm;
@@ -83,7 +84,8 @@ static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
     return TSR_OK;
 }
 
-/* Measures the packing and workspace that this rank's products need for any strides of the operands. */
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
 static tsr_status measure_products(tsr_linear_backward_plan *plan)
 {
     const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
@@ -158,7 +160,8 @@ static tsr_status check_request(const request *r, const void *out)
     return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
-/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys the plan. */
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
 static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
@@ -320,7 +323,8 @@ static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w
     return e->status;
 }
 
-/* True if the plan moves anything; else executions do not communicate, and do not use the communicator's handle. */
+/* True if the plan moves anything; else executions do not communicate, and do not use the
+ * communicator's handle. */
 static bool moves(const tsr_linear_backward_plan *plan)
 {
     bool some = plan->align;

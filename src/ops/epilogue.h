@@ -7,7 +7,8 @@
 /** The most columns that tsr_epilogue() takes. */
 #define TSR_EPILOGUE_COLUMNS 512
 
-/** Converts `count` contiguous elements of a floating type to f32: exactly, unless the type is f64. */
+/** Converts `count` contiguous elements of a floating type to f32: exactly, unless the type is
+ * f64. */
 tsr_status tsr_gemm_widen(float *dst, const void *src, tsr_dtype dtype, int64_t count);
 
 /** c[row, column .. column + count) = alpha * sums + beta * c + bias, in f32, rounded to c's dtype once at the end. Changes `sums`. */

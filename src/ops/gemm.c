@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* In f64 and with at most this many rows of c, products of vectors with panels of b that stay in the cache are faster than a BLAS' gemm,
- * which packs b. */
+/* In f64 and with at most this many rows of c, products of vectors with panels of b that stay in
+ * the cache are faster than a BLAS' gemm, which packs b. */
 #define MAX_VECTOR_ROWS TSR_ROWS_MOST
 #define PANEL_BYTES     ((int64_t)128 << 10)
 #define PANEL_MULTIPLE  8
@@ -36,8 +36,8 @@ static tsr_status multiply_f32(const void *provider, const tsr_gemm *g)
     return multiply(provider, TSR_F32, g);
 }
 
-/* A panel is some stored rows of b; the first row of c brings it into the cache for the others. If b is stored [n,k], a panel makes some
- * columns of c; if [k,n], it adds some terms to all of c. */
+/* A panel is some stored rows of b; the first row of c brings it into the cache for the others. If
+ * b is stored [n,k], a panel makes some columns of c; if [k,n], it adds some terms to all of c. */
 static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
     const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
@@ -118,7 +118,8 @@ static size_t host_workspace(const tsr_gemm *g)
     return w == BY_ROWS ? tsr_rows_workspace(g) : w == WIDENED ? tsr_widened_workspace(g) : 0;
 }
 
-/* The provider that multiplies bf16 by bf16 without widening them, with sums in f32; NULL: they must be widened. */
+/* The provider that multiplies bf16 by bf16 without widening them, with sums in f32; NULL: they
+ * must be widened. */
 static const tsr_blas_provider *find_narrow(const tsr_choice *choice, const tsr_gemm *g)
 {
     const bool takes = g->a_dtype == TSR_BF16 && g->b_dtype == TSR_BF16 && g->c_dtype == TSR_F32 && g->alpha == 1 &&
@@ -173,7 +174,8 @@ tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *b
     return table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
 }
 
-/* A device is asked for the workspace of an empty product, for which it need not search an algorithm. */
+/* A device is asked for the workspace of an empty product, for which it need not search an
+ * algorithm. */
 tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_gemm *dtypes)
 {
     void *self;

@@ -19,8 +19,8 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
         fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape",
-                              caller);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
@@ -82,8 +82,8 @@ static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *bl
     return TSR_OK;
 }
 
-/* Adds up dy's rows as the product of a row of ones with dy, whose order of sums is always the same. The ones lie at the front of the
- * packing memory. */
+/* Adds up dy's rows as the product of a row of ones with dy, whose order of sums is always the
+ * same. The ones lie at the front of the packing memory. */
 static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);

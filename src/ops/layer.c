@@ -146,8 +146,8 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
     return tsr_dtensor_from_local(&local, layout, NULL, out);
 }
 
-/* The source is NULL, which fails; the destination is an invalid tensor (ndim -1) that only tells the device, on which it depends whether
- * peers are told at all. */
+/* The source is NULL, which fails; the destination is an invalid tensor (ndim -1) that only tells
+ * the device, on which it depends whether peers are told at all. */
 tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream)
 {
     const tsr_tensor none = {.ndim = -1, .device = device};

@@ -16,7 +16,8 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, NULL, y);
 }
 
-/* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what the products need. */
+/* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what
+ * the products need. */
 typedef struct call {
     const tsr_dtensor *x, *w, *b;
     tsr_layout *own, *wanted; /* y's layout by the rule, and the one that the caller gets */
@@ -104,7 +105,8 @@ static tsr_status compute(call *c)
     return status;
 }
 
-/* Redistributes y to the wanted placements, unless a rank failed (`local` is this rank's status). */
+/* Redistributes y to the wanted placements, unless a rank failed (`local` is this rank's
+ * status). */
 static tsr_status finish(const call *c, tsr_status local)
 {
     TSR_TRY(tsr_agree(c->comm, local));

@@ -18,7 +18,8 @@ typedef struct gradient {
     tsr_dtensor *computed, *finished;
 } gradient;
 
-/* One call. Its memory is one block: dy in the products' layout, if it moves; each gradient that moves; then what the products need. */
+/* One call. Its memory is one block: dy in the products' layout, if it moves; each gradient that
+ * moves; then what the products need. */
 typedef struct backward {
     tsr_comm *comm;
     tsr_context *context;
@@ -129,7 +130,8 @@ static tsr_status size_memory(backward *call)
     return TSR_OK;
 }
 
-/* Makes the dtensors of a gradient: `finished`, and `computed`, which lies in `memory` if the gradient moves. */
+/* Makes the dtensors of a gradient: `finished`, and `computed`, which lies in `memory` if the
+ * gradient moves. */
 static tsr_status acquire_gradient(const backward *call, gradient *g, void *memory)
 {
     TSR_TRY(tsr_dtensor_create(g->wanted, call->device, &g->finished));

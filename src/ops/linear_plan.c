@@ -24,7 +24,8 @@ static tsr_tensor tensor_of(const tsr_linear_plan *plan, const tsr_local_form *f
     return tsr_local_form_tensor(form, NULL, plan->device);
 }
 
-/* Measures the packing and workspace that this rank's products need for any strides of the operands. */
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
 static tsr_status measure(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -63,7 +64,8 @@ static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_layer_check_runs(CALLER "_create", x);
 }
 
-/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys the plan. */
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
 static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                        tsr_device device, tsr_linear_plan **out)
 {

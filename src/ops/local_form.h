@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <tessera/layout.h>
 
-/** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does not have it. */
+/** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does
+ * not have it. */
 typedef struct tsr_local_form {
     tsr_layout *layout; /**< one reference; NULL: the plan does not have this tensor */
     int ndim;
@@ -27,8 +28,8 @@ tsr_tensor tsr_local_form_tensor(const tsr_local_form *form, void *data, tsr_dev
 /** The bytes of such a tensor in a workspace: a multiple of 64. */
 size_t tsr_local_form_bytes(const tsr_local_form *form);
 
-/** TSR_ERROR_ARGUMENT, in a sentence that begins with `caller`: `tensor`, called `name`, does not have the form, or is not on `device`. A
- * form without a layout wants NULL. */
+/** TSR_ERROR_ARGUMENT, in a sentence that begins with `caller`: `tensor`, called `name`, does not
+ * have the form, or is not on `device`. A form without a layout wants NULL. */
 tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor,
                                 tsr_device device);
 

@@ -32,7 +32,8 @@ static tsr_matrix part_of(tsr_matrix m, int64_t row, int64_t rows, int64_t col, 
     return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride, m.dtype};
 }
 
-/* True if a gemm can take the matrix untransposed; `*ld` becomes the distance of its rows, which BLAS requires to be at least a row. */
+/* True if a gemm can take the matrix untransposed; `*ld` becomes the distance of its rows, which
+ * BLAS requires to be at least a row. */
 static bool has_plain_rows(tsr_matrix m, int64_t *ld)
 {
     if ((m.col_stride != 1 && m.cols != 1) || (m.row_stride < m.cols && m.rows != 1))
@@ -73,15 +74,16 @@ static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, ts
     return true;
 }
 
-/* Describes c = a b, or the transposed product c' = b' a', as a gemm; false if the strides allow neither. */
+/* Describes c = a b, or the transposed product c' = b' a', as a gemm; false if the strides allow
+ * neither. */
 static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
     return describe(site, a, b, c, accumulate, out) ||
            describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
 }
 
-/* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b, transposed (TILE, k); and a tile of c,
- * (TILE, TILE). */
+/* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b,
+ * transposed (TILE, k); and a tile of c, (TILE, TILE). */
 typedef struct packed_tile {
     size_t b, c, bytes;
 } packed_tile;
@@ -104,8 +106,9 @@ static tsr_status raise_workspace(const tsr_matmul_site *site, const tsr_gemm *g
     return TSR_OK;
 }
 
-/* Raises the needs to those of host products of up to m rows and n columns with any strides. More rows or columns never need less, except
- * at the step from few rows (rows.h) to many, so both sides of it are asked for. */
+/* Raises the needs to those of host products of up to m rows and n columns with any strides. More
+ * rows or columns never need less, except at the step from few rows (rows.h) to many, so both sides
+ * of it are asked for. */
 static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, int64_t m, int64_t n, tsr_dtype c)
 {
     const int64_t rows[] = {m, smaller(m, TSR_ROWS_MOST)};
@@ -124,8 +127,8 @@ static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matri
     return TSR_OK;
 }
 
-/* Raises the needs to those of one product. `g` is NULL if the strides do not allow a gemm of the whole. On a device, tiles are multiplied
- * without a workspace. */
+/* Raises the needs to those of one product. `g` is NULL if the strides do not allow a gemm of the
+ * whole. On a device, tiles are multiplied without a workspace. */
 static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
     tsr_matmul_needs *needs = site->needs;
@@ -210,7 +213,8 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
     site->needs->gemm = needs->gemm > site->needs->gemm ? needs->gemm : site->needs->gemm;
 }
 
-/* Sets every row of c to the bias, whose values c's dtype holds exactly. A bias of another dtype is packed, (1, n), and converted first. */
+/* Sets every row of c to the bias, whose values c's dtype holds exactly. A bias of another dtype is
+ * packed, (1, n), and converted first. */
 static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, tsr_matrix c)
 {
     void *self;
@@ -236,8 +240,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
                : aligned((size_t)c.cols * tsr_dtype_bytes(bias.dtype)) + aligned((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
-/* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the bias and the product is added to it, which
- * costs less than adding the bias afterwards. */
+/* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the
+ * bias and the product is added to it, which costs less than adding the bias afterwards. */
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
@@ -317,7 +321,8 @@ tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value
     return table->fill(self, site->device.index, &fill, site->stream);
 }
 
-/* True if a dim of stride `stride` can be merged into the rows of `m`: one step of it is m.rows rows, or there is only one row. */
+/* True if a dim of stride `stride` can be merged into the rows of `m`: one step of it is m.rows
+ * rows, or there is only one row. */
 static bool joins_rows(int64_t stride, tsr_matrix m)
 {
     return m.rows == 1 || stride == m.rows * m.row_stride;

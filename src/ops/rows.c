@@ -3,7 +3,8 @@
 #include "ops/epilogue.h"
 #include <string.h>
 
-/* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in the first-level cache. */
+/* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in
+ * the first-level cache. */
 #define PANEL 256
 _Static_assert(PANEL <= TSR_EPILOGUE_COLUMNS, "an epilogue takes a panel");
 

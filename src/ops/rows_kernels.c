@@ -8,7 +8,8 @@
 #define NAME_(kernels) tsr_rows_kernels_##kernels
 #define NAME(kernels)  NAME_(kernels)
 
-/* Floats of the widest vector of the instruction set; PIECES of them are the TSR_ROWS_LANES lanes. */
+/* Floats of the widest vector of the instruction set; PIECES of them are the TSR_ROWS_LANES
+ * lanes. */
 #if defined(__AVX512F__)
 #define PIECE 16
 #elif defined(__AVX2__)
@@ -18,9 +19,10 @@
 #endif
 #define PIECES (TSR_ROWS_LANES / PIECE)
 
-/* Results that are computed at once. With one row of x: ROWS rows of weights, each a stream of memory and a chain of sums of its own. With
- * several: SHARED_ROWS rows of weights times SHARED rows of x, so that weights in a register serve all these rows; all sums must fit into
- * the other registers. */
+/* Results that are computed at once. With one row of x: ROWS rows of weights, each a stream of
+ * memory and a chain of sums of its own. With several: SHARED_ROWS rows of weights times SHARED
+ * rows of x, so that weights in a register serve all these rows; all sums must fit into the other
+ * registers. */
 #define ROWS 4
 #if defined(__AVX512F__)
 #define SHARED_ROWS 4
@@ -36,8 +38,8 @@ typedef float quad __attribute__((vector_size(16)));
 
 #define INLINE __attribute__((always_inline))
 
-/* Loads PIECE weights of one dtype as f32. A constant in every kernel, so that it is inlined. The address need not be aligned: tensors in
- * mapped files may not be. */
+/* Loads PIECE weights of one dtype as f32. A constant in every kernel, so that it is inlined. The
+ * address need not be aligned: tensors in mapped files may not be. */
 typedef piece load_piece(const void *at);
 
 static inline INLINE piece load_f32(const void *at)
@@ -84,7 +86,8 @@ static inline INLINE piece load_f16(const void *at)
     return (piece)_mm256_cvtph_ps(_mm_loadu_si128(at));
 }
 #else
-/* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the subtraction takes away. */
+/* A subnormal has the smallest normal's exponent but no leading 1; it is given one, which the
+ * subtraction takes away. */
 static inline INLINE piece load_f16(const void *at)
 {
     const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, shifted = magnitude << 13;
@@ -122,7 +125,8 @@ static inline INLINE quad fold_quads(quad a, quad b, quad c, quad d)
 #endif
 }
 
-/* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts are compile-time constants in every kernel. */
+/* `rows` rows of weights and `shared` rows of x, each to be multiplied with each. Both counts are
+ * compile-time constants in every kernel. */
 typedef struct block {
     load_piece *load;
     int64_t bytes; /* bytes of an element of w */
@@ -148,8 +152,8 @@ static inline INLINE void add_lanes(const block *b, int64_t t, sums sum)
     }
 }
 
-/* Adds the terms from `t` on, fewer than TSR_ROWS_LANES. They are padded with zeros, which leave each sum unchanged, because no sum is
- * ever -0. */
+/* Adds the terms from `t` on, fewer than TSR_ROWS_LANES. They are padded with zeros, which leave
+ * each sum unchanged, because no sum is ever -0. */
 static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sums sum)
 {
     char w[TSR_ROWS_LANES * sizeof(float)] = {0};
@@ -186,8 +190,9 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
     }
 }
 
-/* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If fewer rows are left, the last row takes the
- * place of the missing ones, and its results may be written several times. */
+/* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If
+ * fewer rows are left, the last row takes the place of the missing ones, and its results may be
+ * written several times. */
 static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i, int rows, int shared)
 {
     block b = {.load = load, .bytes = bytes, .rows = rows, .shared = shared};
@@ -203,7 +208,8 @@ static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, 
     dot_block(&b, part->k, to, j + rows <= part->n ? rows : (int)(part->n - j));
 }
 
-/* Weights are read from memory once: for the rows of x behind the first block they are in the cache. */
+/* Weights are read from memory once: for the rows of x behind the first block they are in the
+ * cache. */
 static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load, int64_t bytes)
 {
     if (part->m == 1) {
@@ -219,7 +225,8 @@ static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load,
 /* Rows of weights whose terms are added while a sum stays in a register. */
 #define TERMS 4
 
-/* Adds the terms of `terms` rows of weights from `t` on to `count` results from `j` on, PIECE at most. */
+/* Adds the terms of `terms` rows of weights from `t` on to `count` results from `j` on, PIECE at
+ * most. */
 static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j, int terms, int count)
 {
     piece weights[TERMS];

@@ -47,9 +47,10 @@ static const char *print(const tsr_placement *placements, int count, char *text)
 }
 
 /*
- * Proposes placements of `operand` that fit those of `keeper`. On a mesh dim where `keeper` cuts a factor of both, `operand` is cut alike.
- * Elsewhere it keeps its own placement if `keep` is set and the placement fits a replicated keeper, else it becomes Replicate. Without
- * `keep` all own placements are given up, because some cuts are only possible beside others.
+ * Proposes placements of `operand` that fit those of `keeper`. On a mesh dim where `keeper` cuts a
+ * factor of both, `operand` is cut alike. Elsewhere it keeps its own placement if `keep` is set and
+ * the placement fits a replicated keeper, else it becomes Replicate. Without `keep` all own
+ * placements are given up, because some cuts are only possible beside others.
  */
 static void propose(const application *a, int operand, int keeper, bool keep, tsr_placement *out)
 {
@@ -87,7 +88,8 @@ static tsr_status refuse_beside(const application *a, int operand, int keeper, c
     return refuse(a, operand, proposal, why);
 }
 
-/* The multiplied operand whose placements `operand` must fit: the pivot; for the pivot, another one; itself if there is no other. */
+/* The multiplied operand whose placements `operand` must fit: the pivot; for the pivot, another
+ * one; itself if there is no other. */
 static int companion_of(const application *a, int operand)
 {
     if (operand != a->rule->pivot)
@@ -139,7 +141,8 @@ tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const
     return tsr_rule_is_of_one_comm(a, b) ? TSR_OK : refuse_comm(caller, first_name, a, name, b);
 }
 
-/* True if both meshes have the same dims, also those of size 1, because an operand has one placement per mesh dim. */
+/* True if both meshes have the same dims, also those of size 1, because an operand has one
+ * placement per mesh dim. */
 static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 {
     bool same = tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
@@ -204,7 +207,8 @@ static tsr_status check_sizes(application *a)
     return TSR_OK;
 }
 
-/* A layout of a tensor with only this dim, cut as `operand` cuts `factor`: comparing layouts tells whether two operands cut alike. */
+/* A layout of a tensor with only this dim, cut as `operand` cuts `factor`: comparing layouts tells
+ * whether two operands cut alike. */
 static tsr_status create_factor_layout(const application *a, int operand, int factor, tsr_layout **out)
 {
     tsr_placement cuts[TSR_MAX_DIMS];
@@ -245,7 +249,8 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
     return TSR_OK;
 }
 
-/* Checks that on a mesh dim two operands cut the same factor, and that beside a Partial the other operand is Replicate. */
+/* Checks that on a mesh dim two operands cut the same factor, and that beside a Partial the other
+ * operand is Replicate. */
 static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
 {
     const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
@@ -294,8 +299,8 @@ static tsr_status check_products(const application *a)
     return TSR_OK;
 }
 
-/* The result's placement on a mesh dim, by the first multiplied operand that is not Replicate there. Other operands agree with it, or the
- * mesh dim has size 1. */
+/* The result's placement on a mesh dim, by the first multiplied operand that is not Replicate
+ * there. Other operands agree with it, or the mesh dim has size 1. */
 static tsr_placement result_placement(const application *a, int dim)
 {
     for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
@@ -310,7 +315,8 @@ static tsr_placement result_placement(const application *a, int dim)
     return tsr_replicate();
 }
 
-/* Checks that an added operand is cut like the result along its own dims, and replicated elsewhere. Mesh dims of size 1 do not matter. */
+/* Checks that an added operand is cut like the result along its own dims, and replicated elsewhere.
+ * Mesh dims of size 1 do not matter. */
 static tsr_status check_added(const application *a, int operand, const tsr_placement *result)
 {
     tsr_placement wanted[TSR_MAX_DIMS];

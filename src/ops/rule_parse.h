@@ -5,7 +5,8 @@
 #include "ops/rule.h"
 #include <stdbool.h>
 
-/** How many factors there can be. Batch dim i is factor i; the letters' factors begin at TSR_MAX_DIMS, in order of first appearance. */
+/** How many factors there can be. Batch dim i is factor i; the letters' factors begin at
+ * TSR_MAX_DIMS, in order of first appearance. */
 #define TSR_RULE_FACTORS (2 * TSR_MAX_DIMS)
 
 typedef struct tsr_rule_term {
@@ -20,8 +21,8 @@ typedef struct tsr_rule_terms {
     char letter[TSR_RULE_FACTORS]; /**< the letter of each factor; `b` for batch dims */
 } tsr_rule_terms;
 
-/** Parses the rule's factor string for `operands`. TSR_ERROR_ARGUMENT: an operand has too many or too few dims for its letters, or another
- * number of batch dims than the operands before it. */
+/** Parses the rule's factor string for `operands`. TSR_ERROR_ARGUMENT: an operand has too many or
+ * too few dims for its letters, or another number of batch dims than the operands before it. */
 tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operands, tsr_rule_terms *out);
 
 /** The tensor dim of `term` whose factor is `factor`; -1: there is none. */

@@ -3,14 +3,15 @@
 #include "ops/epilogue.h"
 #include <string.h>
 
-/* A panel has as many rows of a, or columns of b, as make PANEL_BYTES of f32: a multiple of PANEL_FACTOR from LEAST_PANEL to MOST_PANEL. */
+/* A panel has as many rows of a, or columns of b, as make PANEL_BYTES of f32: a multiple of
+ * PANEL_FACTOR from LEAST_PANEL to MOST_PANEL. */
 #define PANEL_BYTES  ((int64_t)4 << 20)
 #define LEAST_PANEL  64
 #define MOST_PANEL   TSR_EPILOGUE_COLUMNS
 #define PANEL_FACTOR 16
 
-/* How a product is divided: c into parts of rows x columns. Operands and results of a part that are not f32 have panels of f32 in the
- * workspace, of a_bytes, b_bytes and c_bytes. */
+/* How a product is divided: c into parts of rows x columns. Operands and results of a part that are
+ * not f32 have panels of f32 in the workspace, of a_bytes, b_bytes and c_bytes. */
 typedef struct division {
     bool widens_a, widens_b, narrows;
     int64_t rows, columns;
@@ -68,8 +69,8 @@ typedef struct source {
     int64_t ld;
 } source;
 
-/* Takes `rows` rows of k elements from row `first` on; with `transposed` the matrix is stored with rows as columns. If it is f32 they stay
- * in place, else they are widened to `panel`. */
+/* Takes `rows` rows of k elements from row `first` on; with `transposed` the matrix is stored with
+ * rows as columns. If it is f32 they stay in place, else they are widened to `panel`. */
 static tsr_status take_rows(const void *data, tsr_dtype dtype, bool transposed, int64_t ld, int64_t first, int64_t rows, int64_t k,
                             float *panel, source *out)
 {
@@ -95,7 +96,8 @@ static tsr_status start_from_bias(const tsr_gemm *g, const tsr_gemm *part, int64
     return TSR_OK;
 }
 
-/* Computes the part of c at (row, column). `part` has its sizes and operands; `sums` is c's panel, NULL if c is f32. */
+/* Computes the part of c at (row, column). `part` has its sizes and operands; `sums` is c's panel,
+ * NULL if c is f32. */
 static tsr_status make_part(tsr_f32_product *multiply, const void *self, const tsr_gemm *g, tsr_gemm *part, int64_t row, int64_t column,
                             float *sums)
 {

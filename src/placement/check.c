@@ -162,7 +162,8 @@ static tsr_status check_placement(const subject *s, int mesh_dim)
     if (p->kind == TSR_PARTIAL)
         return check_partial(s, mesh_dim);
     if (p->kind != TSR_REPLICATE)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the placement of mesh dim %d has kind %d, which is not a tsr_placement_kind", mesh_dim, (int)p->kind);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the placement of mesh dim %d has kind %d, which is not a tsr_placement_kind", mesh_dim,
+                              (int)p->kind);
     return TSR_OK;
 }
 
@@ -209,8 +210,8 @@ static tsr_status check_sum(const chain *c, int level, int64_t length)
         sizes ? "sizes" : "blocks", c->mesh_dim[level], (long long)sum, c->dim, (long long)length);
 }
 
-/* The first part after `part` with another size. Without listed sizes, sizes never grow from part to part, so a binary search skips equal
- * ones; a mesh dim may have 2^31 parts. */
+/* The first part after `part` with another size. Without listed sizes, sizes never grow from part
+ * to part, so a binary search skips equal ones; a mesh dim may have 2^31 parts. */
 static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
 {
     const int64_t size = tsr_cut_size(cut, length, part);

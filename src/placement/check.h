@@ -4,7 +4,8 @@
 
 #include "placement/layout.h"
 
-/** Checks what needs no layout: pointers, shape, dims in range, modifiers, orders, Partial ops. TSR_ERROR_ARGUMENT. */
+/** Checks what needs no layout: pointers, shape, dims in range, modifiers, orders, Partial ops.
+ * TSR_ERROR_ARGUMENT. */
 tsr_status tsr_layout_check(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
                             bool has_out);
 

@@ -1,9 +1,11 @@
 /**
- * One cut: how a mesh dim of size n divides a piece of length L into n parts. Pure integers; nothing allocates.
+ * One cut: how a mesh dim of size n divides a piece of length L into n parts. Pure integers;
+ * nothing allocates.
  *
- * Every cut is a map between positions of the piece and (part, position in the part). Both directions are answered by a *run*: from a
- * position on, the longest stretch in which the part stays the same and both positions advance together. Shapes, offsets, intervals and
- * overlaps of two layouts are all read off runs.
+ * Every cut is a map between positions of the piece and (part, position in the part). Both
+ * directions are answered by a *run*: from a position on, the longest stretch in which the part
+ * stays the same and both positions advance together. Shapes, offsets, intervals and overlaps of
+ * two layouts are all read off runs.
  */
 #ifndef TSR_PLACEMENT_CUT_H
 #define TSR_PLACEMENT_CUT_H
@@ -11,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A modifier that the placement leaves out has its neutral value: interleave 1, unit 1, no starts. */
+/** A modifier that the placement leaves out has its neutral value: interleave 1, unit 1, no
+ * starts. */
 typedef struct tsr_cut {
     int64_t parts;
     int balanced;
@@ -27,7 +30,8 @@ typedef struct tsr_run {
     int64_t part, local, begin, length;
 } tsr_run;
 
-/** The last look-up of one part: it has `before` positions in the blocks before block `index`. Begins as all zero. */
+/** The last look-up of one part: it has `before` positions in the blocks before block `index`.
+ * Begins as all zero. */
 typedef struct tsr_cut_mark {
     int64_t index, before;
 } tsr_cut_mark;
@@ -35,17 +39,20 @@ typedef struct tsr_cut_mark {
 /** The length of part `part` of a piece of `length`. */
 int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part);
 
-/** Upper bound for the length of any part of a piece of at most `length`; exact unless parts interleave. */
+/** Upper bound for the length of any part of a piece of at most `length`; exact unless parts
+ * interleave. */
 int64_t tsr_cut_most(const tsr_cut *cut, int64_t length);
 
 /** The part that position `at` of the piece belongs to, 0 <= at < length. */
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at);
 
-/** The run that starts at position `at` of the piece, 0 <= at < length. `mark` belongs to this part of this piece: with it, look-ups at
- * ascending positions go through the blocks once. NULL: without. */
+/** The run that starts at position `at` of the piece, 0 <= at < length. `mark` belongs to this part
+ * of this piece: with it, look-ups at ascending positions go through the blocks once. NULL:
+ * without. */
 tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark);
 
-/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as for tsr_cut_owner(). */
+/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as for
+ * tsr_cut_owner(). */
 tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark);
 
 #endif

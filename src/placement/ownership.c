@@ -56,7 +56,8 @@ int tsr_layout_local_shape(const tsr_layout *layout, const int64_t *coordinate, 
     return layout->ndim;
 }
 
-/* The given coordinate, checked; for NULL this rank's own. `*inside` is 0 if this rank is not in the mesh. */
+/* The given coordinate, checked; for NULL this rank's own. `*inside` is 0 if this rank is not in
+ * the mesh. */
 static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given, int64_t *coordinate, int *inside)
 {
     if (!given)
@@ -89,7 +90,8 @@ tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *given, int6
     return TSR_OK;
 }
 
-/* How many intervals a shard has along `dim` if that follows from its blocks; -1: they must be counted. */
+/* How many intervals a shard has along `dim` if that follows from its blocks; -1: they must be
+ * counted. */
 static int64_t count_intervals(const tsr_layout *layout, int dim)
 {
     const int64_t blocks = tsr_layout_blocks(layout, dim);

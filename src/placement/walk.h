@@ -1,8 +1,8 @@
 /**
  * Walks along a tensor dim in ascending order, run by run.
  *
- * A part's position behind many blocks is a sum over them. A walk keeps its sums, so that it goes through the blocks of a cut once, while
- * each single look-up would start over.
+ * A part's position behind many blocks is a sum over them. A walk keeps its sums, so that it goes
+ * through the blocks of a cut once, while each single look-up would start over.
  */
 #ifndef TSR_PLACEMENT_WALK_H
 #define TSR_PLACEMENT_WALK_H
@@ -18,7 +18,8 @@ typedef struct tsr_shard_walk {
     tsr_cut_mark marks[TSR_MAX_DIMS];  /**< one per cut */
 } tsr_shard_walk;
 
-/** Begins a walk and returns the shard's length. `layout` and `coordinate` are borrowed for the walk. */
+/** Begins a walk and returns the shard's length. `layout` and `coordinate` are borrowed for the
+ * walk. */
 int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int dim, const int64_t *coordinate);
 
 /** Returns what tsr_layout_position() returns at local position `at`. */

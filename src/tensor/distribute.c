@@ -34,7 +34,8 @@ static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr
     return tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, out);
 }
 
-/* Every rank has the tensor, so a plan that does not communicate copies this rank's shard out of it. */
+/* Every rank has the tensor, so a plan that does not communicate copies this rank's shard out of
+ * it. */
 static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
 {
     tsr_layout *src;
@@ -76,8 +77,8 @@ static tsr_status check_data(const char *call, const tsr_tensor *global, const t
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: global has no data on rank %d", call, tsr_comm_rank(comm));
 }
 
-/* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far; after a failure the rank takes part as
- * failed, and `dst` and `y` may be NULL. */
+/* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far;
+ * after a failure the rank takes part as failed, and `dst` and `y` may be NULL. */
 static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
                           tsr_status local)
 {
@@ -105,8 +106,8 @@ static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_t
     return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
 }
 
-/* A distribution of `global` to `layout`. `status` is this rank's status so far; after a failure `layout` is NULL. source_rank -1: every
- * rank has the tensor. */
+/* A distribution of `global` to `layout`. `status` is this rank's status so far; after a failure
+ * `layout` is NULL. source_rank -1: every rank has the tensor. */
 typedef struct distribution {
     const char *call;
     const tsr_tensor *global;

@@ -24,7 +24,8 @@ tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
     return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 
-/* This rank's shard by the layout, as a contiguous tensor without data; on a rank outside the mesh its shape is {0}. */
+/* This rank's shard by the layout, as a contiguous tensor without data; on a rank outside the mesh
+ * its shape is {0}. */
 static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
@@ -50,7 +51,8 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     return TSR_OK;
 }
 
-/* The communicator in whose shared memory the dtensor lies, so that ranks in other processes reach it; NULL: it is not shared. */
+/* The communicator in whose shared memory the dtensor lies, so that ranks in other processes reach
+ * it; NULL: it is not shared. */
 static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
 {
     return tsr_comm_shares_some(dtensor->comm) && !dtensor->local.device.driver ? dtensor->comm : NULL;

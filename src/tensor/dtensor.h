@@ -14,8 +14,8 @@ struct tsr_dtensor {
     size_t owned_bytes; /**< bytes of local.data if this dtensor allocated it; 0: borrowed or empty */
 };
 
-/** TSR_ERROR_ARGUMENT if `mesh` is NULL or abstract, or the status of tsr_comm_check_open() of its communicator. `call` begins the
- * sentence. */
+/** TSR_ERROR_ARGUMENT if `mesh` is NULL or abstract, or the status of tsr_comm_check_open() of its
+ * communicator. `call` begins the sentence. */
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call);
 
 /** Returns `status`; after a failure its sentence then begins with `call`. */

@@ -85,7 +85,8 @@ static tsr_status read_run(reader *r, int64_t first, int64_t count)
     return TSR_OK;
 }
 
-/* The first dim from which on all dims are whole on this rank: a run of the dim before it is contiguous in the file. */
+/* The first dim from which on all dims are whole on this rank: a run of the dim before it is
+ * contiguous in the file. */
 static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
 {
     int dim = layout->ndim;
@@ -94,8 +95,8 @@ static int whole_from(const tsr_layout *layout, const int64_t *coordinate)
     return dim;
 }
 
-/* Reads the rank's part of dims `dim` and further in, from element `base` of the tensor on. Dims before `cut` are cut; one index of the last
- * of them has `inner` elements. */
+/* Reads the rank's part of dims `dim` and further in, from element `base` of the tensor on. Dims
+ * before `cut` are cut; one index of the last of them has `inner` elements. */
 static tsr_status read_dim(reader *r, int dim, int cut, int64_t base, int64_t inner)
 {
     tsr_shard_walk walk;
@@ -124,8 +125,8 @@ static tsr_status read_shard(reader *r)
     return r->stage ? flush(r) : TSR_OK;
 }
 
-/* False if this rank is to hold the identity of `*op` and reads nothing: on a Partial(sum) or Partial(prod) mesh dim, only coordinate 0
- * holds the value. */
+/* False if this rank is to hold the identity of `*op` and reads nothing: on a Partial(sum) or
+ * Partial(prod) mesh dim, only coordinate 0 holds the value. */
 static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr_reduce_op *op)
 {
     for (int i = 0; i < layout->mesh_ndim; i++) {
@@ -136,7 +137,8 @@ static bool holds_value(const tsr_layout *layout, const int64_t *coordinate, tsr
     return true;
 }
 
-/* Checks that the file has the whole tensor, even if this rank reads little of it, so that every rank comes to the same result. */
+/* Checks that the file has the whole tensor, even if this rank reads little of it, so that every
+ * rank comes to the same result. */
 static tsr_status check_size(const reader *r)
 {
     struct stat info;
@@ -171,7 +173,8 @@ static tsr_status read_into(reader *r, const tsr_tensor *local)
 
 static tsr_status open_and_read(reader *r, const tsr_tensor *local)
 {
-    /* O_NONBLOCK, because opening a pipe must not wait for its writer; pread() then refuses the pipe. */
+    /* O_NONBLOCK, because opening a pipe must not wait for its writer; pread() then refuses the
+     * pipe. */
     r->file = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (r->file < 0)
         return tsr_status_set(TSR_ERROR_IO, "%s: %s", r->path, strerror(errno));

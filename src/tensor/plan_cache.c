@@ -113,8 +113,9 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
     return TSR_OK;
 }
 
-/* Plans with layouts on the cache's own mesh, so that no plan refers to the mesh that holds the cache. All ranks of the communicator make
- * these calls, so a communicator that cannot be split need not be split. */
+/* Plans with layouts on the cache's own mesh, so that no plan refers to the mesh that holds the
+ * cache. All ranks of the communicator make these calls, so a communicator that cannot be split
+ * need not be split. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;
@@ -137,7 +138,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     return status;
 }
 
-/* On the host the workspace lies in shared memory if ranks share some, so that peers read messages where they are packed. */
+/* On the host the workspace lies in shared memory if ranks share some, so that peers read messages
+ * where they are packed. */
 static tsr_status allocate_workspace(cache *c, tsr_comm *comm, tsr_cached_plan *entry)
 {
     if (entry->workspace_bytes == 0 || entry->device.driver || !tsr_comm_shares_some(comm))
@@ -161,7 +163,8 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, tsr_comm *
     return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
 }
 
-/* A free place for an entry; if the cache is full, that of the least recently used entry, which is freed. */
+/* A free place for an entry; if the cache is full, that of the least recently used entry, which is
+ * freed. */
 static tsr_cached_plan *place_for(cache *c)
 {
     if (c->count < c->capacity)
@@ -175,7 +178,8 @@ static tsr_cached_plan *place_for(cache *c)
     return oldest;
 }
 
-/* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes part in tsr_plan_prepare_with(). */
+/* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes
+ * part in tsr_plan_prepare_with(). */
 static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
 {
     tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
@@ -195,7 +199,8 @@ static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs
     return TSR_OK;
 }
 
-/* TSR_ERROR_UNSUPPORTED if the stream is captured: the graph could use the workspace at any time, even after the cache has freed it. */
+/* TSR_ERROR_UNSUPPORTED if the stream is captured: the graph could use the workspace at any time,
+ * even after the cache has freed it. */
 static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
 {
     uint64_t id = 0;
@@ -293,8 +298,8 @@ tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, 
     return NULL;
 }
 
-/* True if every execution of the plan begins with a meeting of all ranks of `comm`. Not so if the plan is local, if its group is smaller,
- * or if executions do not tell of failures. */
+/* True if every execution of the plan begins with a meeting of all ranks of `comm`. Not so if the
+ * plan is local, if its group is smaller, or if executions do not tell of failures. */
 static bool meets_all(const tsr_cached_plan *entry, const tsr_comm *comm)
 {
     if (entry->plan->local || !entry->group || entry->group->comm != comm)

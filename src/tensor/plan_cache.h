@@ -1,9 +1,11 @@
 /**
- * The plans that a mesh keeps: bounded in number, and looked up by their source and destination layouts.
+ * The plans that a mesh keeps: bounded in number, and looked up by their source and destination
+ * layouts.
  *
- * The cache is held by the mesh's slot. Its layouts are on a copy of the mesh without communicator, so that the mesh does not keep itself
- * alive. Not locked: it is used by one thread at a time, like the mesh's communicator handle. All ranks make the same calls, so all look up
- * and evict in the same order.
+ * The cache is held by the mesh's slot. Its layouts are on a copy of the mesh without communicator,
+ * so that the mesh does not keep itself alive. Not locked: it is used by one thread at a time, like
+ * the mesh's communicator handle. All ranks make the same calls, so all look up and evict in the
+ * same order.
  */
 #ifndef TSR_TENSOR_PLAN_CACHE_H
 #define TSR_TENSOR_PLAN_CACHE_H
@@ -14,7 +16,8 @@
 #include "comm/core/comm.h"
 #include "comm/groups/group.h"
 
-/** The layouts of tensors that are moved together: `get` returns the i-th tensor's source and destination layout, borrowed. */
+/** The layouts of tensors that are moved together: `get` returns the i-th tensor's source and
+ * destination layout, borrowed. */
 typedef struct tsr_layout_pairs {
     size_t count;
     void (*get)(const void *arg, size_t i, const tsr_layout **src, const tsr_layout **dst);
@@ -36,37 +39,42 @@ typedef struct tsr_cached_plan {
 } tsr_cached_plan;
 
 /**
- * The plan for these pairs of layouts and for tensors on `device`. All layouts are on meshes equal to that of the first source, and over its
- * communicator. The first call for the same pairs in the same order is collective: it plans, prepares and allocates the workspace. Layouts
- * are copied, so they may be probes. `*out` is borrowed until the next call.
+ * The plan for these pairs of layouts and for tensors on `device`. All layouts are on meshes equal
+ * to that of the first source, and over its communicator. The first call for the same pairs in the
+ * same order is collective: it plans, prepares and allocates the workspace. Layouts are copied, so
+ * they may be probes. `*out` is borrowed until the next call.
  */
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out);
 
-/** For a plan with an event, before it is executed on `stream`: makes the stream wait for the last use of the workspace, perhaps on another
- * stream. TSR_ERROR_UNSUPPORTED: the stream is captured. */
+/** For a plan with an event, before it is executed on `stream`: makes the stream wait for the last
+ * use of the workspace, perhaps on another stream. TSR_ERROR_UNSUPPORTED: the stream is
+ * captured. */
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream);
 
-/** After tsr_cached_begin() succeeded and the plan was executed: records the event. Returns `status`, the execution's, with its sentence if
- * it is a failure; else the status of recording. */
+/** After tsr_cached_begin() succeeded and the plan was executed: records the event. Returns
+ * `status`, the execution's, with its sentence if it is a failure; else the status of recording. */
 tsr_status tsr_cached_end(tsr_cached_plan *entry, tsr_stream stream, tsr_status status);
 
 /** tsr_cache_find_batch() for one tensor. */
 tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_device device, tsr_cached_plan **out);
 
 /**
- * For a rank whose arguments are wrong, so that it does not know the destination layout, only `src`, the first source: tells its peers, who
- * move their tensors, that it failed with `local`. Returns `local` with its sentence. Whether peers meet depends on their destination
- * layout: if the mesh keeps a plan from `src` that does not begin with a meeting of all ranks of the communicator, they may not meet, so
- * nobody is told and nothing is communicated.
+ * For a rank whose arguments are wrong, so that it does not know the destination layout, only
+ * `src`, the first source: tells its peers, who move their tensors, that it failed with `local`.
+ * Returns `local` with its sentence. Whether peers meet depends on their destination layout: if the
+ * mesh keeps a plan from `src` that does not begin with a meeting of all ranks of the communicator,
+ * they may not meet, so nobody is told and nothing is communicated.
  */
 tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status local);
 
-/** Lets tsr_cache_recall() find `entry`, which tsr_cache_find() returned for these layouts. They must not be probes. */
+/** Lets tsr_cache_recall() find `entry`, which tsr_cache_find() returned for these layouts. They
+ * must not be probes. */
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst);
 
 /**
- * The entry for which tsr_cache_remember() was last called with exactly these two layouts; they were checked against each other then and
- * need no check now. NULL: there is none, and the caller uses tsr_cache_find(). Any two layouts may be given.
+ * The entry for which tsr_cache_remember() was last called with exactly these two layouts; they
+ * were checked against each other then and need no check now. NULL: there is none, and the caller
+ * uses tsr_cache_find(). Any two layouts may be given.
  */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device);
 

@@ -12,7 +12,8 @@ static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, c
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
-/* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as failed. */
+/* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as
+ * failed. */
 static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
     if (!entry->group)
@@ -40,7 +41,8 @@ static bool on_one_mesh(const tsr_layout *a, const tsr_layout *b)
     return tsr_mesh_equal(a->mesh, b->mesh) && tsr_mesh_comm(a->mesh) == tsr_mesh_comm(b->mesh);
 }
 
-/* For a sentence about two layouts that are not on one mesh: says so if only their communicators differ. */
+/* For a sentence about two layouts that are not on one mesh: says so if only their communicators
+ * differ. */
 static const char *where_else(const tsr_layout *a, const tsr_layout *b)
 {
     return tsr_mesh_equal(a->mesh, b->mesh) ? ", over another communicator" : "";
@@ -66,7 +68,8 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     return TSR_OK;
 }
 
-/* Finds the plan for x and y. Layouts never change, so a pair that was checked before is not checked again. */
+/* Finds the plan for x and y. Layouts never change, so a pair that was checked before is not
+ * checked again. */
 static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
 {
     *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
@@ -179,7 +182,8 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
     return status;
 }
 
-/* Finds the plan before it allocates anything, so that a rank without memory can still take part as failed while its peers wait. */
+/* Finds the plan before it allocates anything, so that a rank without memory can still take part as
+ * failed while its peers wait. */
 static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
@@ -208,8 +212,8 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
     return tsr_comm_leave(x->comm, redistribute(call, x, placements, out));
 }
 
-/* Numbers of `sizes=` and `blocks=` are kept on the stack, because a rank without memory for them could not tell its peers, which look for
- * the plan. */
+/* Numbers of `sizes=` and `blocks=` are kept on the stack, because a rank without memory for them
+ * could not tell its peers, which look for the plan. */
 static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
     tsr_placement parsed[TSR_MAX_DIMS];
@@ -230,7 +234,8 @@ tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr
     return tsr_comm_leave(x->comm, redistribute_to(call, x, placements, out));
 }
 
-/* The layout to which x can be redistributed in its own memory. TSR_ERROR_UNSUPPORTED: the cuts differ. */
+/* The layout to which x can be redistributed in its own memory. TSR_ERROR_UNSUPPORTED: the cuts
+ * differ. */
 static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *placements, tsr_layout_probe *probe)
 {
     if (!placements)

@@ -23,7 +23,8 @@ typedef struct header {
 
 _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the alignment of what follows it");
 
-/* Large blocks span far more pages than a TLB holds, so they ask for huge pages. A program's own allocator decides for itself. */
+/* Large blocks span far more pages than a TLB holds, so they ask for huge pages. A program's own
+ * allocator decides for itself. */
 static size_t alignment_of(const tsr_settings *settings, size_t block)
 {
     return settings->huge_pages && block >= HUGE_THRESHOLD ? TSR_HUGE_PAGE : ALIGNMENT;
@@ -32,7 +33,8 @@ static size_t alignment_of(const tsr_settings *settings, size_t block)
 static void advise(void *block, size_t bytes, size_t alignment)
 {
 #if defined(MADV_HUGEPAGE)
-    /* Whole huge pages only: memory behind the block is not ours. The system may refuse the advice, which does no harm. */
+    /* Whole huge pages only: memory behind the block is not ours. The system may refuse the advice,
+     * which does no harm. */
     if (alignment == TSR_HUGE_PAGE)
         (void)madvise(block, bytes / TSR_HUGE_PAGE * TSR_HUGE_PAGE, MADV_HUGEPAGE);
 #else

@@ -10,7 +10,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* Blocks are rounded to 4 KiB, the page of most systems; from LARGE_BYTES on to 64 KiB, the largest page in use. */
+/* Blocks are rounded to 4 KiB, the page of most systems; from LARGE_BYTES on to 64 KiB, the largest
+ * page in use. */
 #define SMALL_GRAIN ((size_t)4 << 10)
 #define LARGE_GRAIN ((size_t)64 << 10)
 #define LARGE_BYTES ((size_t)1 << 20)
@@ -21,7 +22,8 @@ size_t tsr_pages_round(size_t bytes)
     return (bytes + grain - 1) / grain * grain;
 }
 
-/* Under AddressSanitizer blocks come from the C library, so that it sees where they end and which are leaked. */
+/* Under AddressSanitizer blocks come from the C library, so that it sees where they end and which
+ * are leaked. */
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
 
 static char *map_anywhere(size_t bytes)
@@ -30,7 +32,8 @@ static char *map_anywhere(size_t bytes)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* The system aligns to its small pages: a huge page more is mapped than is wanted, and the ends are unmapped again. */
+/* The system aligns to its small pages: a huge page more is mapped than is wanted, and the ends are
+ * unmapped again. */
 static void *map_aligned(size_t bytes)
 {
     char *const wide = map_anywhere(bytes + TSR_HUGE_PAGE);

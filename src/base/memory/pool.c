@@ -6,10 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* A search looks through at most this many blocks; when the list is full the oldest block is dropped. */
+/* A search looks through at most this many blocks; when the list is full the oldest block is
+ * dropped. */
 #define MOST_BLOCKS 256
 
-/* Up to this many bytes of kept blocks are not offered to the system, which spares a system call for each. */
+/* Up to this many bytes of kept blocks are not offered to the system, which spares a system call
+ * for each. */
 #define WARM_BYTES ((size_t)32 << 20)
 
 typedef struct pool_block {
@@ -67,7 +69,8 @@ static bool fits(const pool_block *block, size_t wanted)
     return block->bytes >= wanted && block->bytes <= tsr_pages_round(wanted + wanted / 8);
 }
 
-/* Prefers the smaller block; of equal ones a block that this thread gave; then the latest one, which a cache may still hold. */
+/* Prefers the smaller block; of equal ones a block that this thread gave; then the latest one,
+ * which a cache may still hold. */
 static bool is_better(const pool_block *block, const pool_block *best, pthread_t self)
 {
     if (!best || block->bytes != best->bytes)
@@ -160,8 +163,9 @@ static void insert_block(tsr_pool *pool, const pool_block *block)
     pool->bytes += block->bytes;
 }
 
-/* Keeps a block if there is room: the result then has no pages. Else returns a block that the caller must drop: the oldest one, after
- * which the caller tries again, or `block` itself if the pool has no other. */
+/* Keeps a block if there is room: the result then has no pages. Else returns a block that the
+ * caller must drop: the oldest one, after which the caller tries again, or `block` itself if the
+ * pool has no other. */
 static pool_block keep(tsr_pool *pool, const pool_block *block)
 {
     pool_block gone = {.pages = NULL};

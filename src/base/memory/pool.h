@@ -1,9 +1,11 @@
 /**
- * Large blocks of memory that were released, kept for later allocations: their pages are mapped already.
+ * Large blocks of memory that were released, kept for later allocations: their pages are mapped
+ * already.
  *
- * The kernel zeroes a page before it gives it away, and takes it back when the block is released; a move that makes a new result
- * of some MiB pays as much for its pages as for its bytes. A pool bounds how many bytes it keeps; all but 32 MiB of them are offered to
- * the system, which may take them. Thread-safe; its lock is held to look through a list, never for a system call.
+ * The kernel zeroes a page before it gives it away, and takes it back when the block is released; a
+ * move that makes a new result of some MiB pays as much for its pages as for its bytes. A pool
+ * bounds how many bytes it keeps; all but 32 MiB of them are offered to the system, which may take
+ * them. Thread-safe; its lock is held to look through a list, never for a system call.
  */
 #ifndef TSR_BASE_MEMORY_POOL_H
 #define TSR_BASE_MEMORY_POOL_H
@@ -12,7 +14,8 @@
 #include <stddef.h>
 #include <tessera/sys/memory.h>
 
-/** Blocks of up to this many bytes come from the C library, which keeps lists of small blocks itself. */
+/** Blocks of up to this many bytes come from the C library, which keeps lists of small blocks
+ * itself. */
 #define TSR_POOL_ABOVE ((size_t)64 << 10)
 
 typedef struct tsr_pool tsr_pool;
@@ -23,8 +26,9 @@ tsr_pool *tsr_pool_create(size_t most_bytes);
 /** Call it when all blocks have been given back; NULL is fine. */
 void tsr_pool_destroy(tsr_pool *pool);
 
-/** A block of at least `wanted` bytes, which are more than TSR_POOL_ABOVE. It begins at a page, and its content is undefined. `*bytes`
- * becomes its size, at most about an eighth more than `wanted`. NULL: there is no memory. */
+/** A block of at least `wanted` bytes, which are more than TSR_POOL_ABOVE. It begins at a page, and
+ * its content is undefined. `*bytes` becomes its size, at most about an eighth more than `wanted`.
+ * NULL: there is no memory. */
 void *tsr_pool_take(tsr_pool *pool, size_t wanted, size_t *bytes);
 
 /** Gives back a block; `bytes` is the size that tsr_pool_take() stored. */
@@ -45,7 +49,8 @@ void tsr_pool_add_keeper(tsr_pool *pool, tsr_keeper *keeper);
 /** Removes a keeper, as tsr_keeper_remove() says. */
 void tsr_pool_remove_keeper(tsr_pool *pool, const tsr_keeper *keeper);
 
-/** True: a keeper may keep a block of `bytes`, which counts from now on. False: there is no room for it. */
+/** True: a keeper may keep a block of `bytes`, which counts from now on. False: there is no room
+ * for it. */
 bool tsr_pool_enter(tsr_pool *pool, size_t bytes);
 
 /** A keeper no longer keeps a block of `bytes`. */

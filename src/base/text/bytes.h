@@ -1,5 +1,6 @@
 /**
- * Numbers as bytes that every machine reads alike: little-endian, of fixed width, without gaps. Nothing here allocates.
+ * Numbers as bytes that every machine reads alike: little-endian, of fixed width, without gaps.
+ * Nothing here allocates.
  */
 #ifndef TSR_BASE_TEXT_BYTES_H
 #define TSR_BASE_TEXT_BYTES_H
@@ -8,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** FNV-1a over bytes, 64 bits (Fowler, Noll and Vo). Texts that differ in one byte alone always have different checksums. */
+/** FNV-1a over bytes, 64 bits (Fowler, Noll and Vo). Texts that differ in one byte alone always
+ * have different checksums. */
 #define TSR_CHECKSUM_SEED UINT64_C(0xcbf29ce484222325)
 uint64_t tsr_checksum(uint64_t checksum, const void *bytes, size_t count);
 
-/** Begins as {.checksum = TSR_CHECKSUM_SEED} with `buffer`, where the bytes are written, or `expected`, which they are compared with;
- * without both, the bytes are only counted. */
+/** Begins as {.checksum = TSR_CHECKSUM_SEED} with `buffer`, where the bytes are written, or
+ * `expected`, which they are compared with; without both, the bytes are only counted. */
 typedef struct tsr_writer {
     unsigned char *buffer;
     const unsigned char *expected;
@@ -30,8 +32,8 @@ void tsr_write_f64(tsr_writer *writer, double value); /**< its IEEE 754 bits */
 void tsr_write_numbers(tsr_writer *writer, const int64_t *numbers, size_t count);
 void tsr_write_text(tsr_writer *writer, const char *text); /**< with the NUL */
 
-/** Past the end every number reads as 0 and every text as "", and `ended` stays set, so that a caller reads a whole record and checks
- * `ended` once. */
+/** Past the end every number reads as 0 and every text as "", and `ended` stays set, so that a
+ * caller reads a whole record and checks `ended` once. */
 typedef struct tsr_reader {
     const unsigned char *at;
     size_t left;

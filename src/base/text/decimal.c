@@ -9,7 +9,8 @@
 #define MOST_DIGITS   64
 #define MOST_EXPONENT 9999
 
-/* digits * 10^exponent. Without a decimal point, whose character depends on the locale wherever the C library reads or writes it. */
+/* digits * 10^exponent. Without a decimal point, whose character depends on the locale wherever the
+ * C library reads or writes it. */
 typedef struct decimal {
     char digits[MOST_DIGITS + 1];
     size_t count;
@@ -83,7 +84,8 @@ tsr_status tsr_scan_decimal(tsr_scan *scan, const char *expected, double *out)
     return TSR_OK;
 }
 
-/* `value` rounded to `digits` digits, without trailing zeros; `exponent` is that of the first digit. */
+/* `value` rounded to `digits` digits, without trailing zeros; `exponent` is that of the first
+ * digit. */
 static decimal rounded(double value, int digits)
 {
     char text[64];

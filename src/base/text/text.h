@@ -1,5 +1,5 @@
-/** Builds a text piece by piece in a caller's buffer, and counts the length that the whole text needs. Never overruns; always ends in NUL
- * if capacity > 0. */
+/** Builds a text piece by piece in a caller's buffer, and counts the length that the whole text
+ * needs. Never overruns; always ends in NUL if capacity > 0. */
 #ifndef TSR_BASE_TEXT_TEXT_H
 #define TSR_BASE_TEXT_TEXT_H
 

@@ -7,7 +7,8 @@
 #define SHORTEST_SIDE 8
 #define MOST_BLOCKS   INT64_C(0x7fffffff)
 
-/* Part of a box: dims innermost first; dim 0 is the run, in units of 1 << log_width bytes. Strides in bytes. */
+/* Part of a box: dims innermost first; dim 0 is the run, in units of 1 << log_width bytes. Strides
+ * in bytes. */
 typedef struct piece {
     unsigned char *dst;
     const unsigned char *src;
@@ -93,8 +94,8 @@ static tsr_status put_box(tsr_cuda_batcher *batcher, const piece *p)
     return TSR_OK;
 }
 
-/* Halves the piece along its outermost dim until it has at most TSR_CUDA_UNITS units. Dim 0 is cut at a multiple of 16 units, where
- * a fill's pattern begins again. */
+/* Halves the piece along its outermost dim until it has at most TSR_CUDA_UNITS units. Dim 0 is cut
+ * at a multiple of 16 units, where a fill's pattern begins again. */
 static tsr_status put_piece(tsr_cuda_batcher *batcher, const piece *p)
 {
     int64_t units = 1;
@@ -116,7 +117,8 @@ static tsr_status put_piece(tsr_cuda_batcher *batcher, const piece *p)
     return put_piece(batcher, &high);
 }
 
-/* All strides of the box or-ed together: the lowest set bit is the power of two that divides them all. */
+/* All strides of the box or-ed together: the lowest set bit is the power of two that divides them
+ * all. */
 static uint64_t alignment_of(const tsr_box *box, bool fill)
 {
     uint64_t bits = 0;
@@ -134,8 +136,8 @@ static uint32_t log_width_of(uint64_t bits)
     return log;
 }
 
-/* True if the two innermost dims are a plane to transpose: elements are moved one by one, and source and destination are contiguous along
- * different dims. */
+/* True if the two innermost dims are a plane to transpose: elements are moved one by one, and
+ * source and destination are contiguous along different dims. */
 static bool is_transposition(const tsr_box *box, uint32_t log_width)
 {
     const int inner = box->ndim - 1, outer = box->ndim - 2;
@@ -173,8 +175,8 @@ static tsr_status add_part(tsr_cuda_batcher *batcher, const tsr_box *box, const 
     return put_piece(batcher, &p);
 }
 
-/* If all runs of source and destination have one offset from a multiple of 16 bytes, their middles move in units of 16 bytes, and their two
- * ends separately. */
+/* If all runs of source and destination have one offset from a multiple of 16 bytes, their middles
+ * move in units of 16 bytes, and their two ends separately. */
 static tsr_status add_box(tsr_cuda_batcher *batcher, const tsr_box *box, const piece *base, size_t element_bytes)
 {
     const uintptr_t dst = (uintptr_t)base->dst, src = base->fill ? dst : (uintptr_t)base->src;

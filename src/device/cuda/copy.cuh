@@ -47,8 +47,8 @@ TSR_BOTH tsr_cuda_tile_place tsr_cuda_locate_tile(const tsr_cuda_box &box, const
             tsr_cuda_locate(dims + 2, box.ndim - 2, plane)};
 }
 
-/** Reads a tile along the source's contiguous dim, so that neighbouring threads read neighbouring units. A thread issues all its reads
- * before it stores the first value. */
+/** Reads a tile along the source's contiguous dim, so that neighbouring threads read neighbouring
+ * units. A thread issues all its reads before it stores the first value. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread, tsr_cuda_tile *tile)
 {
@@ -124,7 +124,8 @@ TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t t
     }
 }
 
-/** Fills one thread's units. Dim 0 is the run, which starts with the pattern's first byte; sizeof(unit) divides the pattern's 16 bytes. */
+/** Fills one thread's units. Dim 0 is the run, which starts with the pattern's first byte;
+ * sizeof(unit) divides the pattern's 16 bytes. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_fill_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, const tsr_cuda_pattern &pattern, uint32_t block,
                                   uint32_t thread)

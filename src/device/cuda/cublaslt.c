@@ -1,7 +1,8 @@
 /*
- * cuBLASLt takes column-major matrices. To it a row-major matrix is the transposed one, so c = a b is computed as c' = b' a', with the
- * operands exchanged and nothing moved. Its epilogue adds a bias per row of c', which is the bias per column that c wants. A device keeps
- * one handle, and the choices for recent problems.
+ * cuBLASLt takes column-major matrices. To it a row-major matrix is the transposed one, so c = a b
+ * is computed as c' = b' a', with the operands exchanged and nothing moved. Its epilogue adds a
+ * bias per row of c', which is the bias per column that c wants. A device keeps one handle, and the
+ * choices for recent problems.
  */
 #include "device/cuda/cublaslt.h"
 
@@ -9,14 +10,17 @@
 #include <string.h>
 #include <tessera/sys/memory.h>
 
-/* What NVIDIA's guide recommends for Hopper; on other devices less memory would only exclude algorithms. */
+/* What NVIDIA's guide recommends for Hopper; on other devices less memory would only exclude
+ * algorithms. */
 #define MOST_WORKSPACE ((size_t)32 << 20)
-/* Problems that a device remembers, each at the place of its hash; a new problem replaces the old one there. */
+/* Problems that a device remembers, each at the place of its hash; a new problem replaces the old
+ * one there. */
 #define CACHE_ENTRIES 512
 /* The largest alignment, in bytes, that algorithms ask for. */
 #define MOST_ALIGNED 256
 
-/* All that cuBLASLt's heuristics know of a product. Every byte is set, so that keys compare as memory. */
+/* All that cuBLASLt's heuristics know of a product. Every byte is set, so that keys compare as
+ * memory. */
 typedef struct problem {
     int64_t m, n, k, lda, ldb, ldc;
     uint64_t workspace;    /* the most bytes that an algorithm may use */
@@ -109,8 +113,9 @@ void tsr_cuda_gemms_destroy(tsr_cuda *cuda)
     cuda->gemms = NULL;
 }
 
-/* During a capture work is recorded, not done, but making a handle allocates device memory at once. cudaErrorStreamCaptureImplicit: the
- * default stream cannot be asked while a stream that waits for it is captured. */
+/* During a capture work is recorded, not done, but making a handle allocates device memory at once.
+ * cudaErrorStreamCaptureImplicit: the default stream cannot be asked while a stream that waits for
+ * it is captured. */
 static tsr_status refuse_capture(tsr_stream stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -171,8 +176,8 @@ static uint32_t alignment_of(const void *address)
     return (uint32_t)(bits & (~bits + 1));
 }
 
-/* TF32 lets tensor cores multiply. A product with a single row or column is limited by memory, so it keeps f32's bits at no cost.
- * `aligned`: see tsr_cuda_blas_choose(). */
+/* TF32 lets tensor cores multiply. A product with a single row or column is limited by memory, so
+ * it keeps f32's bits at no cost. `aligned`: see tsr_cuda_blas_choose(). */
 static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t workspace, bool aligned)
 {
     problem p;
@@ -190,7 +195,8 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t worksp
     return p;
 }
 
-/* Describes a matrix of `rows` stored rows with `columns` elements each, `ld` elements apart; cuBLASLt sees the rows as columns. */
+/* Describes a matrix of `rows` stored rows with `columns` elements each, `ld` elements apart;
+ * cuBLASLt sees the rows as columns. */
 static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld)
 {
     TSR_BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
@@ -211,7 +217,8 @@ static tsr_status set_bias(tsr_cuda_choice *c, const void *bias)
     return TSR_OK;
 }
 
-/* For the choice of an algorithm, the bias' address is replaced by its alignment, which is all that matters of it. */
+/* For the choice of an algorithm, the bias' address is replaced by its alignment, which is all that
+ * matters of it. */
 static tsr_status describe_bias(const problem *p, tsr_cuda_choice *c)
 {
     const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
@@ -253,7 +260,8 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
     return TSR_OK;
 }
 
-/* Asks cuBLASLt for an algorithm. TSR_ERROR_UNSUPPORTED: it returns that, or no result, or a result whose state is a failure. */
+/* Asks cuBLASLt for an algorithm. TSR_ERROR_UNSUPPORTED: it returns that, or no result, or a result
+ * whose state is a failure. */
 static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
@@ -313,7 +321,8 @@ static tsr_status find(station *s, const problem *p, tsr_cuda_choice *out)
     return status;
 }
 
-/* The greatest power of two that is at most `bytes`, or 0, so that many workspace sizes make few problems. */
+/* The greatest power of two that is at most `bytes`, or 0, so that many workspace sizes make few
+ * problems. */
 static size_t rounded_down(size_t bytes)
 {
     size_t power = bytes > 0;

@@ -61,7 +61,8 @@ static const tsr_device_table table = {
     .capture = tsr_cuda_capture,
 };
 
-/* The number of devices; if it is 0, `reason` says why. cudaGetDeviceCount() fails without a driver, and then leaves its result alone. */
+/* The number of devices; if it is 0, `reason` says why. cudaGetDeviceCount() fails without a
+ * driver, and then leaves its result alone. */
 static int count_devices(char *reason, size_t bytes)
 {
     int devices = 0, driver = 0;
@@ -79,7 +80,8 @@ static int count_devices(char *reason, size_t bytes)
     return 0;
 }
 
-/* Makes a driver; its devices are opened when first used. Takes over the caller's reference to `context`, also on failure. */
+/* Makes a driver; its devices are opened when first used. Takes over the caller's reference to
+ * `context`, also on failure. */
 static tsr_status make(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
 {
     char reason[sizeof((tsr_cuda *)NULL)->reason];
@@ -133,7 +135,8 @@ tsr_status tsr_cuda_driver_create(tsr_context *context, const tsr_cuda_options *
     return status;
 }
 
-/* Copies as much of `known`, of `bytes` bytes, as the caller's struct, which begins with `*size`, has room for. */
+/* Copies as much of `known`, of `bytes` bytes, as the caller's struct, which begins with `*size`,
+ * has room for. */
 static tsr_status give(const char *call, size_t *size, void *known, size_t bytes)
 {
     const size_t room = *size;

@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-/* Bytes of freed memory that a pool keeps, so that a loop of allocations does not call the driver. */
+/* Bytes of freed memory that a pool keeps, so that a loop of allocations does not call the
+ * driver. */
 #define KEPT_BYTES ((uint64_t)256 << 20)
 
 static tsr_status make_pool(tsr_cuda_gpu *gpu, int index)
@@ -35,8 +36,9 @@ static tsr_status enable_peer(const tsr_cuda *cuda, int index, int owner)
     return tsr_cuda_status(error, "cudaDeviceEnablePeerAccess", "opening a device's memory to a peer");
 }
 
-/* Lets device `index`, which is the thread's, read and write memory of device `owner`: its pool, and memory that others allocated there. It
- * is not an error if the hardware cannot do that or has no room for another peer: tsr_cuda_reaches() tells. */
+/* Lets device `index`, which is the thread's, read and write memory of device `owner`: its pool,
+ * and memory that others allocated there. It is not an error if the hardware cannot do that or has
+ * no room for another peer: tsr_cuda_reaches() tells. */
 static tsr_status let_access(const tsr_cuda *cuda, int index, int owner)
 {
     int can = 0;

@@ -1,4 +1,5 @@
-/** The state of a CUDA driver: its devices, which are opened when they are first used, and its kernels. */
+/** The state of a CUDA driver: its devices, which are opened when they are first used, and its
+ * kernels. */
 #ifndef TSR_DEVICE_CUDA_GPU_H
 #define TSR_DEVICE_CUDA_GPU_H
 
@@ -31,11 +32,13 @@ typedef struct tsr_cuda {
     tsr_cuda_gpu gpu[];
 } tsr_cuda;
 
-/** Makes `index` the calling thread's device, and opens it if needed. On TSR_OK the caller must call tsr_cuda_leave() with `*previous`.
- * TSR_ERROR_UNAVAILABLE: there is no such device, or it cannot be opened. */
+/** Makes `index` the calling thread's device, and opens it if needed. On TSR_OK the caller must
+ * call tsr_cuda_leave() with `*previous`. TSR_ERROR_UNAVAILABLE: there is no such device, or it
+ * cannot be opened. */
 tsr_status tsr_cuda_enter(tsr_cuda *cuda, int index, int *previous);
 
-/** `*out` becomes 1 if the hardware lets `index` reach the memory of `owner` and, once both are open, had room for it as a peer; else 0. */
+/** `*out` becomes 1 if the hardware lets `index` reach the memory of `owner` and, once both are
+ * open, had room for it as a peer; else 0. */
 tsr_status tsr_cuda_can_reach(const tsr_cuda *cuda, int index, int owner, int *out);
 
 /** Makes `previous`, from tsr_cuda_enter(), the calling thread's device again. */

@@ -1,4 +1,5 @@
-/** Index arithmetic of the kernels. Host and device run the same functions, so that tests can run kernels on a processor. */
+/** Index arithmetic of the kernels. Host and device run the same functions, so that tests can run
+ * kernels on a processor. */
 #ifndef TSR_DEVICE_CUDA_INDEX_CUH
 #define TSR_DEVICE_CUDA_INDEX_CUH
 
@@ -26,8 +27,8 @@ TSR_BOTH uint32_t tsr_cuda_high(uint32_t a, uint32_t b)
 #endif
 }
 
-/** index / by.value for an index below 2^31, so that the sum fits 32 bits. (Granlund and Montgomery, "Division by invariant integers using
- * multiplication", 1994, figure 4.1.) */
+/** index / by.value for an index below 2^31, so that the sum fits 32 bits. (Granlund and
+ * Montgomery, "Division by invariant integers using multiplication", 1994, figure 4.1.) */
 TSR_BOTH uint32_t tsr_cuda_divide(tsr_cuda_divisor by, uint32_t index)
 {
     return (tsr_cuda_high(index, by.magic) + index) >> by.shift;
@@ -66,7 +67,8 @@ TSR_BOTH tsr_cuda_place tsr_cuda_locate(const tsr_cuda_dim *dims, int ndim, uint
     return place;
 }
 
-/** A pointer to the `type` at an aligned address. A device faults if the address is not aligned; here a processor traps too. */
+/** A pointer to the `type` at an aligned address. A device faults if the address is not aligned;
+ * here a processor traps too. */
 template <typename type> TSR_BOTH type *tsr_cuda_at(unsigned char *address)
 {
 #if !defined(__CUDACC__)

@@ -1,6 +1,7 @@
 /**
- * The kernels by number, and how they are loaded: nvcc's images are constants of the library, which the CUDA runtime loads. So nothing is
- * registered when the library is loaded, and launching needs no C++.
+ * The kernels by number, and how they are loaded: nvcc's images are constants of the library, which
+ * the CUDA runtime loads. So nothing is registered when the library is loaded, and launching needs
+ * no C++.
  */
 #ifndef TSR_DEVICE_CUDA_KERNELS_H
 #define TSR_DEVICE_CUDA_KERNELS_H
@@ -32,7 +33,7 @@ typedef enum tsr_cuda_kernel {
     TSR_CUDA_COPY_LARGE,
     TSR_CUDA_FILL_SMALL,
     TSR_CUDA_FILL_LARGE,
-    TSR_CUDA_CONVERT,                                             /**< first of TSR_CUDA_FLOAT_END kernels: add the source's tsr_cuda_float */
+    TSR_CUDA_CONVERT, /**< first of TSR_CUDA_FLOAT_END kernels: add the source's tsr_cuda_float */
     TSR_CUDA_REDUCE_WIDE = TSR_CUDA_CONVERT + TSR_CUDA_FLOAT_END, /**< add a tsr_cuda_number; so too for REDUCE_SINGLE */
     TSR_CUDA_REDUCE_SINGLE = TSR_CUDA_REDUCE_WIDE + TSR_CUDA_NUMBER_END,
     TSR_CUDA_KERNEL_END = TSR_CUDA_REDUCE_SINGLE + TSR_CUDA_NUMBER_END

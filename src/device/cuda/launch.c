@@ -1,5 +1,5 @@
-/* Checks copies, fills, conversions and reductions, cuts them into pieces that a kernel takes, and launches them: all boxes of a call at
- * once if they fit. */
+/* Checks copies, fills, conversions and reductions, cuts them into pieces that a kernel takes, and
+ * launches them: all boxes of a call at once if they fit. */
 #include "device/cuda/launch.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "device/cuda/reduction.h"
 #include "device/request.h"
 
-/* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of `stream`. */
+/* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
+ * `stream`. */
 static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments, tsr_stream stream)
 {
     const dim3 grid = {blocks, 1, 1}, block = {TSR_CUDA_THREADS, 1, 1};
@@ -144,7 +145,8 @@ typedef struct reduction_launch {
     tsr_stream stream;
 } reduction_launch;
 
-/* Signed integers use the kernels of the unsigned integers of their size; bool, with min and max alone, uses those of u8. */
+/* Signed integers use the kernels of the unsigned integers of their size; bool, with min and max
+ * alone, uses those of u8. */
 static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
     [TSR_F64] = TSR_CUDA_NUMBER_F64,   [TSR_F32] = TSR_CUDA_NUMBER_F32,       [TSR_F16] = TSR_CUDA_NUMBER_F16,
     [TSR_BF16] = TSR_CUDA_NUMBER_BF16, [TSR_F8E4M3] = TSR_CUDA_NUMBER_F8E4M3, [TSR_F8E5M2] = TSR_CUDA_NUMBER_F8E5M2,

@@ -1,6 +1,7 @@
 /**
- * The dtypes in kernels: how an element is stored and widened to an accumulator, how accumulators combine, and how one is rounded back. All
- * bits are those of the host's kernels, whose narrow floats (minifloat.h) are used here.
+ * The dtypes in kernels: how an element is stored and widened to an accumulator, how accumulators
+ * combine, and how one is rounded back. All bits are those of the host's kernels, whose narrow
+ * floats (minifloat.h) are used here.
  */
 #ifndef TSR_DEVICE_CUDA_NUMBER_CUH
 #define TSR_DEVICE_CUDA_NUMBER_CUH
@@ -84,7 +85,8 @@ typedef tsr_cuda_plain<float> tsr_cuda_f32;
 struct tsr_cuda_f16 : tsr_cuda_real<float> {
     typedef uint16_t stored;
 
-    /* PTX converts as IEEE 754 says, subnormals included; a NaN stays a NaN, with unspecified bits. */
+    /* PTX converts as IEEE 754 says, subnormals included; a NaN stays a NaN, with unspecified
+     * bits. */
     TSR_BOTH float widen(uint16_t code)
     {
 #if defined(__CUDA_ARCH__)
@@ -127,7 +129,8 @@ TSR_CUDA_NARROW_FLOAT(bf16, uint16_t);
 TSR_CUDA_NARROW_FLOAT(f8e4m3, uint8_t);
 TSR_CUDA_NARROW_FLOAT(f8e5m2, uint8_t);
 
-/** Integers of one size. Unsigned arithmetic wraps as signed arithmetic must; only min and max differ. */
+/** Integers of one size. Unsigned arithmetic wraps as signed arithmetic must; only min and max
+ * differ. */
 template <typename type, typename signed_type> struct tsr_cuda_integer {
     typedef type stored;
     typedef type wide;
@@ -207,7 +210,8 @@ template <typename part> struct tsr_cuda_complex {
 typedef tsr_cuda_complex<float> tsr_cuda_c64;
 typedef tsr_cuda_complex<double> tsr_cuda_c128;
 
-/** `count` neighbouring elements that are read and written together, 16 bytes at a time if they have 16. */
+/** `count` neighbouring elements that are read and written together, 16 bytes at a time if they
+ * have 16. */
 template <typename stored, int count> struct alignas(count * sizeof(stored) < 16 ? count * sizeof(stored) : 16) tsr_cuda_pack {
     stored element[count];
 };

@@ -1,4 +1,5 @@
-/* GEMMs of the operation table: checks them, has cuBLASLt multiply, and does the rest (k of 0, some biases) with other kernels. */
+/* GEMMs of the operation table: checks them, has cuBLASLt multiply, and does the rest (k of 0, some
+ * biases) with other kernels. */
 #include "device/cuda/product.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/** The body of the reduction kernels: a thread combines one unit of all sources, and writes the result to every destination. */
+/** The body of the reduction kernels: a thread combines one unit of all sources, and writes the
+ * result to every destination. */
 #ifndef TSR_DEVICE_CUDA_REDUCE_CUH
 #define TSR_DEVICE_CUDA_REDUCE_CUH
 
@@ -18,7 +19,8 @@ TSR_BOTH unsigned char *tsr_cuda_address(const tsr_cuda_reduce_head &head, const
     return reinterpret_cast<unsigned char *>(operand[0]) + offset;
 }
 
-/** A unit as it is loaded, in words. It is taken apart only when it is combined: else a thread would wait for each load separately. */
+/** A unit as it is loaded, in words. It is taken apart only when it is combined: else a thread
+ * would wait for each load separately. */
 template <typename stored, int count> struct alignas(16) tsr_cuda_unit {
     static_assert(count * sizeof(stored) == 16, "several elements are 16 bytes");
     uint32_t word[4];
@@ -107,7 +109,8 @@ TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t ind
     }
 }
 
-/** Reduces unit `index`, of `count` elements: more than one only if all operands are aligned and contiguous along dim 0. */
+/** Reduces unit `index`, of `count` elements: more than one only if all operands are aligned and
+ * contiguous along dim 0. */
 template <typename number, int count> TSR_BOTH void tsr_cuda_reduce_unit(const tsr_cuda_reduce &given, uint32_t index)
 {
     typedef tsr_cuda_pack<typename number::stored, count> pack;

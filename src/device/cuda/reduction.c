@@ -5,7 +5,8 @@
 /* Rows of fewer bytes than this are not cut into a middle of 16-byte units and two ends. */
 #define SHORTEST_CUT 64
 
-/* A reduction whose dims of size > 1 are sorted, innermost first, and merged where all operands allow. */
+/* A reduction whose dims of size > 1 are sorted, innermost first, and merged where all operands
+ * allow. */
 typedef struct reduction {
     const tsr_box_reduce *given;
     tsr_cuda_op op;
@@ -101,8 +102,8 @@ static int64_t units_of(const reduction *r, const part *p)
     return units;
 }
 
-/* Writes the operand's words: the address where the part begins, and its strides in bytes. True if the address is a multiple of the
- * element's size. */
+/* Writes the operand's words: the address where the part begins, and its strides in bytes. True if
+ * the address is a multiple of the element's size. */
 static bool put_operand(const reduction *r, const part *p, int operand, int64_t *word)
 {
     const int64_t *const strides = strides_of(r, operand);
@@ -160,8 +161,8 @@ static tsr_status add_range(const reduction *r, int64_t begin, int64_t end, int6
     return add_part(r, &p);
 }
 
-/* True if every operand is contiguous along dim 0 and all rows have one offset from a multiple of 16 bytes; `*head` becomes the number of
- * elements before the first whole 16 bytes. */
+/* True if every operand is contiguous along dim 0 and all rows have one offset from a multiple of
+ * 16 bytes; `*head` becomes the number of elements before the first whole 16 bytes. */
 static bool lies_alike(const reduction *r, int64_t *head)
 {
     const intptr_t first = address_of(r, 0);

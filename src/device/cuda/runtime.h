@@ -6,8 +6,9 @@
 #include <tessera/sys/status.h>
 
 /**
- * TSR_OK for cudaSuccess; else the error's status, with a sentence that names the call, the error and what the library was doing (`doing`:
- * "copying 12 bytes"), and says if the CUDA context is lost. Clears the runtime's last error of the thread.
+ * TSR_OK for cudaSuccess; else the error's status, with a sentence that names the call, the error
+ * and what the library was doing (`doing`: "copying 12 bytes"), and says if the CUDA context is
+ * lost. Clears the runtime's last error of the thread.
  */
 tsr_status tsr_cuda_status(cudaError_t error, const char *call, const char *doing);
 

@@ -1,8 +1,10 @@
 /**
- * The arguments of kernels: plain values that C fills in on the host and CUDA C++ reads, copied at launch.
+ * The arguments of kernels: plain values that C fills in on the host and CUDA C++ reads, copied at
+ * launch.
  *
- * A kernel works on *units* of 1, 2, 4, 8 or 16 bytes, numbered along a few dims, innermost first. Indices have 31 bits, so that a division
- * by a size is a multiplication and a shift; larger boxes are cut into several.
+ * A kernel works on *units* of 1, 2, 4, 8 or 16 bytes, numbered along a few dims, innermost first.
+ * Indices have 31 bits, so that a division by a size is a multiplication and a shift; larger boxes
+ * are cut into several.
  */
 #ifndef TSR_DEVICE_CUDA_WORK_H
 #define TSR_DEVICE_CUDA_WORK_H
@@ -18,7 +20,8 @@
 /** Units that a thread copies or fills; their loads are issued together. */
 #define TSR_CUDA_UNROLL 4
 
-/** Elements along each side of a tile through which planes are transposed; also the threads that share a row of the tile. */
+/** Elements along each side of a tile through which planes are transposed; also the threads that
+ * share a row of the tile. */
 #define TSR_CUDA_TILE 32
 
 /** A divisor below 2^31 with the numbers that tsr_cuda_divide() multiplies and shifts by. */
@@ -34,8 +37,9 @@ typedef struct tsr_cuda_dim {
 } tsr_cuda_dim;
 
 /**
- * A box of a batch. Linear: it has `units` units of 1 << log_width bytes. Tiled: the destination is contiguous along dim 0 and the source
- * along dim 1, a unit is an element, and `units` counts tiles, one per block.
+ * A box of a batch. Linear: it has `units` units of 1 << log_width bytes. Tiled: the destination is
+ * contiguous along dim 0 and the source along dim 1, a unit is an element, and `units` counts
+ * tiles, one per block.
  */
 typedef struct tsr_cuda_box {
     unsigned char *dst;
@@ -69,7 +73,8 @@ typedef struct tsr_cuda_pattern {
     unsigned char bytes[16];
 } tsr_cuda_pattern;
 
-/** The op of a reduction. Signed and unsigned integers share kernels, so min and max of signed ones are ops of their own. */
+/** The op of a reduction. Signed and unsigned integers share kernels, so min and max of signed ones
+ * are ops of their own. */
 typedef enum tsr_cuda_op { TSR_CUDA_SUM, TSR_CUDA_PROD, TSR_CUDA_MIN, TSR_CUDA_MAX, TSR_CUDA_SIGNED_MIN, TSR_CUDA_SIGNED_MAX } tsr_cuda_op;
 
 #define TSR_CUDA_REDUCE_DIMS 8

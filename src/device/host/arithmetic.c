@@ -3,7 +3,8 @@
 #include "device/host/stream.h"
 #include <stdalign.h>
 
-/* dst may be exactly a. Without this pragma compilers test for overlap at run time and leave the loop scalar. */
+/* dst may be exactly a. Without this pragma compilers test for overlap at run time and leave the
+ * loop scalar. */
 #define ELEMENTWISE _Pragma("omp simd")
 
 #define IN_LINE(type) (STREAM_LINE / sizeof(type))
@@ -34,7 +35,8 @@
         }                                                                                                                                  \
     }
 
-/* Unsigned arithmetic wraps as signed integers must. Products go through u64, because two u16 would be multiplied as signed ints. */
+/* Unsigned arithmetic wraps as signed integers must. Products go through u64, because two u16 would
+ * be multiplied as signed ints. */
 #define DEFINE_UNSIGNED(width, type)                                                                                                       \
     DEFINE_COMBINE(sum_u##width, type, x + y)                                                                                              \
     DEFINE_COMBINE(prod_u##width, type, UINT64_C(1) * x * y)                                                                               \
@@ -54,7 +56,8 @@ DEFINE_SIGNED(16, tsr_i16)
 DEFINE_SIGNED(32, tsr_i32)
 DEFINE_SIGNED(64, tsr_i64)
 
-/* Equal numbers differ at most in the sign of zero: the or of their bits is -0 if either is -0, the and is +0 if either is +0. */
+/* Equal numbers differ at most in the sign of zero: the or of their bits is -0 if either is -0, the
+ * and is +0 if either is +0. */
 #define DEFINE_ORDER(width, bits_type)                                                                                                     \
     static inline bits_type min_bits_f##width(bits_type x, bits_type y, int less, int equal, int unordered)                                \
     {                                                                                                                                      \

@@ -4,12 +4,14 @@
 
 #include "device/host/kernels.h"
 
-/** dst[i] = a[i] op b[i] for `count` accumulators; `dst` may be `a`, and overlaps nothing else. NaNs come out canonical. */
+/** dst[i] = a[i] op b[i] for `count` accumulators; `dst` may be `a`, and overlaps nothing else.
+ * NaNs come out canonical. */
 typedef void tsr_combine(void *dst, const void *a, const void *b, int64_t count);
 
 /**
- * tsr_combine() with stores that bypass the cache: `bytes` bytes of results, a multiple of STREAM_LINE, go to each of `count` destinations
- * from its byte `begin` on, which lies at a multiple of STREAM_LINE. A destination overlaps nothing else.
+ * tsr_combine() with stores that bypass the cache: `bytes` bytes of results, a multiple of
+ * STREAM_LINE, go to each of `count` destinations from its byte `begin` on, which lies at a
+ * multiple of STREAM_LINE. A destination overlaps nothing else.
  */
 typedef void tsr_combine_streamed(char *const *dst, int count, size_t begin, const void *a, const void *b, size_t bytes);
 

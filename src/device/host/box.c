@@ -69,7 +69,8 @@ static void take_run(tsr_box *box, size_t element)
     }
 }
 
-/* Moves the dim with the source's least stride next to the last dim. A dim of stride 0 does not count: it repeats one element. */
+/* Moves the dim with the source's least stride next to the last dim. A dim of stride 0 does not
+ * count: it repeats one element. */
 static void pair_innermost(tsr_box *box)
 {
     int inner = box->ndim - 1;

@@ -1,17 +1,20 @@
-/** Boxes in the form that copy kernels take: as few dims as possible, in the memory order of the destination, strides in bytes. Pure. */
+/** Boxes in the form that copy kernels take: as few dims as possible, in the memory order of the
+ * destination, strides in bytes. Pure. */
 #ifndef TSR_DEVICE_HOST_BOX_H
 #define TSR_DEVICE_HOST_BOX_H
 
 #include <stdbool.h>
 #include <tessera/sys/device.h>
 
-/** The largest element, in bytes, that kernels move as a whole; smaller elements are powers of two too. */
+/** The largest element, in bytes, that kernels move as a whole; smaller elements are powers of two
+ * too. */
 #define TSR_ELEMENT_BYTES 16
 
 /**
- * `run` bytes that are contiguous in source and destination, repeated over `ndim` >= 2 dims, outermost first. No outer dim can be merged
- * with its neighbour. If runs are single elements, and source and destination have different innermost dims, the source's innermost dim is
- * the second last, so that the two last dims are the plane to transpose.
+ * `run` bytes that are contiguous in source and destination, repeated over `ndim` >= 2 dims,
+ * outermost first. No outer dim can be merged with its neighbour. If runs are single elements, and
+ * source and destination have different innermost dims, the source's innermost dim is the second
+ * last, so that the two last dims are the plane to transpose.
  */
 typedef struct tsr_box {
     size_t run;
@@ -28,7 +31,8 @@ static inline bool tsr_box_run_is_element(size_t run)
 /** Brings a copy into this form. False: there is nothing to copy, and `out` is unspecified. */
 bool tsr_box_normalise(const tsr_box_copy *copy, tsr_box *out);
 
-/** True, with the number of bytes, if source and destination are both contiguous and row-major: a cheap test before tsr_box_normalise(). */
+/** True, with the number of bytes, if source and destination are both contiguous and row-major: a
+ * cheap test before tsr_box_normalise(). */
 bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes);
 
 /** How many bytes the copy writes. */

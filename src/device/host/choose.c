@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A stretch in another way than the stretch before is not timed for its first WARMING bytes, which meet what that left in the caches. */
+/* A stretch in another way than the stretch before is not timed for its first WARMING bytes, which
+ * meet what that left in the caches. */
 #define STRETCH   ((size_t)4 << 20)
 #define WARMING   ((size_t)1 << 20)
 #define LEAST     ((size_t)1 << 20) /* bytes that a sample must cover */
@@ -32,7 +33,8 @@ size_t tsr_size_class_begin(int index)
     return index == 0 ? TSR_LARGE_CALL : index < TSR_SIZE_CLASSES ? size_begins[index] : SIZE_MAX;
 }
 
-/* This thread's CPU time: the time that other threads take on its core says nothing about the ways. */
+/* This thread's CPU time: the time that other threads take on its core says nothing about the
+ * ways. */
 static uint64_t read_clock(void *user)
 {
     struct timespec t;
@@ -126,7 +128,8 @@ uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way)
     return count > 0 ? sorted[(count - 1) / 3] : 0;
 }
 
-/* The way with the least estimate among ways with at least `least` samples; TSR_WAYS: there is none. */
+/* The way with the least estimate among ways with at least `least` samples; TSR_WAYS: there is
+ * none. */
 static tsr_way find_best(const tsr_way_class *c, int least)
 {
     tsr_way best = TSR_WAYS;
@@ -146,7 +149,8 @@ static bool is_wanted(const tsr_way_class *c, tsr_way way)
     return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
-/* The way with the fewest samples among the wanted ones, so that they take turns; TSR_WAYS: no way is wanted. */
+/* The way with the fewest samples among the wanted ones, so that they take turns; TSR_WAYS: no way
+ * is wanted. */
 static tsr_way find_wanted(const tsr_way_class *c)
 {
     tsr_way found = TSR_WAYS;
@@ -156,7 +160,8 @@ static tsr_way find_wanted(const tsr_way_class *c)
     return found;
 }
 
-/* The rival to try: in turn the two fastest ways after the best, if they take at most a quarter more than it; TSR_WAYS: there is none. */
+/* The rival to try: in turn the two fastest ways after the best, if they take at most a quarter
+ * more than it; TSR_WAYS: there is none. */
 static tsr_way find_rival(const tsr_way_class *c)
 {
     const tsr_way best = GET(c->way);
@@ -211,7 +216,8 @@ static void begin_use(tsr_way_class *c)
         SET(c->restart_wait, RESTART);
 }
 
-/* After a sample in use: takes another way if that is faster by more than 3 %, or tries all ways again if the best has become slow. */
+/* After a sample in use: takes another way if that is faster by more than 3 %, or tries all ways
+ * again if the best has become slow. */
 static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
@@ -263,7 +269,8 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
-/* TSR_WAY_STREAM or TSR_WAY_PLAIN, as the fastest way of the largest class of calls that has settled; TSR_WAYS: no class has settled. */
+/* TSR_WAY_STREAM or TSR_WAY_PLAIN, as the fastest way of the largest class of calls that has
+ * settled; TSR_WAYS: no class has settled. */
 static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
 {
     for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {

@@ -1,12 +1,15 @@
 /**
- * How the host's kernels choose the way in which they move many bytes (base/ways.h): they time the ways on parts of real moves.
+ * How the host's kernels choose the way in which they move many bytes (base/ways.h): they time the
+ * ways on parts of real moves.
  *
- * A large call is divided into stretches of a few MiB; each stretch goes in one way and is timed. The first stretches of a class try every
- * way; from then on the fastest way is taken, close rivals get a stretch now and then, and all ways are tried again when the fastest way
- * has become slow. A class is a task of the kernel, a range of run lengths and a range of call sizes.
+ * A large call is divided into stretches of a few MiB; each stretch goes in one way and is timed.
+ * The first stretches of a class try every way; from then on the fastest way is taken, close rivals
+ * get a stretch now and then, and all ways are tried again when the fastest way has become slow. A
+ * class is a task of the kernel, a range of run lengths and a range of call sizes.
  *
- * The state belongs to a rank: a communicator makes it, and communicators that are split off share it. Any thread may use and read it
- * without a lock: each number is read and written atomically, and a sample may be lost.
+ * The state belongs to a rank: a communicator makes it, and communicators that are split off share
+ * it. Any thread may use and read it without a lock: each number is read and written atomically,
+ * and a sample may be lost.
  */
 #ifndef TSR_DEVICE_HOST_CHOOSE_H
 #define TSR_DEVICE_HOST_CHOOSE_H
@@ -16,16 +19,18 @@
 #include <stdint.h>
 #include <tessera/sys/device.h>
 
-/** Calls that write fewer bytes use ordinary stores, and are never timed. Measured on two threads of a processor with 1 MiB of second- and
- * 32 MiB of third-level cache: streaming itself is faster from 4 MiB a call on, but up to 8 MiB it is slower once the result is read
- * again, as results are. */
+/** Calls that write fewer bytes use ordinary stores, and are never timed. Measured on two threads
+ * of a processor with 1 MiB of second- and 32 MiB of third-level cache: streaming itself is faster
+ * from 4 MiB a call on, but up to 8 MiB it is slower once the result is read again, as results
+ * are. */
 #define TSR_LARGE_CALL ((size_t)8 << 20)
 
-/** Shorter runs always go by ordinary stores: their first and last cache lines are partial, which is too large a share of their lines. */
+/** Shorter runs always go by ordinary stores: their first and last cache lines are partial, which
+ * is too large a share of their lines. */
 #define TSR_SHORTEST_RUN ((size_t)256)
 
-/** The fixed rule streams runs of at least this many bytes. Measured speed of streaming over that of ordinary stores: 0.4 at 256 bytes, 0.8
- * at 512, 1.7 at 1,024. */
+/** The fixed rule streams runs of at least this many bytes. Measured speed of streaming over that
+ * of ordinary stores: 0.4 at 256 bytes, 0.8 at 512, 1.7 at 1,024. */
 #define TSR_STREAMED_RUN ((size_t)1024)
 
 /** The tasks of kernels: copies, reductions to one destination, reductions to several. */
@@ -65,15 +70,17 @@ struct tsr_kernel_choices {
 /** Adds a reference and returns `choices`; NULL is fine. tsr_kernel_choices_destroy() drops it. */
 tsr_kernel_choices *tsr_choices_retain(tsr_kernel_choices *choices);
 
-/** Static choices that take `way` in all large calls; NULL, which means the fixed rule, for TSR_WAY_FIXED and TSR_WAY_MEASURED. */
+/** Static choices that take `way` in all large calls; NULL, which means the fixed rule, for
+ * TSR_WAY_FIXED and TSR_WAY_MEASURED. */
 tsr_kernel_choices *tsr_choices_pinned(tsr_way way);
 
 /** The class for `task`, runs of `run` bytes and calls that write `total` bytes. */
 tsr_way_class *tsr_way_class_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total);
 
 /**
- * The `self` for calls that each write a part of a large move, from memory that the cache holds; `self` is that for the whole move. A part
- * of at least TSR_LARGE_PART bytes streams the runs that the fastest way of large calls streams. Nothing is timed.
+ * The `self` for calls that each write a part of a large move, from memory that the cache holds;
+ * `self` is that for the whole move. A part of at least TSR_LARGE_PART bytes streams the runs that
+ * the fastest way of large calls streams. Nothing is timed.
  */
 const tsr_kernel_choices *tsr_choices_of_parts(const tsr_kernel_choices *self);
 
@@ -92,8 +99,8 @@ typedef struct tsr_stretch {
     uint64_t since; /**< when timing began, in nanoseconds; 0: not yet */
 } tsr_stretch;
 
-/** Begins a call that writes `total` bytes and returns `s`; NULL if the call is not large: then all its stores are ordinary. `self` is the
- * self of the operation table's entry. */
+/** Begins a call that writes `total` bytes and returns `s`; NULL if the call is not large: then all
+ * its stores are ordinary. `self` is the self of the operation table's entry. */
 static inline tsr_stretch *tsr_stretch_begin(tsr_stretch *s, const tsr_kernel_choices *self, tsr_task task, size_t total)
 {
     if (total < (self ? self->large : TSR_LARGE_CALL))
@@ -112,8 +119,8 @@ void tsr_stretch_enter_run(tsr_stretch *s, size_t run);
 /** tsr_stretch_next() for a call that is timed (s->choice is not NULL). */
 tsr_way tsr_stretch_time(tsr_stretch *s, size_t bytes);
 
-/** The way for the next `bytes` bytes, about TSR_PIECE. The caller moves them all before it calls again. `s` may be NULL: ordinary
- * stores. */
+/** The way for the next `bytes` bytes, about TSR_PIECE. The caller moves them all before it calls
+ * again. `s` may be NULL: ordinary stores. */
 static inline tsr_way tsr_stretch_next(tsr_stretch *s, size_t bytes)
 {
     if (!s)
@@ -136,8 +143,8 @@ size_t tsr_size_class_begin(int index);
 /** The way of runs of `run` bytes in large calls that are not timed. `choices` may be NULL. */
 tsr_way tsr_choices_rule(const tsr_kernel_choices *choices, size_t run);
 
-/** The time of a way in nanoseconds per MiB: the second least of four or five samples, the least of up to three, because disturbances only
- * add time. 0: there is no sample. */
+/** The time of a way in nanoseconds per MiB: the second least of four or five samples, the least of
+ * up to three, because disturbances only add time. 0: there is no sample. */
 uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way);
 
 #endif

@@ -1,4 +1,5 @@
-/* Conversion between floating types, a block at a time, through f32, which holds every narrow type exactly. */
+/* Conversion between floating types, a block at a time, through f32, which holds every narrow type
+ * exactly. */
 #include "device/host/convert.h"
 
 #include "device/host/copy.h"

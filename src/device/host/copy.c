@@ -5,7 +5,8 @@
 #include "device/request.h"
 #include <stdlib.h>
 
-/* Copies 1 to 64 bytes by two moves that may overlap in the middle: for short rows, cheaper than a call of memcpy(). */
+/* Copies 1 to 64 bytes by two moves that may overlap in the middle: for short rows, cheaper than a
+ * call of memcpy(). */
 static inline void copy_short(char *dst, const char *src, size_t bytes)
 {
 #define TWO_MOVES(N)                                                                                                                       \
@@ -49,7 +50,8 @@ void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream)
 
 typedef void elements_copy(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count);
 
-/* Strides in bytes. Packing and unpacking have loops of their own, in which one side's stride is a constant. */
+/* Strides in bytes. Packing and unpacking have loops of their own, in which one side's stride is a
+ * constant. */
 #define DEFINE_ELEMENTS(N)                                                                                                                 \
     static void elements_##N(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count)                            \
     {                                                                                                                                      \
@@ -123,7 +125,8 @@ static void copy_short_rows(const tsr_rows *rows)
         copy_cached(rows->dst + i * rows->dst_stride, rows->src + i * rows->src_stride, rows->run);
 }
 
-/* If the innermost dim has fewer rows than can be copied at once (4), rows are taken along the other dim instead, if that has enough. */
+/* If the innermost dim has fewer rows than can be copied at once (4), rows are taken along the
+ * other dim instead, if that has enough. */
 static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const bool crossed = box->shape[box->ndim - 1] < 4 && box->shape[box->ndim - 2] >= 4;
@@ -148,7 +151,8 @@ static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, 
         elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner], box->shape[inner]);
 }
 
-/* Rows that repeat one element: some copies of the element are laid out once, then written in whole pieces. */
+/* Rows that repeat one element: some copies of the element are laid out once, then written in whole
+ * pieces. */
 static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {
     const int outer = box->ndim - 2, inner = box->ndim - 1;
@@ -168,8 +172,9 @@ static void copy_plane_repeats(const tsr_box *box, char *dst, const char *src, t
 #define TILE 32
 
 /*
- * Source and destination are contiguous along different dims. A tile is read along the source's rows and written along the destination's,
- * so that every cache line on both sides is touched once, whatever cache sets the strides map to.
+ * Source and destination are contiguous along different dims. A tile is read along the source's
+ * rows and written along the destination's, so that every cache line on both sides is touched once,
+ * whatever cache sets the strides map to.
  */
 static void copy_plane_tiles(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch)
 {

@@ -5,12 +5,12 @@
 #include "device/host/choose.h"
 #include "device/host/kernels.h"
 
-/** Copies the box, its rows in the ways that `stretch` chooses; NULL: by ordinary stores. The caller ends streaming with a
- * stream_fence(). */
+/** Copies the box, its rows in the ways that `stretch` chooses; NULL: by ordinary stores. The
+ * caller ends streaming with a stream_fence(). */
 void KERNEL(copy_box)(const tsr_box *box, char *dst, const char *src, tsr_stretch *stretch);
 
-/** Copies `bytes` contiguous bytes; the cache holds the source. `stream`: at least TSR_SHORTEST_RUN bytes are streamed, and the caller ends
- * streaming with a stream_fence(). */
+/** Copies `bytes` contiguous bytes; the cache holds the source. `stream`: at least TSR_SHORTEST_RUN
+ * bytes are streamed, and the caller ends streaming with a stream_fence(). */
 void KERNEL(copy_run)(char *dst, const char *src, size_t bytes, bool stream);
 
 /** Entries of the operation table. */

@@ -1,4 +1,5 @@
-/* Blocks of narrow floats: loops around minifloat.h; f16 uses the processor's conversion if it has one. */
+/* Blocks of narrow floats: loops around minifloat.h; f16 uses the processor's conversion if it has
+ * one. */
 #include "device/host/floats.h"
 
 #include "device/host/minifloat.h"
@@ -33,7 +34,8 @@ DEFINE_NARROW_FLOAT(f8e5m2, uint8_t)
 DEFINE_NARROW_FLOAT(f16, tsr_u16)
 
 #if defined(__F16C__)
-/* Eight elements at a time; the last few go through the portable code, which gives the same bits. */
+/* Eight elements at a time; the last few go through the portable code, which gives the same
+ * bits. */
 #define LANES 8
 
 static inline __m256 load_f16(const tsr_u16 *src)

@@ -1,9 +1,10 @@
 /**
- * The host's kernels: one source, compiled once for each set of instructions; each set has one operation table.
+ * The host's kernels: one source, compiled once for each set of instructions; each set has one
+ * operation table.
  *
- * Every file that includes this is compiled with TSR_KERNELS set to portable, avx2 or avx512, and names its external symbols through
- * KERNEL(). All sets give the same bits: elements are independent, each is reduced in rank order, and nothing is contracted into fused
- * multiply-adds.
+ * Every file that includes this is compiled with TSR_KERNELS set to portable, avx2 or avx512, and
+ * names its external symbols through KERNEL(). All sets give the same bits: elements are
+ * independent, each is reduced in rank order, and nothing is contracted into fused multiply-adds.
  */
 #ifndef TSR_DEVICE_HOST_KERNELS_H
 #define TSR_DEVICE_HOST_KERNELS_H

@@ -6,8 +6,8 @@
 #endif
 
 #define ALIGNMENT 64
-/* Blocks of at least HUGE_THRESHOLD bytes ask for huge pages: with pages of 4 KiB, a walk through a tensor could miss the TLB at every
- * row. */
+/* Blocks of at least HUGE_THRESHOLD bytes ask for huge pages: with pages of 4 KiB, a walk through a
+ * tensor could miss the TLB at every row. */
 #define HUGE_PAGE      ((size_t)2 << 20)
 #define HUGE_THRESHOLD (2 * HUGE_PAGE)
 

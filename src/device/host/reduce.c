@@ -1,7 +1,8 @@
 /*
- * Reduction of boxes. The box is walked in tiles that each fit a block; a tile's sources are combined in the block, in the first-level
- * cache, and the finished block is written to every destination. So each source is read once and each destination written once, and a
- * destination may be a source: its tile is read before it is written.
+ * Reduction of boxes. The box is walked in tiles that each fit a block; a tile's sources are
+ * combined in the block, in the first-level cache, and the finished block is written to every
+ * destination. So each source is read once and each destination written once, and a destination may
+ * be a source: its tile is read before it is written.
  */
 #include "device/host/reduce.h"
 
@@ -13,15 +14,18 @@
 #include <stdalign.h>
 #include <stdlib.h>
 
-/* Bytes of accumulators in a block. If sources are contiguous, all buffers of a tile together fit a first-level cache of 32 KiB. */
+/* Bytes of accumulators in a block. If sources are contiguous, all buffers of a tile together fit a
+ * first-level cache of 32 KiB. */
 #define BLOCK 4096
 
-/* AT_ONCE pages are reduced at once, in TURNS turns: processors fetch ahead within a page, in several pages at a time. */
+/* AT_ONCE pages are reduced at once, in TURNS turns: processors fetch ahead within a page, in
+ * several pages at a time. */
 #define PAGE    ((size_t)4096)
 #define AT_ONCE 4
 #define TURNS   8
 
-/* With at most this many sources and destinations, the beginnings of their rows are kept, so that a tile's address is one addition. */
+/* With at most this many sources and destinations, the beginnings of their rows are kept, so that a
+ * tile's address is one addition. */
 #define FLAT_OPERANDS 16
 
 typedef struct reduction {
@@ -51,7 +55,8 @@ typedef struct buffers {
     alignas(64) char narrow[BLOCK];
 } buffers;
 
-/* A part of the box that fits a block: rows x columns elements along the two last dims, from `index` on. */
+/* A part of the box that fits a block: rows x columns elements along the two last dims, from
+ * `index` on. */
 typedef struct tile {
     int64_t index[TSR_MAX_DIMS + 1];
     int64_t rows, columns;
@@ -75,7 +80,8 @@ static bool tile_is_contiguous(const reduction *r, const tile *t, const int64_t 
     return (t->columns == 1 || stride(r, strides, r->ndim - 1) == 1) && (t->rows == 1 || stride(r, strides, r->ndim - 2) == t->columns);
 }
 
-/* A copy of a tile's shape, between its place in an operand and contiguous memory; the caller adds addresses and strides. */
+/* A copy of a tile's shape, between its place in an operand and contiguous memory; the caller adds
+ * addresses and strides. */
 static tsr_box_copy tile_copy(const reduction *r, const tile *t)
 {
     return (tsr_box_copy){.element_bytes = r->bytes, .ndim = 2, .shape = {t->rows, t->columns}};
@@ -90,7 +96,8 @@ static void copy_tile(const tsr_box_copy *copy, bool stream)
         KERNEL(copy_box)(&box, copy->dst, copy->src, stream ? &by_rule : NULL);
 }
 
-/* The tile's elements in source `s`, contiguous: in place if they are contiguous there, else copied to `packed`. */
+/* The tile's elements in source `s`, contiguous: in place if they are contiguous there, else copied
+ * to `packed`. */
 static const void *gather(const reduction *r, const tile *t, int s, char *packed)
 {
     const int64_t *const strides = r->given->src_strides[s];
@@ -134,7 +141,8 @@ static void scatter(const reduction *r, const tile *t, int to, const void *value
     copy_tile(&copy, tsr_way_streams(r->way));
 }
 
-/* The tile's elements in source `s` as accumulators, in place or in the buffers number `which` (0 or 1). */
+/* The tile's elements in source `s` as accumulators, in place or in the buffers number `which` (0
+ * or 1). */
 static const void *load(const reduction *r, const tile *t, int s, buffers *b, int which)
 {
     const void *const values = gather(r, t, s, b->packed[which]);
@@ -198,8 +206,9 @@ static void fetch_next(const reduction *r, const tile *t, int64_t end)
     }
 }
 
-/* Reduces `bytes` bytes of a row from its byte `at` on, and streams each line as the last source is combined; false if the row or the way
- * does not allow it. So little work lies between one line and the next that processors fetch the following lines meanwhile. */
+/* Reduces `bytes` bytes of a row from its byte `at` on, and streams each line as the last source is
+ * combined; false if the row or the way does not allow it. So little work lies between one line and
+ * the next that processors fetch the following lines meanwhile. */
 static inline bool stream_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (!r->by_lines || !tsr_way_streams(r->way) || (at | bytes) % STREAM_LINE != 0)
@@ -248,8 +257,9 @@ static void reduce_columns(reduction *r, tile *t, buffers *b, int64_t begin, int
     t->columns = columns;
 }
 
-/* Reduces `bytes` bytes of a flat row from its byte `at` on, for a reduction as_stored. So little work lies between one part and the next
- * that processors fetch the next part's sources meanwhile. */
+/* Reduces `bytes` bytes of a flat row from its byte `at` on, for a reduction as_stored. So little
+ * work lies between one part and the next that processors fetch the next part's sources
+ * meanwhile. */
 static inline void reduce_part(const reduction *r, buffers *b, size_t at, size_t bytes)
 {
     if (stream_part(r, b, at, bytes))
@@ -272,7 +282,8 @@ static void reduce_parts(const reduction *r, buffers *b, size_t begin)
             reduce_part(r, b, part + page, PAGE / TURNS);
 }
 
-/* Reduces four pages of a flat row at once, a small part of each in turn. `page` is a page's elements, a multiple of TURNS. */
+/* Reduces four pages of a flat row at once, a small part of each in turn. `page` is a page's
+ * elements, a multiple of TURNS. */
 static void reduce_pages(reduction *r, tile *t, buffers *b, int64_t begin, int64_t page)
 {
     const int inner = r->ndim - 1;

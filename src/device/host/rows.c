@@ -1,18 +1,22 @@
 #include "device/host/rows.h"
 
 /*
- * The ways of copying rows. All copy the same bytes; which is fastest depends on the processor: some prefetch several sequences of
- * addresses at once by themselves, and a prefetch by software helps some and slows others.
+ * The ways of copying rows. All copy the same bytes; which is fastest depends on the processor:
+ * some prefetch several sequences of addresses at once by themselves, and a prefetch by software
+ * helps some and slows others.
  */
 #include "device/host/stream.h"
 
-/* Bytes of the pieces of a row that are copied in turn: a page of 4 KiB, beyond which processors do not fetch ahead. */
+/* Bytes of the pieces of a row that are copied in turn: a page of 4 KiB, beyond which processors do
+ * not fetch ahead. */
 #define PAGE ((size_t)4096)
 
-/* Bytes by which the source is fetched ahead of the copy. Measured on AMD: 5 to 20 % faster for rows of 16 KiB. */
+/* Bytes by which the source is fetched ahead of the copy. Measured on AMD: 5 to 20 % faster for
+ * rows of 16 KiB. */
 #define AHEAD 4096
 
-/* Rows that are copied at once, and the lines of each row that are copied before the next row's turn. */
+/* Rows that are copied at once, and the lines of each row that are copied before the next row's
+ * turn. */
 #define AT_ONCE 4
 #define TURN    4
 
@@ -24,7 +28,8 @@ static inline __attribute__((always_inline)) void store_line(char *dst, const ch
         memcpy(dst, src, STREAM_LINE);
 }
 
-/* Copies a row of at least STREAM_LINE bytes, and towards its end prefetches `next`, the next row's source. */
+/* Copies a row of at least STREAM_LINE bytes, and towards its end prefetches `next`, the next row's
+ * source. */
 static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next, bool stream)
 {
     const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);

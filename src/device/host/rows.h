@@ -14,7 +14,8 @@ typedef struct tsr_rows {
     int64_t count;
 } tsr_rows;
 
-/** Copies rows of at least TSR_SHORTEST_RUN bytes. If the way streams, the caller ends streaming with a stream_fence(). */
+/** Copies rows of at least TSR_SHORTEST_RUN bytes. If the way streams, the caller ends streaming
+ * with a stream_fence(). */
 void KERNEL(copy_rows)(const tsr_rows *rows, tsr_way way);
 
 #endif

@@ -1,4 +1,5 @@
-/** Stores that bypass the cache: a large destination is not read before it is written, and does not push useful lines out of the cache. */
+/** Stores that bypass the cache: a large destination is not read before it is written, and does not
+ * push useful lines out of the cache. */
 #ifndef TSR_DEVICE_HOST_STREAM_H
 #define TSR_DEVICE_HOST_STREAM_H
 
@@ -51,7 +52,8 @@ static inline void stream_copy(char *dst, const char *src, size_t bytes)
     memcpy(dst + end, src + end, bytes - end);
 }
 
-/** Makes streamed stores visible before this thread's next stores; called once at the end of a call. */
+/** Makes streamed stores visible before this thread's next stores; called once at the end of a
+ * call. */
 static inline void stream_fence(void)
 {
 #if defined(__SSE2__)

@@ -5,7 +5,8 @@
 #include <stdint.h>
 #include <tessera/sys/blas.h>
 
-/** The library's calls; enumerations have CBLAS' values. A table with these products has a `self` that begins with this struct. */
+/** The library's calls; enumerations have CBLAS' values. A table with these products has a `self`
+ * that begins with this struct. */
 typedef struct tsr_cblas {
     void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
                   float beta, float *c, int ldc);

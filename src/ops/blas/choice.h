@@ -1,4 +1,5 @@
-/** The BLAS libraries by which a layer multiplies on the host: those that this rank's context opened or, later, those that all ranks have. */
+/** The BLAS libraries by which a layer multiplies on the host: those that this rank's context
+ * opened or, later, those that all ranks have. */
 #ifndef TSR_OPS_BLAS_CHOICE_H
 #define TSR_OPS_BLAS_CHOICE_H
 
@@ -8,7 +9,8 @@
 /** The most providers that a context has. */
 #define TSR_MOST_PROVIDERS 8
 
-/** The context's providers, or those that ranks agreed on, the best first. A plain value, valid as long as the context. */
+/** The context's providers, or those that ranks agreed on, the best first. A plain value, valid as
+ * long as the context. */
 typedef struct tsr_choice {
     const tsr_blas_provider *by[TSR_MOST_PROVIDERS];
     int count;
@@ -25,7 +27,8 @@ void tsr_choice_hold(tsr_choice *choice);
 /** Undoes tsr_choice_hold(); a choice that is not held is fine. */
 void tsr_choice_release(tsr_choice *choice);
 
-/** Called before each product, on its thread, while the choice is held; returns the token for tsr_provider_end(). */
+/** Called before each product, on its thread, while the choice is held; returns the token for
+ * tsr_provider_end(). */
 static inline int tsr_provider_begin(const tsr_blas_provider *provider)
 {
     return provider->table->begin ? provider->table->begin(provider->self) : 0;
@@ -38,7 +41,8 @@ static inline void tsr_provider_end(const tsr_blas_provider *provider, int token
         provider->table->end(provider->self, token);
 }
 
-/** A hash of name, version and core: ranks with equal identities compute products with the same bits. 0 < identity <= 2^62. */
+/** A hash of name, version and core: ranks with equal identities compute products with the same
+ * bits. 0 < identity <= 2^62. */
 int64_t tsr_provider_identity(const tsr_blas_provider *provider);
 
 #endif

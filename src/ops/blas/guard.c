@@ -19,7 +19,8 @@ struct tsr_blas_guard {
     int build, holders, host_threads;
 };
 
-/* All guards of the process; they are never removed. The lock protects the list and the guards' counts. */
+/* All guards of the process; they are never removed. The lock protects the list and the guards'
+ * counts. */
 static struct {
     pthread_mutex_t lock;
     int count;
@@ -46,7 +47,8 @@ tsr_blas_guard *tsr_blas_guard_of(const tsr_blas_threads *threads)
     return guard;
 }
 
-/* Sets OpenBLAS' thread count. An OpenMP build also changes the calling thread's own count, which belongs to the program and is restored. */
+/* Sets OpenBLAS' thread count. An OpenMP build also changes the calling thread's own count, which
+ * belongs to the program and is restored. */
 static void set_blas_threads(const tsr_blas_guard *guard, int count)
 {
     const tsr_blas_threads *threads = &guard->threads;

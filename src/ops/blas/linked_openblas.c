@@ -7,7 +7,8 @@
 #define NAMED(prefix, name) PASTE(prefix, name)
 #define CALL(name)          NAMED(TSR_BLAS_PREFIX, name)
 
-/* Declared here because the name and place of OpenBLAS' cblas.h differ between distributions; enumerations are int. */
+/* Declared here because the name and place of OpenBLAS' cblas.h differ between distributions;
+ * enumerations are int. */
 void CALL(cblas_sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 void CALL(cblas_dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 void CALL(cblas_dgemv)(int, int, int, int, double, const double *, int, const double *, int, double, double *, int);

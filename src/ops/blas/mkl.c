@@ -45,8 +45,8 @@ static bool find_all(void *handle, mkl *out)
            tsr_library_symbol(handle, "MKL_Set_Num_Threads_Local", &out->set_threads);
 }
 
-/* Called before all other MKL functions: 32-bit integers, no threads of MKL's own, and no AMX if that would end the process. If the program
- * has used MKL before, these calls change nothing. */
+/* Called before all other MKL functions: 32-bit integers, no threads of MKL's own, and no AMX if
+ * that would end the process. If the program has used MKL before, these calls change nothing. */
 static void settle(void *handle)
 {
     int (*set)(int);
@@ -58,7 +58,8 @@ static void settle(void *handle)
         set(THREADING_SEQUENTIAL);
 }
 
-/* MKL describes its kernels by a sentence about their processors; the first row whose words occur in it counts. */
+/* MKL describes its kernels by a sentence about their processors; the first row whose words occur
+ * in it counts. */
 static const struct {
     const char *words, *core, *kernels;
 } cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};

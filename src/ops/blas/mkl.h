@@ -4,7 +4,8 @@
 
 #include "ops/blas/library.h"
 
-/** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called; the sentence says why. */
+/** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called;
+ * the sentence says why. */
 tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library);
 
 #endif

@@ -1,4 +1,5 @@
-/* oneDNN 3, called through its C API: products of f32 by sgemm, and products of bf16 and f16, with sums in f32, by matmul. */
+/* oneDNN 3, called through its C API: products of f32 by sgemm, and products of bf16 and f16, with
+ * sums in f32, by matmul. */
 #include "ops/blas/onednn.h"
 
 #include "ops/blas/processor.h"
@@ -147,7 +148,8 @@ static void clean_up(const onednn *dnn, const narrow *p)
     destroy(dnn->post_ops_destroy, p->post_ops);
 }
 
-/* Makes all objects for each product: oneDNN caches its latest primitives, so that making one again takes some microseconds. */
+/* Makes all objects for each product: oneDNN caches its latest primitives, so that making one again
+ * takes some microseconds. */
 static tsr_status multiply_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g)
 {
     narrow product = {.stream = NULL};
@@ -212,8 +214,8 @@ static bool find_all(void *handle, onednn *out)
     return true;
 }
 
-/* Returns the instruction set that oneDNN uses, 0 if it does not tell. oneDNN trusts the processor's flags, so before its first product it
- * is told if AMX must not be used. */
+/* Returns the instruction set that oneDNN uses, 0 if it does not tell. oneDNN trusts the
+ * processor's flags, so before its first product it is told if AMX must not be used. */
 static int cap_isa(void *handle)
 {
     int (*set)(int), (*get)(void);
@@ -270,7 +272,8 @@ static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_libr
     snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
     library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
-    /* For some processors oneDNN has no kernels for narrow operands, or only slow reference kernels. */
+    /* For some processors oneDNN has no kernels for narrow operands, or only slow reference
+     * kernels. */
     library->table.gemm_bf16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_BF16) ? gemm_bf16 : NULL;
     library->table.gemm_f16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_F16) ? gemm_f16 : NULL;
     return TSR_OK;

@@ -22,7 +22,8 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     const tsr_blas_table *table = entry ? entry() : NULL;
     if (!table || table->size < offsetof(tsr_blas_table, hold) || table->size > sizeof *table || !table->name || !table->version ||
         !table->core)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table that this library can use", library->source, TSR_BLAS_ENTRY);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table that this library can use", library->source,
+                              TSR_BLAS_ENTRY);
     memcpy(&library->table, table, table->size);
     snprintf(library->name, sizeof library->name, "%s", table->name);
     snprintf(library->version, sizeof library->version, "%s", table->version);
@@ -30,7 +31,8 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     return TSR_OK;
 }
 
-/* A family of libraries is recognised by a symbol that only it has. If only its name is given, it is looked for under its sonames. */
+/* A family of libraries is recognised by a symbol that only it has. If only its name is given, it
+ * is looked for under its sonames. */
 static const struct {
     const char *name, *symbol;
     const char *sonames[3];
@@ -70,7 +72,8 @@ static tsr_status open_with(tsr_context *context, open_function *open, void *han
     return status;
 }
 
-/* Never unloaded, because such libraries have threads of their own, and leave thread-local data in other threads. */
+/* Never unloaded, because such libraries have threads of their own, and leave thread-local data in
+ * other threads. */
 static void *load(const char *name)
 {
     return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

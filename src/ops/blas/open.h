@@ -4,11 +4,12 @@
 
 #include "ops/blas/library.h"
 
-/** Opens the library that libtessera links. `library` comes as all zero and must not move; the caller closes it, also after an error. */
+/** Opens the library that libtessera links. `library` comes as all zero and must not move; the
+ * caller closes it, also after an error. */
 tsr_status tsr_library_link(tsr_context *context, tsr_library *library);
 
-/** Opens a library by name or path; `library` as for tsr_library_link(). TSR_ERROR_UNAVAILABLE: the library is not found, or cannot be
- * used; TSR_ERROR_ARGUMENT: the name is not known. */
+/** Opens a library by name or path; `library` as for tsr_library_link(). TSR_ERROR_UNAVAILABLE: the
+ * library is not found, or cannot be used; TSR_ERROR_ARGUMENT: the name is not known. */
 tsr_status tsr_library_open(tsr_context *context, const char *name, tsr_library *library);
 
 /** The index-th name that tsr_library_open() knows; NULL behind the last. */

@@ -35,7 +35,8 @@ static void end(void *self, int token)
     tsr_blas_end(((openblas *)self)->guard, token);
 }
 
-/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), with the instruction set that their kernels use. */
+/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), with the instruction set that
+ * their kernels use. */
 static const struct {
     const char *core, *kernels;
 } cores[] = {
@@ -75,8 +76,8 @@ static const char *find_kernels(const char *core)
     return NULL;
 }
 
-/* Warns if OpenBLAS' kernels use less than this processor has. Not for Zen, OpenBLAS' name for all AMD processors with AVX2: some have
- * AVX-512, but many of these run it in halves. */
+/* Warns if OpenBLAS' kernels use less than this processor has. Not for Zen, OpenBLAS' name for all
+ * AMD processors with AVX2: some have AVX-512, but many of these run it in halves. */
 static void warn_of_core(tsr_library *library)
 {
     const char *kernels = library->table.kernels, *best = tsr_processor_best();
@@ -137,7 +138,8 @@ static tsr_status open_prefixed(tsr_context *context, void *handle, const char *
                        find(handle, prefix, "openblas_get_config", &c.config) && find(handle, prefix, "openblas_get_corename", &c.core);
     if (!whole)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that OpenBLAS has", library->source);
-    /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not allow it. */
+    /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not
+     * allow it. */
     if (tsr_processor_amx_is_safe())
         find(handle, prefix, "cblas_sbgemm", &c.products.bf16);
     return tsr_openblas_fill(context, handle, name, &c, library);

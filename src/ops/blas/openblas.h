@@ -13,11 +13,13 @@ typedef struct tsr_openblas_calls {
     char *(*core)(void);
 } tsr_openblas_calls;
 
-/** Fills in `library`, with the name `name`, from an OpenBLAS with these calls; `handle` is used to find its OpenMP runtime, if it needs
- * one. TSR_ERROR_UNAVAILABLE: this build cannot be called; the sentence says why. */
+/** Fills in `library`, with the name `name`, from an OpenBLAS with these calls; `handle` is used to
+ * find its OpenMP runtime, if it needs one. TSR_ERROR_UNAVAILABLE: this build cannot be called; the
+ * sentence says why. */
 tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls, tsr_library *library);
 
-/** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called; the sentence says why. */
+/** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called;
+ * the sentence says why. */
 tsr_status tsr_openblas_open(tsr_context *context, void *handle, tsr_library *library);
 
 /** tsr_openblas_open() for the OpenBLAS of PyPI, whose symbols begin with scipy_. */

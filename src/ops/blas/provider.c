@@ -26,7 +26,8 @@ static void close_all(tsr_context *context, void *made)
     tsr_release(context, all);
 }
 
-/* Adds a provider unless one with the same identity is there: one library under two names, or an equal build. */
+/* Adds a provider unless one with the same identity is there: one library under two names, or an
+ * equal build. */
 static void add(opened *all, const tsr_blas_provider *provider)
 {
     for (int i = 0; i < all->count; i++)
@@ -119,7 +120,8 @@ static double time_product(const tsr_blas_provider *provider, float *matrices)
     return status == TSR_OK ? seconds : 1e9;
 }
 
-/* Times the libraries in turns and takes the best of each, because a library's first products are slow. */
+/* Times the libraries in turns and takes the best of each, because a library's first products are
+ * slow. */
 static void measure(opened *all, float *matrices)
 {
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
@@ -141,7 +143,8 @@ static void move_to_front(opened *all, int index)
     all->seconds[0] = seconds;
 }
 
-/* Sorts the first `named` providers, the fastest first: selects the slowest, then the next, and moves each to the front. */
+/* Sorts the first `named` providers, the fastest first: selects the slowest, then the next, and
+ * moves each to the front. */
 static void sort(opened *all, int named)
 {
     for (int done = 0; done < named; done++) {
@@ -184,7 +187,8 @@ static void tell(tsr_context *context, const opened *all)
         tsr_log(context, TSR_LOG_WARN, "%s", first->warning);
 }
 
-/* Opens the named providers, the fastest first, then the linked one, which has the products that they lack. */
+/* Opens the named providers, the fastest first, then the linked one, which has the products that
+ * they lack. */
 static tsr_status open_all(tsr_context *context, opened *all)
 {
     TSR_TRY(link_first(context, all));
