@@ -1,4 +1,4 @@
-/** The check that the links of every cost profile pass. */
+/** The check of a cost profile's links. */
 #ifndef TSR_BASE_LINKS_H
 #define TSR_BASE_LINKS_H
 

@@ -13,7 +13,7 @@ const char *tsr_processor_kernels(void);
 /** True if the kernels of this name run here; false also for an unknown name. */
 bool tsr_processor_runs(const char *kernels);
 
-/** The static text equal to `kernels`, or NULL if it is no name of kernels on any processor. */
+/** The static text equal to `kernels`; NULL: no processor has kernels of this name. */
 const char *tsr_processor_name(const char *kernels);
 
 #endif

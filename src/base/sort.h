@@ -8,9 +8,9 @@
  * tsr_sort(). */
 typedef int tsr_compare(const void *a, const void *b, const void *arg);
 
-/** Sorts `count` elements of `bytes` bytes each, ascending. Not stable. Allocates nothing, while
- * qsort() may, without the context's allocator. An array that is sorted already, or sorted but
- * rotated (3 4 1 2), takes a pass or two. */
+/** Sorts `count` elements of `bytes` bytes each, ascending. Not stable. Allocates nothing; qsort()
+ * may, and not from the context's allocator. An array that is sorted already, or sorted but rotated
+ * (3 4 1 2), takes a pass or two. */
 void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg);
 
 #endif

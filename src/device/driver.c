@@ -19,7 +19,7 @@ typedef struct entry_row {
 
 static const entry_row required[] = {ROW(count), ROW(alloc), ROW(free), ROW(copy), ROW(copy_boxes), ROW(fill), ROW(reduce), ROW(convert)};
 
-/* A table has all of these entries or no one of them. */
+/* A table has either all of these entries or none. */
 static const entry_row streams[] = {ROW(stream_create), ROW(stream_destroy), ROW(stream_synchronize), ROW(event_create),
                                     ROW(event_destroy), ROW(event_record),   ROW(event_wait)};
 

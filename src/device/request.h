@@ -1,5 +1,5 @@
-/** Checks of calls that all devices make, with the same sentences: of shapes, dtypes and ops that
- * no device takes. Pure. */
+/** Checks of a call that are the same on all devices: they refuse shapes, dtypes and ops that no
+ * device takes. Pure. */
 #ifndef TSR_DEVICE_REQUEST_H
 #define TSR_DEVICE_REQUEST_H
 

@@ -197,8 +197,9 @@ bool tsr_grid_locate(const tsr_grid *grid, int64_t rank, int64_t *coordinate)
     return rank >= grid->lowest && locate_regular(grid, rank, coordinate);
 }
 
-/* tsr_grid_from() of a regular grid: the rank itself if its digits are a coordinate; else the last
- * digit before the failing one that can grow grows by one, and the digits behind it are 0. */
+/* tsr_grid_from() of a regular grid. If the rank's digits are a coordinate, the rank itself. Else
+ * the last of its valid digits that can grow is increased by one, and the digits behind that become
+ * 0. */
 static int64_t from_regular(const tsr_grid *grid, int64_t rank)
 {
     int64_t rest = rank - grid->lowest, base = grid->lowest, next = INT64_MAX;

@@ -19,7 +19,7 @@ bool tsr_mesh_locate(const tsr_mesh *mesh, int64_t rank, int64_t *coordinate);
 /** The sizes of the ndim mesh dims; borrowed. */
 const int64_t *tsr_mesh_shape(const tsr_mesh *mesh);
 
-/** The rank at each coordinate; borrowed. */
+/** The mesh's grid, which tells the rank at each coordinate; borrowed. */
 const tsr_grid *tsr_mesh_grid(const tsr_mesh *mesh);
 
 /**

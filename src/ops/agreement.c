@@ -65,8 +65,8 @@ static bool has(const tsr_choice *choice, int64_t identity, int *at)
     return false;
 }
 
-/* Returns an error that names two ranks with different providers: `first`, and the lowest rank
- * without first's best provider. */
+/* Returns an error that names two ranks with different providers: `first`, and the lowest rank that
+ * multiplies but lacks the best provider of `first`. */
 static tsr_status explain(tsr_comm *comm, int first, const int64_t *identities, const tsr_choice *choice)
 {
     char words[2][256] = {"", ""};

@@ -25,7 +25,7 @@ void tsr_local_form_release(tsr_local_form *form);
 /** A contiguous tensor of the form at `data` on `device`. */
 tsr_tensor tsr_local_form_tensor(const tsr_local_form *form, void *data, tsr_device device);
 
-/** The bytes of such a tensor in a workspace: a multiple of 64. */
+/** The bytes of a contiguous tensor of the form in a workspace: a multiple of 64. */
 size_t tsr_local_form_bytes(const tsr_local_form *form);
 
 /** TSR_ERROR_ARGUMENT, in a sentence that begins with `caller`: `tensor`, called `name`, does not

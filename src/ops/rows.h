@@ -11,7 +11,7 @@
 #define TSR_ROWS_MOST 7
 
 /** The kernels named `name` ("portable", "avx2" or "avx512"), which this processor must run; the
- * portable ones if the build has not these. */
+ * portable ones if the build lacks them. */
 const tsr_rows_kernels *tsr_rows_kernels_for(const char *name);
 
 /** True if tsr_rows_run() takes the product: it has 1 to TSR_ROWS_MOST rows, and its dtypes are

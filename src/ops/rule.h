@@ -4,7 +4,7 @@
  * A rule is a factor string in the style of an einsum, "linear: b k, o k + o -> b o": operands are
  * separated by commas, each letter is a tensor dim, and `b` stands for all leading (batch) dims
  * that have no letter. Factors that the result lacks are contracted, so the op must be linear in
- * each operand. An operand after `+` is added to the product. On every mesh dim
+ * each operand. An operand after `+` is added to the product. On every mesh dim:
  *
  *   - a sharded factor must be cut alike in all operands that have it; it shards the result or, if contracted, yields Partial(sum);
  *   - a Partial(sum) or Partial(avg) operand among replicated ones passes its Partial on;

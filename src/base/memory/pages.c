@@ -10,8 +10,8 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-/* Blocks are rounded to 4 KiB, the page of most systems; from LARGE_BYTES on to 64 KiB, the largest
- * page in use. */
+/* Blocks are rounded to 4 KiB, the page of most systems; from LARGE_BYTES on to 64 KiB, which is
+ * whole pages on every system. */
 #define SMALL_GRAIN ((size_t)4 << 10)
 #define LARGE_GRAIN ((size_t)64 << 10)
 #define LARGE_BYTES ((size_t)1 << 20)

@@ -20,7 +20,7 @@
 
 typedef struct tsr_pool tsr_pool;
 
-/** A pool that keeps up to `most_bytes`, the caller's. NULL: there is no memory. */
+/** A pool that keeps up to `most_bytes`; the caller destroys it. NULL: there is no memory. */
 tsr_pool *tsr_pool_create(size_t most_bytes);
 
 /** Call it when all blocks have been given back; NULL is fine. */

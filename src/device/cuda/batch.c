@@ -136,8 +136,8 @@ static uint32_t log_width_of(uint64_t bits)
     return log;
 }
 
-/* True if the two innermost dims are a plane to transpose: elements are moved one by one, and
- * source and destination are contiguous along different dims. */
+/* True if the two innermost dims are a plane to transpose: elements are moved one by one, the
+ * source's stride is the smaller one along the outer dim, and both sides are long enough. */
 static bool is_transposition(const tsr_box *box, uint32_t log_width)
 {
     const int inner = box->ndim - 1, outer = box->ndim - 2;

@@ -78,7 +78,7 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
 }
 
 /* The id is CUDA's, which all streams of a capture share and which is never 0. An invalidated
- * capture still has its id: the call that ends the capture reports the error. */
+ * capture is no error here: the call that ends the capture reports it. */
 tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A stretch in another way than the stretch before is not timed for its first WARMING bytes, which
- * meet what that left in the caches. */
+/* A stretch that goes in another way than the stretch before is not timed for its first WARMING
+ * bytes, because they meet what the old way left in the caches. */
 #define STRETCH   ((size_t)4 << 20)
 #define WARMING   ((size_t)1 << 20)
 #define LEAST     ((size_t)1 << 20) /* bytes that a sample must cover */
@@ -269,8 +269,8 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
-/* TSR_WAY_STREAM or TSR_WAY_PLAIN, as the fastest way of the largest class of calls that has
- * settled; TSR_WAYS: no class has settled. */
+/* TSR_WAY_STREAM if the fastest way of the largest settled class of calls streams, else
+ * TSR_WAY_PLAIN; TSR_WAYS: no class has settled. */
 static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
 {
     for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {

@@ -52,7 +52,7 @@ typedef struct tsr_way_class {
     uint32_t reference;                      /**< the least estimate of `way` since it became the fastest, in nanoseconds per MiB */
     uint32_t stretches;                      /**< samples since the last trial of all ways ended */
     uint32_t next_rival;                     /**< the value of `stretches` at which a rival is tried */
-    uint32_t restart_wait;                   /**< the value of `stretches` from which slowness restarts the trial of all ways */
+    uint32_t restart_wait;                   /**< the value of `stretches` above which slowness restarts the trial of all ways */
 } tsr_way_class;
 
 struct tsr_kernel_choices {

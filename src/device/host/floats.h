@@ -20,7 +20,7 @@ tsr_narrow *KERNEL(narrow)(tsr_dtype dtype);
  * reduction, in one pass. */
 typedef void tsr_add_pair(void *dst, const void *a, const void *b, int64_t count);
 
-/** The sum of two for a dtype; NULL if it is not a narrow floating type. */
+/** The tsr_add_pair of a dtype; NULL if it is not a narrow floating type. */
 tsr_add_pair *KERNEL(add_pair)(tsr_dtype dtype);
 
 #endif

@@ -14,7 +14,7 @@
 typedef struct tsr_choice {
     const tsr_blas_provider *by[TSR_MOST_PROVIDERS];
     int count;
-    const char *kernels; /**< the library's own kernels: "portable", "avx2" or "avx512" */
+    const char *kernels; /**< Tessera's own kernels (rows.h): "portable", "avx2" or "avx512" */
     bool held;           /**< tsr_choice_hold() was called, so products may be computed */
 } tsr_choice;
 
