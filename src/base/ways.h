@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* * Every way moves the same bytes. `plain` uses ordinary stores, which leave the result in the
+/**
+ * Every way moves the same bytes. `plain` uses ordinary stores, which leave the result in the
  * cache; `stream` uses stores that bypass it. `ahead` fetches the source by software before it is
  * copied; `rows` copies four rows, or four pages of a long row, at once. The last two values are
- * not ways: they say how a way is chosen. */
+ * not ways: they say how a way is chosen.
+ */
 typedef enum tsr_way {
     TSR_WAY_PLAIN,
     TSR_WAY_PLAIN_AHEAD,
