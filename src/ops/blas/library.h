@@ -15,8 +15,7 @@ typedef struct tsr_library {
     tsr_blas_provider provider;
     tsr_blas_table table;
     char name[32], version[TSR_PROVIDER_TEXT], core[TSR_PROVIDER_TEXT], source[4 * TSR_PROVIDER_TEXT], warning[2 * TSR_PROVIDER_TEXT];
-    void
-        *family; /**< the table's self: functions of a library that is called by its own symbols; NULL for a library that exports a table */
+    void *family; /**< the table's self: the library's functions; NULL for a library that exports a table */
 } tsr_library;
 
 /** Releases memory of the context; the library itself stays in the process. */
