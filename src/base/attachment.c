@@ -33,7 +33,7 @@ static tsr_attached *find(tsr_attachments *attachments, const tsr_attachment_kin
     return at;
 }
 
-/* One thread at a time. */
+/* The caller holds the lock `making`. */
 static tsr_status make(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind)
 {
     void *memory;

@@ -15,10 +15,12 @@ typedef struct tsr_attachments {
 
 void tsr_attachments_init(tsr_attachments *attachments);
 
-/** Of the context in which they stand; the newest goes first. */
+/** Destroys all attachments, the newest first. `context` is the context that contains
+ * `attachments`. */
 void tsr_attachments_finish(tsr_attachments *attachments, tsr_context *context);
 
-/** What tsr_context_attachment() says, of the context in which they stand. */
+/** Does what tsr_context_attachment() says; `context` is the context that contains
+ * `attachments`. */
 tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out);
 
 #endif

@@ -1,4 +1,4 @@
-/** Sizes that say when they overflow, and small integer helpers. Pure. */
+/** Arithmetic of sizes that tells of an overflow, and small integer helpers. Pure. */
 #ifndef TSR_BASE_CHECKED_H
 #define TSR_BASE_CHECKED_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** False on overflow or a negative factor; `*out` is then left alone. */
+/** a * b in `*out`. False on overflow or if a factor is negative: `*out` is left alone then. */
 static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
 {
     int64_t product;
@@ -16,6 +16,7 @@ static inline bool tsr_multiply(int64_t a, int64_t b, int64_t *out)
     return true;
 }
 
+/** a + b in `*out`. False on overflow or if a term is negative: `*out` is left alone then. */
 static inline bool tsr_add(int64_t a, int64_t b, int64_t *out)
 {
     int64_t sum;
@@ -41,26 +42,26 @@ static inline size_t tsr_max_bytes(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/** What the parts of one allocation begin at multiples of, in bytes: a cache line, so that threads which write different parts do not share
- * one. */
+/** Bytes of a cache line. Parts of one allocation that different threads write begin at multiples
+ * of it. */
 #define TSR_LINE ((size_t)64)
 
-/** Every dtype may begin at multiples of so many bytes. */
+/** Bytes at whose multiples an element of any dtype may begin. */
 #define TSR_ALIGNMENT ((size_t)16)
 
-/** `bytes` or the next multiple of a power of two. */
+/** The least multiple of `multiple`, a power of two, that is at least `bytes`. */
 static inline size_t tsr_round_up(size_t bytes, size_t multiple)
 {
     return (bytes + multiple - 1) & ~(multiple - 1);
 }
 
-/** `bytes` or the last multiple of a power of two before it. */
+/** The greatest multiple of `multiple`, a power of two, that is at most `bytes`. */
 static inline size_t tsr_round_down(size_t bytes, size_t multiple)
 {
     return bytes & ~(multiple - 1);
 }
 
-/** a >= 0, b > 0; does not overflow. */
+/** a / b rounded up, for a >= 0 and b > 0; does not overflow. */
 static inline int64_t tsr_ceil_div(int64_t a, int64_t b)
 {
     return a / b + (a % b != 0);

@@ -26,15 +26,17 @@
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
 #define DEFAULT_KEPT_BYTES   ((size_t)1 << 30)
 
-/* Up to so many bytes malloc() goes by lists of its own, which posix_memalign() passes by: aligned memory takes several times as long. A
- * sanitizer is to see where blocks begin and end: to it all but empty ones are large. */
+/* Blocks up to this many bytes come from malloc(), whose lists of small blocks posix_memalign()
+ * does not use: it takes several times as long. AddressSanitizer must see where blocks begin and
+ * end, so under it all blocks but empty ones come from posix_memalign(). */
 #ifdef __SANITIZE_ADDRESS__
 #define SMALL_BYTES ((size_t)0)
 #else
 #define SMALL_BYTES ((size_t)64 << 10)
 #endif
 
-/* Aligned within what malloc() gave, whose address stands in front. It is a multiple of 16, so that there is room for that. */
+/* A block aligned inside one of malloc(), whose address is stored right before it. malloc() aligns
+ * to 16 bytes, so there is room for the address. */
 static void *allocate_small(size_t bytes, size_t alignment)
 {
     char *given = malloc(bytes + alignment);
@@ -83,7 +85,8 @@ static tsr_status check_options(const tsr_context_options *options)
     return TSR_OK;
 }
 
-/* What is kept must not be why a program that may have little finds no memory elsewhere. */
+/* A program with a limited address space keeps at most an eighth of it, so that kept blocks do not
+ * starve its other allocations. */
 static size_t default_kept_bytes(void)
 {
     struct rlimit limit;
@@ -98,7 +101,7 @@ static size_t kept_bytes(const tsr_context_options *options)
     return options->kept_bytes ? options->kept_bytes : default_kept_bytes();
 }
 
-/* What may fail once the settings hold a profile. */
+/* The steps of decide() that may fail while the settings own a profile. */
 static tsr_status choose(const tsr_context_options *options, tsr_settings *settings)
 {
     TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
@@ -107,7 +110,8 @@ static tsr_status choose(const tsr_context_options *options, tsr_settings *setti
     return tsr_environment_apply(options->environment, options->environment_user, settings);
 }
 
-/* The options, overridden by the environment. What they hold is to be released by the caller, but not after an error. */
+/* Fills the settings from the options, overridden by the environment. On success the caller
+ * releases settings->measured; after an error nothing is held. */
 static tsr_status decide(const tsr_context_options *given, tsr_settings *settings)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
@@ -133,16 +137,16 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
         tsr_profile_destroy(settings->measured);
         return status;
     }
-    /* An allocator that a program brings decides for itself what it keeps. */
+    /* A program's own allocator decides for itself which blocks it keeps. */
     if (options.allocator.allocate)
         settings->kept_bytes = 0;
-    /* Asked once: every call on the host device wants to know. */
+    /* Asked once here, because every call on the host device reads it. */
     if (!settings->kernels)
         settings->kernels = tsr_processor_kernels();
     return TSR_OK;
 }
 
-/* Both options and the environment lend their text. */
+/* The text of options and of the environment is borrowed, so the context copies it. */
 static tsr_status copy_blas(tsr_context *context)
 {
     tsr_settings *const settings = &context->settings;
@@ -160,7 +164,7 @@ static tsr_status create_pool(tsr_settings *settings)
     if (settings->kept_bytes == 0)
         return TSR_OK;
     settings->pool = tsr_pool_create(settings->kept_bytes);
-    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for a list of what is kept");
+    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for the list of kept blocks");
 }
 
 tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)
@@ -209,7 +213,8 @@ void tsr_context_destroy(tsr_context *context)
     tsr_release(context, (void *)context->settings.blas);
     tsr_pool_destroy(context->settings.pool);
     tsr_profile_destroy(context->settings.measured);
-    /* The allocator has to outlive the block that it is written in. */
+    /* The allocator's functions stand in the block that is released, so they are copied out
+     * first. */
     tsr_context last = {.settings = context->settings};
     tsr_release(&last, context);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Fits an int64_t also in nanoseconds. */
+/* About 31 years; small enough that its nanoseconds fit an int64_t. */
 #define LONGEST_TIMEOUT_MS INT64_C(1000000000000)
 #define LARGEST_SPIN       INT64_C(1000000000000)
 #define LARGEST_CACHE      (INT64_C(1) << 20)
@@ -114,17 +114,16 @@ static const struct {
       "of those, or auto; the one that libtessera links by default."},
      apply_blas},
     {{"TSR_TIMEOUT_MS", "How many milliseconds a rank waits for its peers; 0, the default of rank threads, for ever."}, apply_timeout},
-    {{"TSR_SPIN",
-      "How often a waiting rank thread looks before it sleeps; -1, the default, goes by the number of cores, 0 sleeps at once."},
+    {{"TSR_SPIN", "How often a waiting rank thread polls before it sleeps; -1, the default: by the number of cores, 0: it sleeps at once."},
      apply_spin},
-    {{"TSR_STALL_MS", "How many milliseconds rank threads that all wait in different communicators are left to, while other threads may "
-                      "call; 0: for ever."},
+    {{"TSR_STALL_MS", "After how many milliseconds rank threads that all wait, in different communicators, count as stalled although "
+                      "other threads may still call for them; 0: never."},
      apply_stall},
     {{"TSR_PLAN_CACHE", "How many plans a mesh keeps for repeated redistributes; 64 by default."}, apply_plan_cache},
     {{"TSR_PLAN_ENTRIES", "How many entries of lists and steps one plan, or another question about layouts, may take; 8388608 by default."},
      apply_plan_entries},
     {{"TSR_KEPT_BYTES",
-      "How many bytes of large results that were destroyed a context keeps for new ones; 1073741824 by default, 0: none."},
+      "How many bytes of destroyed large results a context keeps as memory for new ones; 1073741824 by default, 0: none."},
      apply_kept},
     {{"TSR_COST", "What links cost, by which plans are compared: inside=LATENCY,BANDWIDTH between=LATENCY,BANDWIDTH, and the "
                   "tables that tessera bench calibrate measures."},
@@ -163,7 +162,7 @@ static tsr_status set_instructions(tsr_settings *settings, const char *source, c
     return TSR_OK;
 }
 
-/* A set of instructions or a way, each once. */
+/* One word of the list: a set of instructions or a way. */
 static tsr_status set_word(tsr_settings *settings, const char *source, const char *text, const char *word, size_t length)
 {
     char copy[16] = "";

@@ -12,7 +12,7 @@ static const char *const link_names[] = {"inside=", "between="};
 static const char *const span_names[TSR_PROFILE_SPANS] = {"step=", "piece="};
 static const char *const work_names[TSR_TABLE_KINDS] = {[TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
 
-/* A profile's text, line by line, so that errors in a file quote the line. */
+/* Reads a profile's text line by line, so that an error in a file quotes its line. */
 typedef struct reader {
     tsr_scan scan;
     int64_t line;
@@ -28,7 +28,7 @@ static void begin_line(reader *r, const char *text)
     r->scan = (tsr_scan){r->what, text, 0};
 }
 
-/* To the next word, over comments and line ends; false at the end of the text. */
+/* Moves to the next word, past comments and line ends; false at the end of the text. */
 static bool next_word(reader *r)
 {
     for (;;) {
@@ -67,7 +67,8 @@ static tsr_status read_link(tsr_scan *scan, tsr_link *link)
     return read_end(scan);
 }
 
-/* So far from the ends of doubles, reciprocals and differences are numbers too. */
+/* Values stay so far from the limits of a double that their reciprocals and differences are
+ * finite. */
 static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
 {
     const size_t begin = scan->at;
@@ -78,7 +79,7 @@ static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
     return TSR_OK;
 }
 
-/* A key above the last, ":" and a value, and so on after commas. */
+/* Reads KEY:VALUE,KEY:VALUE,..; keys ascend. */
 static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
 {
     do {
@@ -98,7 +99,8 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
     return read_end(scan);
 }
 
-/* Before which row one of this run stands, or which it is. */
+/* Index of the first row whose run is at least `run`: that row, or the place where it is to be
+ * inserted. */
 static size_t place_of_run(const tsr_table *table, int64_t run)
 {
     size_t row = 0;
@@ -107,7 +109,7 @@ static size_t place_of_run(const tsr_table *table, int64_t run)
     return row;
 }
 
-/* Behind "copy@": a run, "=" and the row. */
+/* Reads what follows "copy@": a run, "=" and a row. `begin` is where the word begins. */
 static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
 {
     int64_t run = TSR_RUN_WHOLE;
@@ -126,7 +128,7 @@ static tsr_status read_work(tsr_scan *scan, size_t begin, tsr_table *table)
     return read_row(scan, true, &table->rows[place]);
 }
 
-/* Which of the names comes next, and steps over it; `count`: none of them. */
+/* Index of the name that comes next, which is stepped over; `count`: none of them. */
 static size_t accept_one(tsr_scan *scan, const char *const *names, size_t count)
 {
     size_t which = 0;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What has no rank does not measure. */
+/* The host's entry without a communicator, which alone has measured choices: a pinned way, or (self
+ * NULL) the fixed rule. */
 static tsr_device_ops resolve_host(const tsr_context *context, int index)
 {
     if (!context)
@@ -52,7 +53,7 @@ tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_s
     return status == TSR_OK ? settled : tsr_status_restore(&kept, status);
 }
 
-/* The bits of one part of a number: what adds nothing, and one. */
+/* Per dtype, the bits of one part of a number: the identity of sum and of prod. */
 static const struct {
     uint64_t zero, one;
     size_t part_bytes;
@@ -76,7 +77,7 @@ static const struct {
     [TSR_C128] = {UINT64_C(0x8000000000000000), UINT64_C(0x3ff0000000000000), 8},
 };
 
-/* In this machine's byte order. */
+/* Writes the low `bytes` bytes of `bits` in this machine's byte order. */
 static void put_bits(unsigned char *to, uint64_t bits, size_t bytes)
 {
     const uint8_t byte = (uint8_t)bits;

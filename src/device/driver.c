@@ -18,7 +18,7 @@ typedef struct entry_row {
 
 static const entry_row required[] = {ROW(count), ROW(alloc), ROW(free), ROW(copy), ROW(copy_boxes), ROW(fill), ROW(reduce), ROW(convert)};
 
-/* A device that has one of these has all. */
+/* A table has either all of these entries or none. */
 static const entry_row streams[] = {ROW(stream_create), ROW(stream_destroy), ROW(stream_synchronize), ROW(event_create),
                                     ROW(event_destroy), ROW(event_record),   ROW(event_wait)};
 
@@ -31,7 +31,7 @@ static bool has_entry(const tsr_device_table *table, const entry_row *row)
     return function != NULL;
 }
 
-/* The first row that the table has (or lacks), or NULL. */
+/* The first of `rows` that the table has (`present`) or lacks; NULL: there is no such row. */
 static const entry_row *find_row(const tsr_device_table *table, const entry_row *rows, size_t count, bool present)
 {
     for (size_t i = 0; i < count; i++)
@@ -61,7 +61,8 @@ static tsr_status check_table(const tsr_device_table *table)
     return TSR_OK;
 }
 
-/* What is behind the name is what a device does: functions, and constants of theirs. */
+/* Hashes the name and every entry behind it, which are functions and constants: together they say
+ * what a device does. */
 static uint64_t kind_of(const tsr_device_table *table)
 {
     const char *const functions = (const char *)&table->count;

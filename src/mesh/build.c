@@ -73,8 +73,9 @@ static tsr_status check_ranks(const tsr_mesh_description *description)
     return TSR_OK;
 }
 
-/* That ranks first + the sum of coordinate * stride are in range and all different. Nothing overflows: sizes multiply to less than 2^31, so
- * coordinates add up to less, and strides are checked to be below 2^31. */
+/* Checks that the ranks first + the sum of coordinate * stride are in range and all different.
+ * Nothing overflows: sizes multiply to less than 2^31, so coordinates add up to less than 2^31, and
+ * strides are checked to be below 2^31. */
 static tsr_status check_strides(const tsr_mesh_description *description)
 {
     tsr_grid grid = description->grid;
@@ -91,12 +92,12 @@ static tsr_status check_strides(const tsr_mesh_description *description)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: from rank %lld on, the strides leave the ranks 0 to %lld", description->call,
                               (long long)grid.first, (long long)limit - 1);
     if (!tsr_grid_nest(&grid))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than what the smaller ones add up to: list the ranks",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: a stride is not larger than the sum that smaller strides reach: list the ranks",
                               description->call);
     return TSR_OK;
 }
 
-/* Completes the grid if it is regular, and says so. */
+/* True, with the grid completed, if it is regular; false: its ranks need a list. */
 static bool make_regular(const tsr_mesh_description *description, tsr_grid *grid)
 {
     if (description->ranks)
@@ -125,7 +126,7 @@ static void copy_names(const tsr_mesh_description *description, tsr_mesh *mesh, 
     }
 }
 
-/* What the mesh is to know of nodes, as a reference of its own. */
+/* The node map of the mesh to be made, as a new reference. */
 static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_map **out)
 {
     if (description->asks_comm)
@@ -134,8 +135,8 @@ static tsr_status take_nodes(const tsr_mesh_description *description, tsr_node_m
     return TSR_OK;
 }
 
-/* The block: the mesh, then, for an irregular grid, the list and its sorted positions, then the names. Takes over `nodes` where it makes
- * the mesh. */
+/* Makes one block: the mesh, then, for an irregular grid, the list and its sorted positions, then
+ * the names. On success the mesh owns `nodes`. */
 static tsr_status make_mesh(const tsr_mesh_description *description, tsr_grid *grid, tsr_node_map *nodes, tsr_mesh **out)
 {
     const size_t listed = make_regular(description, grid) ? 0 : (size_t)grid->count;

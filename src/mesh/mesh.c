@@ -199,7 +199,8 @@ void *tsr_mesh_slot(const tsr_mesh *mesh)
 
 void tsr_mesh_slot_set(const tsr_mesh *mesh, void *data, void (*destroy)(void *data))
 {
-    /* No part of the value that const protects; every mesh lies in allocated, writable memory. */
+    /* const protects the value of a mesh, and the slot is not part of it; every mesh lies in
+     * allocated, writable memory. */
     tsr_mesh *writable = (tsr_mesh *)mesh;
     writable->slot = data;
     writable->slot_destroy = destroy;

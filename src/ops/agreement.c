@@ -7,7 +7,7 @@
 #include <tessera/sys/log.h>
 #include <tessera/sys/status.h>
 
-/* All learn the sentence of the lowest rank that failed. */
+/* The lowest rank that failed, `failed`, broadcasts its sentence. */
 static tsr_status tell(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
 {
     tsr_kept_sentence told = {.text = ""};
@@ -17,13 +17,14 @@ static tsr_status tell(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
     return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: %s", failed, told.text);
 }
 
-/* The least of what every rank brings, which becomes the same on all. */
+/* Each value becomes its minimum over all ranks. */
 static tsr_status reduce(tsr_comm *comm, int64_t *values, int count)
 {
     return tsr_comm_all_reduce(comm, values, values, count, TSR_I64, TSR_MIN, tsr_device_host(), NULL);
 }
 
-/* Ranks reduce what they agree about, with the lowest rank that failed in front. */
+/* tsr_agree() that also takes the minimum of values[1 .. count); values[0] is used for the lowest
+ * rank that failed. */
 static tsr_status agree(tsr_comm *comm, tsr_status local, int64_t *values, int count)
 {
     tsr_kept_sentence own;
@@ -42,11 +43,12 @@ tsr_status tsr_agree(tsr_comm *comm, tsr_status local)
     return agree(comm, local, values, 1);
 }
 
-/* What is reduced: the lowest rank that failed and that multiplies, the least and the greatest (negated) fingerprint of what ranks have,
- * and the least kernels. */
+/* The values of tsr_agree_on_provider(), all reduced by minimum: the lowest rank that failed, the
+ * lowest rank that multiplies, the least and the greatest (negated) fingerprint of ranks'
+ * providers, and the least level of kernels. */
 enum { FAILED, FIRST, LEAST, GREATEST, KERNELS, VALUES };
 
-/* Of all providers in their order. */
+/* A hash of all providers in their order, below 2^62. */
 static int64_t fingerprint(const tsr_choice *choice)
 {
     uint64_t value = 0;
@@ -63,7 +65,8 @@ static bool has(const tsr_choice *choice, int64_t identity, int *at)
     return false;
 }
 
-/* Ranks that multiply by different things, in the words of two of them. */
+/* Returns an error that names two ranks with different providers: `first`, and the lowest rank that
+ * multiplies but lacks the best provider of `first`. */
 static tsr_status explain(tsr_comm *comm, int first, const int64_t *identities, const tsr_choice *choice)
 {
     char words[2][256] = {"", ""};
@@ -94,7 +97,7 @@ static void warn_of_another(tsr_comm *comm, const tsr_choice *own, const tsr_cho
                 tsr_comm_size(comm), theirs->name, theirs->core, mine->name, mine->core);
 }
 
-/* Leaves those whose place in `common` is 1, in the order of `identities`. */
+/* Keeps the providers identities[i] for which common[i] is 1, in that order. */
 static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t *common, tsr_choice *choice)
 {
     tsr_choice kept = {.kernels = choice->kernels};
@@ -106,7 +109,8 @@ static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t
     *choice = kept;
 }
 
-/* The lowest rank that multiplies tells what it has; of these remain those that all have. */
+/* The lowest rank that multiplies, `first`, broadcasts its providers; those of them that all ranks
+ * have remain. */
 static tsr_status meet(tsr_comm *comm, int first, tsr_choice *choice)
 {
     int64_t identities[TSR_MOST_PROVIDERS] = {0}, common[TSR_MOST_PROVIDERS];

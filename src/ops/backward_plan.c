@@ -12,29 +12,30 @@
 
 static const char *const names[TSR_GRADIENTS] = {"dx", "dw", "db"};
 
-/* dx, dw or db, if the plan has it. */
+/* dx, dw or db; not `present`: the plan does not have it. */
 typedef struct gradient {
     bool present;
-    tsr_local_form own, wanted; /* as the rule leaves it, and as it is wanted */
-    tsr_plan *move;             /* own to wanted; NULL where they are the same */
+    tsr_local_form own, wanted; /* the gradient in its rule's layout, and in the layout that the caller wants */
+    tsr_plan *move;             /* own to wanted; NULL if they are equal */
 } gradient;
 
-/* Workspace: dy as the products want it, where it moves; one gradient as its rule leaves it, where it moves on; then what products and
- * moves want. Gradients are made one after the other, so all use the same. */
+/* The workspace has three parts: dy in the products' layout, if it moves; one gradient in its
+ * rule's layout, if any gradient moves; and the workspace of products and moves. Gradients are made
+ * one after the other, so they share the last two parts. */
 struct tsr_linear_backward_plan {
     tsr_context *context;
     tsr_comm *comm;
     tsr_device device;
     tsr_choice choice;
-    tsr_local_form x, w, dy, aligned; /* aligned: dy as the products want it */
-    tsr_plan *align;                  /* dy to aligned; NULL where they are the same */
+    tsr_local_form x, w, dy, aligned; /* aligned: dy in the products' layout */
+    tsr_plan *align;                  /* dy to aligned; NULL if they are equal */
     gradient gradients[TSR_GRADIENTS];
     bool inside;
     size_t dy_bytes, own_bytes, moving_bytes;
     tsr_matmul_needs needs;
 };
 
-/* What a caller of tsr_linear_backward_plan_create() gives. */
+/* The layouts that tsr_linear_backward_plan_create() is given. */
 typedef struct request {
     const tsr_layout *x, *w, *b, *dy, *gradients[TSR_GRADIENTS];
 } request;
@@ -84,7 +85,8 @@ static tsr_status fill_plan(tsr_linear_backward_plan *plan, const request *r)
     return TSR_OK;
 }
 
-/* What this rank's products want, whatever the strides that they will meet. */
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
 static tsr_status measure_products(tsr_linear_backward_plan *plan)
 {
     const tsr_matmul_site site = {.device = plan->device, .needs = &plan->needs, .any_strides = true};
@@ -159,7 +161,8 @@ static tsr_status check_request(const request *r, const void *out)
     return tsr_layer_check_runs(CALLER "_create", r->x);
 }
 
-/* This rank's own part; after an error too there may be a plan to destroy. */
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
 static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
@@ -234,7 +237,7 @@ size_t tsr_linear_backward_plan_workspace_bytes(const tsr_linear_backward_plan *
     return plan->dy_bytes + plan->own_bytes + tsr_larger_bytes(plan->moving_bytes, tsr_layer_needs_bytes(&plan->needs));
 }
 
-/* One execution, and how it goes on this rank. */
+/* One execution; `status` is this rank's first failure. */
 typedef struct execution {
     const tsr_linear_backward_plan *plan;
     tsr_gradient_sources from;
@@ -263,13 +266,13 @@ static void *part_at(const execution *e, size_t offset)
     return e->workspace ? e->workspace + offset : NULL;
 }
 
-/* What lies behind dy and the gradient of the moment. */
+/* Where the third part of the workspace begins, behind dy and one gradient. */
 static size_t rest_offset(const tsr_linear_backward_plan *plan)
 {
     return plan->dy_bytes + plan->own_bytes;
 }
 
-/* Peers go through the same moves, whatever happened here. */
+/* All ranks go through the same moves: after a failure this rank takes part in a move as failed. */
 static void move(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
 {
     const size_t rest = rest_offset(e->plan);
@@ -321,7 +324,8 @@ static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w
     return e->status;
 }
 
-/* Without a move nobody is told anything, and the handle is not used. */
+/* True if the plan moves anything; else executions do not communicate, and do not use the
+ * communicator's handle. */
 static bool moves(const tsr_linear_backward_plan *plan)
 {
     bool some = plan->align;

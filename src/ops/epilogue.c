@@ -11,7 +11,7 @@ tsr_status tsr_gemm_widen(float *dst, const void *src, tsr_dtype dtype, int64_t 
     return convert(dst, TSR_F32, src, dtype, count);
 }
 
-/* sums += factor * added */
+/* sums += factor * added, for `count` elements, at most TSR_EPILOGUE_COLUMNS. */
 static tsr_status add(float *sums, double factor, const void *added, tsr_dtype dtype, int64_t count)
 {
     float terms[TSR_EPILOGUE_COLUMNS];

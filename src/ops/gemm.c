@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* In f64, up to this many rows of c, reading b once by panels that stay in the cache, a vector at a time, beats a BLAS' gemm, which packs
- * b. */
+/* In f64 and with at most this many rows of c, products of vectors with panels of b that stay in
+ * the cache are faster than a BLAS' gemm, which packs b. */
 #define MAX_VECTOR_ROWS TSR_ROWS_MOST
 #define PANEL_BYTES     ((int64_t)128 << 10)
 #define PANEL_MULTIPLE  8
@@ -36,8 +36,8 @@ static tsr_status multiply_f32(const void *provider, const tsr_gemm *g)
     return multiply(provider, TSR_F32, g);
 }
 
-/* The rows of b as it is stored make a panel, so that every row of c reads it from the cache but the first. Stored [n,k], a panel gives
- * columns of c of its own; stored [k,n], it adds its terms to all of c. */
+/* A panel is some stored rows of b; the first row of c brings it into the cache for the others. If
+ * b is stored [n,k], a panel makes some columns of c; if [k,n], it adds some terms to all of c. */
 static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
     const int64_t rows = g->trans_b ? g->n : g->k, cols = g->trans_b ? g->k : g->n;
@@ -66,7 +66,7 @@ static tsr_status multiply_by_vectors(const tsr_blas_provider *provider, const t
     return TSR_OK;
 }
 
-/* Every row of c becomes the bias, to which the product is then added. */
+/* Sets every row of c to the bias, to which the product is then added. */
 static void start_from_bias(const tsr_gemm *g)
 {
     const size_t bytes = tsr_dtype_bytes(g->c_dtype);
@@ -74,7 +74,7 @@ static void start_from_bias(const tsr_gemm *g)
         memcpy((char *)g->c + (size_t)(i * g->ldc) * bytes, g->bias, (size_t)g->n * bytes);
 }
 
-/* Operands of one dtype, which the provider multiplies as they are. */
+/* A product that the provider computes without widening the operands. The bias has c's dtype. */
 static tsr_status run_in_blas(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
     const bool by_vectors = g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
@@ -99,7 +99,7 @@ static way way_of(const tsr_gemm *g)
     return uniform && (g->c_dtype == TSR_F32 || g->c_dtype == TSR_F64) ? IN_BLAS : NO_WAY;
 }
 
-/* Sizes that BLAS' integers hold. */
+/* TSR_ERROR_UNSUPPORTED: a size does not fit BLAS' 32-bit integers. */
 static tsr_status check_sizes(const tsr_gemm *g)
 {
     const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
@@ -118,7 +118,8 @@ static size_t host_workspace(const tsr_gemm *g)
     return w == BY_ROWS ? tsr_rows_workspace(g) : w == WIDENED ? tsr_widened_workspace(g) : 0;
 }
 
-/* What multiplies bf16 by bf16 as they are, with sums in f32; NULL: they are widened. */
+/* The provider that multiplies bf16 by bf16 without widening them, with sums in f32; NULL: they
+ * must be widened. */
 static const tsr_blas_provider *find_narrow(const tsr_choice *choice, const tsr_gemm *g)
 {
     const bool takes = g->a_dtype == TSR_BF16 && g->b_dtype == TSR_BF16 && g->c_dtype == TSR_F32 && g->alpha == 1 &&
@@ -173,7 +174,8 @@ tsr_status tsr_gemm_workspace(tsr_device device, const tsr_gemm *gemm, size_t *b
     return table->gemm_workspace ? table->gemm_workspace(self, device.index, gemm, bytes) : TSR_OK;
 }
 
-/* A device is asked by a product of nothing, which it need not search an algorithm for. */
+/* A device is asked for the workspace of an empty product, for which it need not search an
+ * algorithm. */
 tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_gemm *dtypes)
 {
     void *self;

@@ -20,8 +20,8 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
     for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
         fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is not like the y that x, w and b give; its mesh, dtype and shape must be",
-                              caller);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
@@ -72,7 +72,7 @@ static tsr_status compute_dw(const tsr_matmul_site *site, const tsr_gradient_sou
     return blocks.count > 0 ? TSR_OK : tsr_matrix_fill(site, to, 0);
 }
 
-/* The products that add up the rows, once the ones are there. */
+/* Adds up the rows of all blocks: products of the row `ones` with each block. */
 static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *blocks, tsr_matrix ones, tsr_matrix to)
 {
     for (int64_t i = 0; i < tsr_row_blocks_visited(blocks, site); i++) {
@@ -83,7 +83,8 @@ static tsr_status add_rows(const tsr_matmul_site *site, const tsr_row_blocks *bl
     return TSR_OK;
 }
 
-/* A row of ones times dy adds up its rows, in the same order whenever it is done. The ones lie at the front of the packing. */
+/* Adds up dy's rows as the product of a row of ones with dy, whose order of sums is always the
+ * same. The ones lie at the front of the packing memory. */
 static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *db)
 {
     const tsr_row_blocks blocks = tsr_row_blocks_of(&from->dy, &from->dy);

@@ -110,7 +110,7 @@ void tsr_layer_place(tsr_matmul_site *site, const tsr_matmul_needs *needs, void 
     site->workspace_bytes = needs->gemm;
 }
 
-/* Host memory is the context's, other memory the device's. */
+/* Host memory comes from the context, other memory from the device. */
 tsr_status tsr_layer_workspace_create(tsr_context *context, tsr_device device, size_t bytes, void **out)
 {
     if (!device.driver && bytes > 0)
@@ -134,7 +134,7 @@ void tsr_layer_workspace_destroy(tsr_context *context, tsr_device device, void *
     table->free(self, device.index, workspace, bytes, table->default_stream);
 }
 
-/* A rank outside the mesh has one dim of nothing. */
+/* On a rank outside the mesh the local tensor has one dim of size 0. */
 tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *memory, tsr_dtensor **out)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS] = {0};
@@ -147,7 +147,8 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
     return tsr_dtensor_from_local(&local, layout, NULL, out);
 }
 
-/* Whether peers are told at all depends on where tensors are, which one that is none says. */
+/* The source is NULL, which fails; the destination is an invalid tensor (ndim -1) that only tells
+ * the device, on which it depends whether peers are told at all. */
 tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream)
 {
     const tsr_tensor none = {.ndim = -1, .device = device};

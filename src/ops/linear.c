@@ -17,11 +17,12 @@ tsr_status tsr_linear_propagate(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_rule_apply(b ? &biased_rule : &product_rule, operands, NULL, y);
 }
 
-/* One call of tsr_linear(). Its memory is one piece: y as the rule leaves it, if that moves on, then what the products want. */
+/* One call of tsr_linear(). Its memory is one block: y in the rule's layout, if y moves, then what
+ * the products need. */
 typedef struct call {
     const tsr_dtensor *x, *w, *b;
-    tsr_layout *own, *wanted; /* y's layout as the rule leaves it, and as the caller gets it */
-    bool moves;               /* these differ in more than what is written on mesh dims of size 1 */
+    tsr_layout *own, *wanted; /* y's layout by the rule, and the one that the caller gets */
+    bool moves;               /* own and wanted are not equal */
     tsr_comm *comm;
     tsr_context *context;
     tsr_device device;
@@ -49,7 +50,7 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
     return tsr_layer_choose(c->context, c->device, &c->choice);
 }
 
-/* Products into `y`, or what they want, as the site says. */
+/* Computes the products into `y`, or measures their needs if the site measures. */
 static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
 {
     const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
@@ -59,7 +60,7 @@ static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr
     return tsr_layer_forward(site, &x, &w, c->b && adds_bias ? &b : NULL, y);
 }
 
-/* y as the rule leaves it: where it has memory of its own that is not measured yet, only its strides count. */
+/* Measures the products for y in the rule's layout, without data: only its strides matter. */
 static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
 {
     int64_t shape[TSR_MAX_DIMS];
@@ -69,7 +70,7 @@ static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs 
     return multiply(c, &site, &y);
 }
 
-/* All that this call allocates. */
+/* Allocates everything that this call needs, and gives the site its part. */
 static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
 {
     tsr_matmul_needs needs = {0};
@@ -88,7 +89,7 @@ static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
     return TSR_OK;
 }
 
-/* y as the rule leaves it. */
+/* Computes y in the rule's layout. */
 static tsr_status compute(call *c)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -105,7 +106,8 @@ static tsr_status compute(call *c)
     return status;
 }
 
-/* Redistributes to the placements wanted, unless some rank failed before. */
+/* Redistributes y to the wanted placements, unless a rank failed (`local` is this rank's
+ * status). */
 static tsr_status finish(const call *c, tsr_status local)
 {
     TSR_TRY(tsr_agree(c->comm, local));
@@ -129,7 +131,7 @@ static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr
     return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
 }
 
-/* Ranks agree only where y moves on. */
+/* Ranks agree, and so communicate, only if the caller gives placements for y. */
 static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
 {
     tsr_status status = check_pointers(c->x, c->w, y);

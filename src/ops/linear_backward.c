@@ -8,19 +8,19 @@
 
 #define CALLER "tsr_linear_backward"
 
-/* One of dx, dw and db, if it is asked for (`out`). */
+/* One of dx, dw and db; `out` is NULL if the caller does not ask for it. */
 typedef struct gradient {
     tsr_dtensor **out;
-    const tsr_layout *of;            /* the operand's layout */
-    const tsr_placement *placements; /* asked for; NULL: the gradient layout of `of` */
-    tsr_layout *own, *wanted;        /* as the rule leaves it, and as the caller gets it */
-    bool moves;                      /* these differ in more than what is written on mesh dims of size 1 */
-    size_t own_bytes;                /* of the call's memory, for one that moves */
+    const tsr_layout *of;            /* the layout of the operand whose gradient this is */
+    const tsr_placement *placements; /* those that the caller asks for; NULL: those of the gradient layout of `of` */
+    tsr_layout *own, *wanted;        /* the gradient's layout by its rule, and the one that the caller gets */
+    bool moves;                      /* own and wanted are not equal */
+    size_t own_bytes;                /* bytes for `computed` in the call's memory; 0 if it does not move */
     tsr_dtensor *computed, *finished;
 } gradient;
 
-/* One call. Its memory is one piece: dy as the products want it, if it has to move there, each gradient that moves, then what the products
- * want. */
+/* One call. Its memory is one block: dy in the products' layout, if it moves; each gradient that
+ * moves; then what the products need. */
 typedef struct backward {
     tsr_comm *comm;
     tsr_context *context;
@@ -28,7 +28,7 @@ typedef struct backward {
     tsr_choice choice;
     bool inside;
     const tsr_dtensor *x, *w, *dy;
-    tsr_layout *y, *dy_layout; /* y as the forward rule leaves it, and its gradient layout */
+    tsr_layout *y, *dy_layout; /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
     bool dy_moves;
     size_t dy_bytes;
     gradient gradients[TSR_GRADIENTS];
@@ -83,7 +83,7 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
     return TSR_OK;
 }
 
-/* A contiguous local tensor of a layout, for measuring. */
+/* A contiguous local tensor of a layout without data, for measuring. */
 static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
 {
     int64_t shape[TSR_MAX_DIMS];
@@ -117,7 +117,7 @@ static tsr_status measure_moving(const tsr_layout *layout, bool moves, size_t *b
     return TSR_OK;
 }
 
-/* The parts of the call's memory, and all of it. */
+/* Sets the bytes of the parts of the call's memory, and of the whole. */
 static tsr_status size_memory(backward *call)
 {
     TSR_TRY(measure_moving(call->dy_layout, call->dy_moves, &call->dy_bytes));
@@ -131,7 +131,8 @@ static tsr_status size_memory(backward *call)
     return TSR_OK;
 }
 
-/* Where a gradient is computed, and where it goes. */
+/* Makes the dtensors of a gradient: `finished`, and `computed`, which lies in `memory` if the
+ * gradient moves. */
 static tsr_status acquire_gradient(const backward *call, gradient *g, void *memory)
 {
     TSR_TRY(tsr_dtensor_create(g->wanted, call->device, &g->finished));
@@ -141,7 +142,7 @@ static tsr_status acquire_gradient(const backward *call, gradient *g, void *memo
     return TSR_OK;
 }
 
-/* All that this call allocates; `*site` gets its part. */
+/* Allocates everything that this call needs, and gives the site its part. */
 static tsr_status acquire(backward *call, tsr_matmul_site *site)
 {
     if (call->inside)
@@ -163,7 +164,7 @@ static tsr_status acquire(backward *call, tsr_matmul_site *site)
     return TSR_OK;
 }
 
-/* A rank outside the mesh has gradients too, empty ones. */
+/* A rank outside the mesh computes nothing: its gradients are empty. */
 static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 {
     const tsr_gradient_sources from = {tsr_dtensor_to_local(call->aligned_dy), tsr_dtensor_to_local(call->x),
@@ -189,7 +190,7 @@ static tsr_status run(backward *call, tsr_status planned)
     if (planned == TSR_OK)
         planned = tsr_layer_choose(call->context, call->device, &call->choice);
     TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
-    /* The mirror of the redistribution with which tsr_linear() ended, if there was one. */
+    /* The reverse of the redistribution at the end of tsr_linear(), if there was one. */
     if (call->dy_moves)
         TSR_TRY(tsr_redistribute_into(call->dy, call->aligned_dy, NULL));
     TSR_TRY(tsr_agree(call->comm, compute_gradients(call, &site)));

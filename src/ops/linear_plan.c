@@ -13,10 +13,10 @@ struct tsr_linear_plan {
     tsr_comm *comm;
     tsr_device device;
     tsr_choice choice;
-    tsr_local_form x, w, b, own, y; /* own: as the rule leaves y */
-    tsr_plan *move;                 /* own to y; NULL where they are the same */
+    tsr_local_form x, w, b, own, y; /* own: y in the rule's layout */
+    tsr_plan *move;                 /* own to y; NULL if they are equal */
     bool inside, adds_bias;
-    size_t own_bytes; /* of workspace: y as the rule leaves it where it moves on, then what products want */
+    size_t own_bytes; /* bytes of `own` at the front of the workspace; 0 if y does not move */
     tsr_matmul_needs needs;
 };
 
@@ -25,7 +25,8 @@ static tsr_tensor tensor_of(const tsr_linear_plan *plan, const tsr_local_form *f
     return tsr_local_form_tensor(form, NULL, plan->device);
 }
 
-/* What this rank's products want, whatever the strides that they will meet. */
+/* Measures the packing and workspace that this rank's products need for any strides of the
+ * operands. */
 static tsr_status measure(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -64,7 +65,8 @@ static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const 
     return tsr_layer_check_runs(CALLER "_create", x);
 }
 
-/* This rank's own part; after an error too there may be a plan to destroy. */
+/* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
+ * the plan. */
 static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
                        tsr_device device, tsr_linear_plan **out)
 {
@@ -137,7 +139,7 @@ const tsr_layout *tsr_linear_plan_result(const tsr_linear_plan *plan)
 size_t tsr_linear_plan_workspace_bytes(const tsr_linear_plan *plan)
 {
     const size_t moving = plan->move ? tsr_plan_workspace_bytes(plan->move) : 0;
-    /* Products are done before anything moves, so both use what lies behind the rule's own y. */
+    /* Products are done before y moves, so products and move share the memory behind `own`. */
     return plan->own_bytes + tsr_larger_bytes(moving, tsr_layer_needs_bytes(&plan->needs));
 }
 
@@ -153,13 +155,13 @@ static tsr_status check_execution(const tsr_linear_plan *plan, const tsr_tensor 
     return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_plan_workspace_bytes(plan));
 }
 
-/* What lies behind the rule's own y in the workspace. */
+/* The workspace behind `own`. */
 static void *rest_of(const tsr_linear_plan *plan, void *workspace)
 {
     return workspace ? (char *)workspace + plan->own_bytes : NULL;
 }
 
-/* Where the products of this execution go: y itself, or the front of the workspace if y still has to move. */
+/* The tensor that the products write: y itself, or the front of the workspace if y moves. */
 static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, void *workspace)
 {
     return plan->move ? tsr_local_form_tensor(&plan->own, workspace, plan->device) : *y;
@@ -189,7 +191,7 @@ static tsr_status execute(const tsr_linear_plan *plan, const tsr_tensor *x, cons
     return tsr_layer_take_part(plan->move, plan->comm, plan->device, status, stream);
 }
 
-/* Without a move there is nothing to be told, and the handle is not used. */
+/* Without a move the call does not communicate, and does not use the communicator's handle. */
 tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                                    const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
 {

@@ -84,7 +84,7 @@ tsr_status tsr_local_form_check_result(const tsr_local_form *form, const char *c
     if (!form->layout || !tsr_tensor_overlaps(tensor))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: the strides of %s make elements share memory that is to be written; they do not where each stride is "
-                          "larger than what the smaller ones span",
+                          "%s: elements of %s, which is written, share memory; they do not if each stride is larger than what the "
+                          "smaller strides span",
                           caller, name);
 }

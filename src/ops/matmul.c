@@ -4,7 +4,7 @@
 #include "ops/rows.h"
 #include <string.h>
 
-/* Rows of a, and columns of b, that are packed at a time. */
+/* The most rows of a, and columns of b, that are packed at a time. */
 #define TILE 64
 
 tsr_matrix tsr_matrix_transpose(tsr_matrix m)
@@ -18,7 +18,8 @@ static tsr_matrix part_of(tsr_matrix m, int64_t row, int64_t rows, int64_t col, 
     return (tsr_matrix){data, rows, cols, m.row_stride, m.col_stride, m.dtype};
 }
 
-/* True if a gemm can take rows that are `m.row_stride` apart; writes their distance, which BLAS wants to be at least a row. */
+/* True if a gemm can take the matrix untransposed; `*ld` becomes the distance of its rows, which
+ * BLAS requires to be at least a row. */
 static bool has_plain_rows(tsr_matrix m, int64_t *ld)
 {
     if ((m.col_stride != 1 && m.cols != 1) || (m.row_stride < m.cols && m.rows != 1))
@@ -36,7 +37,7 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
     return has_plain_rows(tsr_matrix_transpose(m), ld);
 }
 
-/* c = a b in the words of a gemm; false if the strides of the three don't allow one. */
+/* Describes c = a b as a gemm; false if the strides of a, b and c do not allow one. */
 static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
     tsr_gemm g = {.size = sizeof g,
@@ -59,15 +60,16 @@ static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, ts
     return true;
 }
 
-/* Likewise, or c' = b' a'. */
+/* Describes c = a b, or the transposed product c' = b' a', as a gemm; false if the strides allow
+ * neither. */
 static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
     return describe(site, a, b, c, accumulate, out) ||
            describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
 }
 
-/* Where the operands of a tile lie in the packing: one of a, (TILE, k), one of b, (TILE, k) as its transpose, and one of c, (TILE, TILE).
- */
+/* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b,
+ * transposed (TILE, k); and a tile of c, (TILE, TILE). */
 typedef struct packed_tile {
     size_t b, c, bytes;
 } packed_tile;
@@ -90,8 +92,9 @@ static tsr_status raise_workspace(const tsr_matmul_site *site, const tsr_gemm *g
     return TSR_OK;
 }
 
-/* What the host wants of a product of at most so many rows and columns, whatever the strides: it asks for no less where there are more rows
- * or columns, but for the step from few rows to many. */
+/* Raises the needs to those of host products of up to m rows and n columns with any strides. More
+ * rows or columns never need less, except at the step from few rows (rows.h) to many, so both sides
+ * of it are asked for. */
 static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, int64_t m, int64_t n, tsr_dtype c)
 {
     const int64_t rows[] = {m, tsr_smaller(m, TSR_ROWS_MOST)};
@@ -110,7 +113,8 @@ static tsr_status raise_any(const tsr_matmul_site *site, tsr_matrix a, tsr_matri
     return TSR_OK;
 }
 
-/* `g` is NULL where the strides don't allow a gemm of the whole. Tiles of a device go without a workspace. */
+/* Raises the needs to those of one product. `g` is NULL if the strides do not allow a gemm of the
+ * whole. On a device, tiles are multiplied without a workspace. */
 static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, tsr_matrix a, tsr_matrix b, tsr_matrix c)
 {
     tsr_matmul_needs *needs = site->needs;
@@ -195,7 +199,8 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
     site->needs->gemm = needs->gemm > site->needs->gemm ? needs->gemm : site->needs->gemm;
 }
 
-/* Every row of c becomes the bias, whose dtype c holds exactly. Another dtype than c's is packed, (1, n), and then converted. */
+/* Sets every row of c to the bias, whose values c's dtype holds exactly. A bias of another dtype is
+ * packed, (1, n), and converted first. */
 static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, tsr_matrix c)
 {
     void *self;
@@ -222,8 +227,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
                                        tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(c.dtype));
 }
 
-/* A bias falls along the columns of c, so that only a gemm of c itself, not of c', can add it. Elsewhere the product is added to the bias,
- * which costs less than the other way round: c is written first anyway. */
+/* A gemm adds a bias per column, so it must be a gemm of c, not of c'. Otherwise c is set to the
+ * bias and the product is added to it, which costs less than adding the bias afterwards. */
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
@@ -264,7 +269,7 @@ tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_mat
     return table->copy_boxes(self, site->device.index, &box, 1, site->stream);
 }
 
-/* The bits of 1, as far as the dtype has bytes, in this machine's order. */
+/* The bits of 1 in each dtype, in this machine's byte order. */
 static const struct {
     tsr_dtype dtype;
     union {
@@ -303,7 +308,8 @@ tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value
     return table->fill(self, site->device.index, &fill, site->stream);
 }
 
-/* A dim of size 1 never stands in the way; otherwise its step must be that of the rows that it holds. */
+/* True if a dim of stride `stride` can be merged into the rows of `m`: one step of it is m.rows
+ * rows, or there is only one row. */
 static bool joins_rows(int64_t stride, tsr_matrix m)
 {
     return m.rows == 1 || stride == m.rows * m.row_stride;
@@ -338,7 +344,7 @@ tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *seco
     return blocks;
 }
 
-/* A product that is only measured has no data. */
+/* NULL stays NULL: a product that is only measured has no data. */
 static void *move(void *data, int64_t bytes)
 {
     return data ? (char *)data + bytes : NULL;

@@ -4,7 +4,8 @@
 #include "ops/numbers.h"
 #include <string.h>
 
-/* Results of a row that are made before they are written. Where b is stored [k,n] their sums stay in the first cache. */
+/* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in
+ * the first-level cache. */
 #define PANEL 256
 _Static_assert(PANEL <= TSR_EPILOGUE_COLUMNS, "an epilogue takes a panel");
 
@@ -38,7 +39,7 @@ bool tsr_rows_takes(const tsr_gemm *g)
            is_taken(g->c_dtype);
 }
 
-/* True if the rows of a can be read as they are. */
+/* True if the rows of a need no packing: a is f32 and not transposed. */
 static bool has_plain_rows(const tsr_gemm *g)
 {
     return g->a_dtype == TSR_F32 && !g->trans_a;
@@ -49,7 +50,7 @@ size_t tsr_rows_workspace(const tsr_gemm *g)
     return has_plain_rows(g) ? 0 : tsr_aligned_bytes((size_t)(g->m * g->k) * sizeof(float));
 }
 
-/* a, which is stored [k,m], as rows of f32. */
+/* Packs a, which is stored [k,m], as m rows of f32. */
 static tsr_status pack_transposed(const tsr_gemm *g, float *rows)
 {
     for (int64_t t = 0; t < g->k; t++) {
@@ -70,7 +71,7 @@ static tsr_status pack(const tsr_gemm *g, float *rows)
     return TSR_OK;
 }
 
-/* Nothing is done to sums that go to rows of f32 as they are. */
+/* True if the sums are the results, so that kernels write them to c. */
 static bool is_direct(const tsr_gemm *g)
 {
     return g->c_dtype == TSR_F32 && g->alpha == 1 && g->beta == 0 && !g->bias;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Placements in an error: long lists of sizes are cut. */
+/* Bytes for placements in an error; longer texts, with lists of sizes, are cut. */
 #define PLACEMENTS_TEXT 256
 
 typedef struct application {
@@ -13,7 +13,7 @@ typedef struct application {
     const tsr_layout *const *operands;
     tsr_rule_terms terms;
     int mesh_ndim;
-    int64_t shape[TSR_RULE_FACTORS]; /* by factor */
+    int64_t shape[TSR_RULE_FACTORS]; /* the size of each factor */
 } application;
 
 static const tsr_placement *placement_of(const application *a, int operand, int mesh_dim)
@@ -21,7 +21,7 @@ static const tsr_placement *placement_of(const application *a, int operand, int 
     return &tsr_layout_placements(a->operands[operand])[mesh_dim];
 }
 
-/* The factor that an operand's placement cuts, or -1. */
+/* The factor that an operand's placement on a mesh dim cuts; -1: it is not a Shard. */
 static int cut_factor(const application *a, int operand, int mesh_dim)
 {
     const tsr_placement *p = placement_of(a, operand, mesh_dim);
@@ -47,8 +47,10 @@ static const char *print(const tsr_placement *placements, int count, char *text)
 }
 
 /*
- * What `operand` would have to be next to `keeper` as it is: cut where and as `keeper` cuts a factor of both, else what it was if
- * that goes with a replicated keeper, else Replicate. `keep` false gives up what it was, which cuts that depend on others may force.
+ * Proposes placements of `operand` that fit those of `keeper`. On a mesh dim where `keeper` cuts a
+ * factor of both, `operand` is cut alike. Elsewhere it keeps its own placement if `keep` is set and
+ * the placement fits a replicated keeper, else it becomes Replicate. Without `keep` all own
+ * placements are given up, because some cuts are only possible beside others.
  */
 static void propose(const application *a, int operand, int keeper, bool keep, tsr_placement *out)
 {
@@ -86,7 +88,8 @@ static tsr_status refuse_beside(const application *a, int operand, int keeper, c
     return refuse(a, operand, proposal, why);
 }
 
-/* The multiplied operand that `operand` has to go with: the pivot, or beside the pivot another one, or only itself. */
+/* The multiplied operand whose placements `operand` must fit: the pivot; for the pivot, another
+ * one; itself if there is no other. */
 static int companion_of(const application *a, int operand)
 {
     if (operand != a->rule->pivot)
@@ -98,7 +101,7 @@ static int companion_of(const application *a, int operand)
     return operand;
 }
 
-/* The operand to be changed of two that do not go together: not the pivot. */
+/* Refuses two operands that do not fit, and proposes to change one that is not the pivot. */
 static tsr_status refuse_pair(const application *a, int first, int second, const char *why)
 {
     return first == a->rule->pivot ? refuse_beside(a, second, first, why) : refuse_beside(a, first, second, why);
@@ -138,7 +141,8 @@ tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const
     return tsr_rule_is_of_one_comm(a, b) ? TSR_OK : refuse_comm(caller, first_name, a, name, b);
 }
 
-/* Dims of size 1 count here: placements are written one a dim. */
+/* True if both meshes have the same dims, also those of size 1, because an operand has one
+ * placement per mesh dim. */
 static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 {
     bool same = tsr_mesh_ndim(a) == tsr_mesh_ndim(b);
@@ -163,7 +167,7 @@ static bool is_mixed_in_f32(tsr_dtype dtype)
     return dtype == TSR_F32 || dtype == TSR_F16 || dtype == TSR_BF16;
 }
 
-/* The result's dtype: the one that all have, or f32, which holds all of f32, f16 and bf16. */
+/* The result's dtype: the one that all operands have; f32 for a mixture of f32, f16 and bf16. */
 static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
 {
     const tsr_dtype first = tsr_layout_dtype(a->operands[0]);
@@ -181,7 +185,7 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
     return TSR_OK;
 }
 
-/* Reads the size of every factor, which all its operands must agree on. */
+/* Sets the size of every factor; all operands that have a factor must agree on its size. */
 static tsr_status check_sizes(application *a)
 {
     int owner[TSR_RULE_FACTORS], owner_dim[TSR_RULE_FACTORS];
@@ -203,7 +207,8 @@ static tsr_status check_sizes(application *a)
     return TSR_OK;
 }
 
-/* How an operand cuts one factor, as a layout of a tensor that has only this dim: layouts know when two ways to cut are the same. */
+/* A layout of a tensor with only this dim, cut as `operand` cuts `factor`: comparing layouts tells
+ * whether two operands cut alike. */
 static tsr_status create_factor_layout(const application *a, int operand, int factor, tsr_layout **out)
 {
     tsr_placement cuts[TSR_MAX_DIMS];
@@ -225,7 +230,7 @@ static tsr_status cuts_alike(const application *a, int first, int second, int fa
     return status;
 }
 
-/* Factors that two multiplied operands share must be cut alike. */
+/* Checks that two multiplied operands cut all their common factors alike. */
 static tsr_status check_shared_factors(const application *a, int first, int second)
 {
     const tsr_rule_term *ours = &a->terms.operands[first], *theirs = &a->terms.operands[second];
@@ -244,7 +249,8 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
     return TSR_OK;
 }
 
-/* On one mesh dim all cuts must be of one factor, and a Partial stands among Replicates. */
+/* Checks that on a mesh dim two operands cut the same factor, and that beside a Partial the other
+ * operand is Replicate. */
 static tsr_status check_mesh_dim(const application *a, int first, int second, int dim)
 {
     const tsr_placement *ours = placement_of(a, first, dim), *theirs = placement_of(a, second, dim);
@@ -293,7 +299,8 @@ static tsr_status check_products(const application *a)
     return TSR_OK;
 }
 
-/* The first operand that is not replicated decides; the others agree, or the mesh dim has size 1 and it does not matter. */
+/* The result's placement on a mesh dim, by the first multiplied operand that is not Replicate
+ * there. Other operands agree with it, or the mesh dim has size 1. */
 static tsr_placement result_placement(const application *a, int dim)
 {
     for (int i = 0; i < a->terms.count && !a->terms.operands[i].added; i++) {
@@ -308,7 +315,8 @@ static tsr_placement result_placement(const application *a, int dim)
     return tsr_replicate();
 }
 
-/* An added operand is the result's twin on the dims that it has. Cuts on mesh dims of size 1 do not matter. */
+/* Checks that an added operand is cut like the result along its own dims, and replicated elsewhere.
+ * Mesh dims of size 1 do not matter. */
 static tsr_status check_added(const application *a, int operand, const tsr_placement *result)
 {
     tsr_placement wanted[TSR_MAX_DIMS];

@@ -10,7 +10,8 @@ typedef struct letters {
     char at[TSR_MAX_DIMS];
 } letters;
 
-/* Reads letters up to the separator that ends the term, and returns what follows it; `*separator` is ',', '+', '-' (of "->") or NUL. */
+/* Reads the letters of one term, and returns the text behind its separator; `*separator` is ',',
+ * '+', '-' (of "->") or NUL. */
 static const char *read_letters(const char *text, letters *out, char *separator)
 {
     out->count = 0;

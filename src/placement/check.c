@@ -7,7 +7,7 @@
 #include "placement/placement.h"
 #include "placement/print.h"
 
-/* What the sentences quote. */
+/* The arguments of a layout, which errors quote. */
 typedef struct subject {
     const tsr_mesh *mesh;
     const tsr_placement *placements;
@@ -35,7 +35,7 @@ static tsr_status check_shape(int ndim, const int64_t *shape, tsr_dtype dtype)
     if (ndim > 0 && !shape)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "shape is NULL, but the tensor has %d dims", ndim);
     if (!tsr_dtype_get(dtype))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "dtype %d is none: use TSR_F32 or another constant of tsr_dtype", (int)dtype);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%d is not a dtype: use TSR_F32 or another constant of tsr_dtype", (int)dtype);
     char text[TSR_SHAPE_TEXT];
     int64_t bytes = (int64_t)tsr_dtype_bytes(dtype);
     for (int i = 0; i < ndim; i++) {
@@ -67,13 +67,13 @@ static tsr_status check_dim(const subject *s, const tsr_placement *p)
 static tsr_status check_numbers(const subject *s, const char *name, const int64_t *numbers, size_t count)
 {
     if ((numbers == NULL) != (count == 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "a placement's %s has %zu numbers at %s", name, count,
-                              numbers ? "an address: give their count" : "NULL");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "a placement's count of %s is %zu, but their address is %s", name, count,
+                              numbers ? "not NULL" : "NULL");
     int64_t sum = 0;
     for (size_t i = 0; i < count; i++)
         if (numbers[i] < 0 || !tsr_add(sum, numbers[i], &sum))
             return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "placements \"%s\": number %zu of %s is %lld; none may be negative, nor their sum overflow",
+                                  "placements \"%s\": number %zu of %s is %lld; numbers are at least 0, and their sum is at most 2^63 - 1",
                                   quote_of(s).placements, i, name, (long long)numbers[i]);
     return TSR_OK;
 }
@@ -84,7 +84,7 @@ static tsr_status check_modifiers(const subject *s, int mesh_dim)
     if (p->interleave < 0 || p->unit < 0 || p->order < TSR_ORDER_DEFAULT)
         return tsr_status_set(
             TSR_ERROR_ARGUMENT,
-            "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: none may be negative but TSR_ORDER_DEFAULT", p->dim,
+            "the Shard(%d) of mesh dim %d has interleave %lld, unit %lld, order %d: only order TSR_ORDER_DEFAULT may be negative", p->dim,
             mesh_dim, (long long)p->interleave, (long long)p->unit, p->order);
     TSR_TRY(check_numbers(s, "sizes", p->sizes, p->size_count));
     TSR_TRY(check_numbers(s, "blocks", p->blocks, p->block_count));
@@ -108,8 +108,8 @@ static tsr_status check_order_differs(const subject *s, int dim, int a, int b)
     if (tsr_placement_order(s->placements, a) != order)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "the cuts of tensor dim %d by mesh dims %d and %d both have order [%d], their mesh dim where none is given: each "
-                          "needs its own",
+                          "the cuts of tensor dim %d by mesh dims %d and %d both have order [%d] (by default the number of the mesh dim): "
+                          "each needs its own",
                           dim, a < b ? a : b, a < b ? b : a, order);
 }
 
@@ -134,7 +134,7 @@ static tsr_status check_partial(const subject *s, int mesh_dim)
     const tsr_reduce_op op = s->placements[mesh_dim].op;
     const tsr_dtype_info *info = tsr_dtype_get(s->dtype);
     if ((int)op < 0 || op >= TSR_REDUCE_OP_END)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the Partial of mesh dim %d has op %d, which is none: sum, avg, min, max and prod are",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the Partial of mesh dim %d has op %d, which is not one of sum, avg, min, max and prod",
                               mesh_dim, (int)op);
     if (!(info->reduce_ops & 1u << op))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%s\": %s has no %s%s", quote_of(s).placements, info->name,
@@ -162,7 +162,8 @@ static tsr_status check_placement(const subject *s, int mesh_dim)
     if (p->kind == TSR_PARTIAL)
         return check_partial(s, mesh_dim);
     if (p->kind != TSR_REPLICATE)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "the placement of mesh dim %d has kind %d, which is none", mesh_dim, (int)p->kind);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "the placement of mesh dim %d has kind %d, which is not a tsr_placement_kind", mesh_dim,
+                              (int)p->kind);
     return TSR_OK;
 }
 
@@ -184,7 +185,7 @@ tsr_status tsr_layout_check(const tsr_mesh *mesh, const tsr_placement *placement
 typedef struct chain {
     const tsr_layout *layout;
     int dim, count;
-    int mesh_dim[TSR_MAX_DIMS]; /* all cuts of the dim, those of size-1 mesh dims too */
+    int mesh_dim[TSR_MAX_DIMS]; /* the mesh dims that cut tensor dim `dim`, outermost first, also those of size 1 */
 } chain;
 
 static bool is_explicit(const chain *c, int level)
@@ -209,8 +210,8 @@ static tsr_status check_sum(const chain *c, int level, int64_t length)
         sizes ? "sizes" : "blocks", c->mesh_dim[level], (long long)sum, c->dim, (long long)length);
 }
 
-/* The first part after `part` that has another size. Parts never get longer but where sizes are listed, so that they can be skipped without
- * looking at each; a mesh dim may have 2^31. */
+/* The first part after `part` with another size. Without listed sizes, sizes never grow from part
+ * to part, so a binary search skips equal ones; a mesh dim may have 2^31 parts. */
 static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
 {
     const int64_t size = tsr_cut_size(cut, length, part);
@@ -229,7 +230,7 @@ static int64_t next_size(const tsr_cut *cut, int64_t length, int64_t part)
     return low;
 }
 
-/* Visits one piece of each length that occurs; part lengths seldom have more than three values. */
+/* Checks one piece of each length that occurs; there are seldom more than three lengths. */
 static tsr_status check_level(const chain *c, int level, int64_t length)
 {
     if (is_explicit(c, level))

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 
-/* Where part `part` begins within one block of `length`; at part == parts this is the block's end. */
+/* Where part `part` begins within a block of `length`; for part == parts, the block's end. */
 static int64_t part_start(const tsr_cut *cut, int64_t length, int64_t part)
 {
     if (cut->size_starts)
@@ -24,7 +24,8 @@ static int64_t part_length(const tsr_cut *cut, int64_t length, int64_t part)
     return part_start(cut, length, part + 1) - part_start(cut, length, part);
 }
 
-/* The last index i with starts[i] <= at, skipping empty pieces: starts has count + 1 entries and at < starts[count]. */
+/* The last index i with starts[i] <= at, so never an empty piece; starts has count + 1 entries, and
+ * at < starts[count]. */
 static int64_t find_piece(const int64_t *starts, int64_t count, int64_t at)
 {
     int64_t low = 0, high = count;
@@ -69,8 +70,8 @@ static block block_at(const tsr_cut *cut, int64_t length, int64_t at)
     return block_get(cut, length, at / tsr_ceil_div(length, cut->interleave));
 }
 
-/* What part `part` holds of the blocks before `index`. All interleaved blocks but the last have one length; others are added up, from the
- * mark on where that is no further. */
+/* How many positions part `part` has in the blocks before `index`. All interleaved blocks but the
+ * last have one length; listed blocks are added up, from `mark` on if it is not past `index`. */
 static int64_t part_before(const tsr_cut *cut, int64_t length, int64_t part, int64_t index, tsr_cut_mark *mark)
 {
     if (!cut->block_starts)
@@ -101,8 +102,9 @@ static int64_t longest_size(const tsr_cut *cut)
     return longest;
 }
 
-/* Where sizes are not given part 0 is the longest, and grows with the piece. Only what it has of all interleaved blocks together may not:
- * a longer piece can have fewer of them. So all are counted as if they were as long as the first. */
+/* Without listed sizes part 0 is the longest, and it grows with the piece, except with
+ * `interleave`: a longer piece can have fewer blocks. So each of the blocks counts with the length
+ * of the first. */
 int64_t tsr_cut_most(const tsr_cut *cut, int64_t length)
 {
     if (cut->size_starts)
@@ -180,7 +182,8 @@ tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_ma
     return (tsr_run){part, part_before(cut, length, part, b.index, mark) + inside, at, end - start - inside};
 }
 
-/* The block in which position `at` of the part lies, and what the part has before it. */
+/* The block in which position `at` of the part lies, and how many positions the part has before
+ * that block. */
 static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, const tsr_cut_mark *mark)
 {
     if (!cut->block_starts) {

@@ -1,9 +1,11 @@
 /**
- * One cut: how a mesh dim of size n divides a piece of length L into n parts. Pure integers; nothing allocates.
+ * One cut: how a mesh dim of size n divides a piece of length L into n parts. Pure integers;
+ * nothing allocates.
  *
- * Every cut is a map between positions of the piece and (part, position in the part). Both directions are answered by a *run*: from a
- * position on, the longest stretch in which the part stays the same and both sides advance together. Everything else, shapes, offsets,
- * intervals, overlaps of two layouts, is read off runs.
+ * Every cut is a map between positions of the piece and (part, position in the part). Both
+ * directions are answered by a *run*: from a position on, the longest stretch in which the part
+ * stays the same and both positions advance together. Shapes, offsets, intervals and overlaps of
+ * two layouts are all read off runs.
  */
 #ifndef TSR_PLACEMENT_CUT_H
 #define TSR_PLACEMENT_CUT_H
@@ -12,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Each field has its neutral value where the placement leaves it out: interleave 1, unit 1, no starts. */
+/** A modifier that the placement leaves out has its neutral value: interleave 1, unit 1, no
+ * starts. */
 typedef struct tsr_cut {
     int64_t parts;
     int balanced;
@@ -28,7 +31,8 @@ typedef struct tsr_run {
     int64_t part, local, begin, length;
 } tsr_run;
 
-/** Where one part was last looked up: it has `before` positions in the blocks before block `index`. All zero knows nothing yet. */
+/** The last look-up of one part: it has `before` positions in the blocks before block `index`.
+ * Begins as all zero. */
 typedef struct tsr_cut_mark {
     int64_t index, before;
 } tsr_cut_mark;
@@ -66,17 +70,20 @@ tsr_cut tsr_cut_balanced(int64_t parts, int64_t unit);
 /** The length of part `part` of a piece of `length`. */
 int64_t tsr_cut_size(const tsr_cut *cut, int64_t length, int64_t part);
 
-/** What no part of a piece of at most `length` exceeds; the least such number but where parts interleave. */
+/** Upper bound for the length of any part of a piece of at most `length`; exact unless parts
+ * interleave. */
 int64_t tsr_cut_most(const tsr_cut *cut, int64_t length);
 
 /** The part that position `at` of the piece belongs to, 0 <= at < length. */
 int64_t tsr_cut_part(const tsr_cut *cut, int64_t length, int64_t at);
 
-/** The run that starts at position `at` of the piece, 0 <= at < length. `mark` is that of its part in this piece, or NULL: with it,
- * ascending positions go through the blocks once. */
+/** The run that starts at position `at` of the piece, 0 <= at < length. `mark` belongs to this part
+ * of this piece: with it, look-ups at ascending positions go through the blocks once. NULL:
+ * without. */
 tsr_run tsr_cut_owner(const tsr_cut *cut, int64_t length, int64_t at, tsr_cut_mark *mark);
 
-/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as above. */
+/** The run that starts at position `at` of part `part`, 0 <= at < tsr_cut_size(). `mark` as for
+ * tsr_cut_owner(). */
 tsr_run tsr_cut_position(const tsr_cut *cut, int64_t length, int64_t part, int64_t at, tsr_cut_mark *mark);
 
 #endif

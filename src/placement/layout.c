@@ -12,7 +12,8 @@
 #include "placement/check.h"
 #include "placement/placement.h"
 
-/* The arrays of all placements, as prefix sums too, live behind the struct in one allocation. */
+/* An upper bound of the numbers behind the struct, in its block: the lists of all placements and
+ * their prefix sums. */
 static size_t count_numbers(const tsr_placement *placements, int count)
 {
     size_t numbers = 0;
@@ -44,7 +45,8 @@ static const int64_t *sum_numbers(int64_t **free_numbers, const int64_t *numbers
     return starts;
 }
 
-/* `free_numbers` NULL: arrays stay the caller's, and there are no prefix sums. */
+/* `*free_numbers` is where the next list is copied to; NULL: lists stay the caller's, and there are
+ * no prefix sums. */
 static void take_placement(tsr_layout *layout, int mesh_dim, const tsr_placement *given, int64_t **free_numbers)
 {
     tsr_placement *p = &layout->placements[mesh_dim];
@@ -94,7 +96,8 @@ static uint64_t hash_placement(uint64_t hash, const tsr_placement *p)
     return tsr_hash_words(tsr_hash_word(hash, p->block_count), p->blocks, p->block_count);
 }
 
-/* Numbers the mesh dims that count, so that 1x4 and 4 look alike. */
+/* Numbers the mesh dims of size > 1 and gives the others -1, so that meshes 1x4 and 4 look
+ * alike. */
 static void number_mesh_dims(const tsr_layout *layout, int *numbers)
 {
     int next = 0;
@@ -122,8 +125,8 @@ static size_t layout_bytes(const tsr_placement *placements, int count)
     return sizeof(tsr_layout) + count_numbers(placements, count) * sizeof(int64_t);
 }
 
-/* Writes a layout whose arguments were checked into zeroed memory of layout_bytes(), or, without room for numbers, of the struct alone.
- * Retains nothing. */
+/* Writes a layout of checked arguments into `layout`, which is all zero. `has_room`: there is
+ * layout_bytes() of memory, else only the struct. Retains nothing. */
 static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
                               tsr_dtype dtype, bool has_room)
 {
@@ -171,12 +174,14 @@ tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like
     return init_layout(&probe->layout, like->mesh, placements, like->ndim, like->shape, like->dtype, has_room);
 }
 
+/* The place in `to` of a list that lies behind `from`; NULL for NULL. */
 static const int64_t *follow(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
 {
     return numbers ? (const int64_t *)(to + 1) + (numbers - (const int64_t *)(from + 1)) : NULL;
 }
 
-/* What was found right is not checked and hashed again: a copy differs in where its numbers are. */
+/* Copies the probe without checking and hashing it again; only the addresses of its lists
+ * differ. */
 tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
 {
     const tsr_layout *from = &probe->layout;
@@ -276,7 +281,8 @@ const tsr_placement *tsr_layout_placements(const tsr_layout *layout)
     return layout->placements;
 }
 
-/* Compares the cuts of all tensor dims in order, mesh dims numbered as if those of size 1 were not there. */
+/* Compares the mesh dims that cut each tensor dim, in their order; mesh dims of size 1 are not
+ * counted. */
 static bool cuts_equal(const tsr_layout *a, const tsr_layout *b)
 {
     int a_numbers[TSR_MAX_DIMS], b_numbers[TSR_MAX_DIMS];

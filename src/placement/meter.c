@@ -7,7 +7,7 @@
 #include "base/settings.h"
 #include "placement/print.h"
 
-/* Of a layout in a sentence; longer ones, which list many ranks or sizes, are cut. */
+/* Bytes for a layout in a sentence; a longer text, with many ranks or sizes, is cut. */
 #define LAYOUT_TEXT 200
 
 tsr_meter tsr_meter_of(const char *call, const tsr_layout *from, const tsr_layout *to)

@@ -1,4 +1,4 @@
-/* What coordinates own: shapes, offsets, intervals and owners, all read off runs. */
+/* Shapes, offsets, intervals and owners of shards, all read off runs (cut.h). */
 #include "placement/ownership.h"
 
 #include <string.h>
@@ -56,7 +56,8 @@ int tsr_layout_local_shape(const tsr_layout *layout, const int64_t *coordinate, 
     return layout->ndim;
 }
 
-/* The coordinate that a call is about: the given one, checked, or this rank's own. */
+/* The given coordinate, checked; for NULL this rank's own. `*inside` is 0 if this rank is not in
+ * the mesh. */
 static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given, int64_t *coordinate, int *inside)
 {
     if (!given)
@@ -89,7 +90,8 @@ tsr_status tsr_layout_local(const tsr_layout *layout, const int64_t *given, int6
     return TSR_OK;
 }
 
-/* How many intervals a shard has, where that is known without listing them; else -1. */
+/* How many intervals a shard has along `dim` if that follows from its blocks; -1: they must be
+ * counted. */
 static int64_t count_intervals(const tsr_layout *layout, int dim)
 {
     const int64_t blocks = tsr_layout_blocks(layout, dim);

@@ -101,7 +101,7 @@ static tsr_status parse_placement(parser *p, tsr_placement *placement)
                              p->scan.text[p->scan.at] == 'S' ? "\"(\"" : "R, S(dim) or P");
 }
 
-/* Keeps the first TSR_MAX_DIMS: no mesh has more. */
+/* Keeps the first TSR_MAX_DIMS placements, because no mesh has more dims; `*count` counts all. */
 static tsr_status parse_all(parser *p, tsr_placement *kept, int *count)
 {
     int found = 0;

@@ -5,7 +5,8 @@
 #include "base/checked.h"
 #include "base/memory/memory.h"
 
-/* Pieces whose sums are kept at a time; one more takes the place of another, whose sum is then found anew. */
+/* A table keeps the sums of at most this many pieces; another piece takes the place of one, whose
+ * sum is computed again when needed. */
 #define MOST_MARKS 4096
 
 int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int dim, const int64_t *coordinate)
@@ -55,7 +56,8 @@ void tsr_owner_walk_end(tsr_owner_walk *walk)
         tsr_release(walk->layout->context, walk->marks[i]);
 }
 
-/* The place kept for the piece with this key, emptied if it was another's. */
+/* The mark of the piece with this key; if its place in the table was another piece's, the mark
+ * starts anew. */
 static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part, int64_t key)
 {
     tsr_owner_mark *mark = &walk->marks[i][key % walk->capacity[i]];

@@ -25,7 +25,7 @@ static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
                           source_rank, ranks - 1);
 }
 
-/* The whole tensor on every rank of `mesh`. */
+/* A layout with the whole tensor on every rank of `mesh`; the caller owns it. */
 static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr_layout **out)
 {
     tsr_placement placements[TSR_MAX_DIMS];
@@ -34,7 +34,8 @@ static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr
     return tsr_layout_create(mesh, placements, global->ndim, global->shape, global->dtype, out);
 }
 
-/* Every rank has the tensor: cutting its own shard out of it is a plan that is local. */
+/* Every rank has the tensor, so a plan that does not communicate copies this rank's shard out of
+ * it. */
 static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
 {
     tsr_layout *src;
@@ -48,6 +49,7 @@ static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
     return status;
 }
 
+/* A plan from a mesh of `source_rank` alone to `dst`. */
 static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_plan **plan)
 {
     tsr_comm *comm = tsr_mesh_comm(dst->mesh);
@@ -63,7 +65,7 @@ static tsr_status plan_scatter(const tsr_tensor *global, int source_rank, const 
     return status;
 }
 
-/* Faults of this rank's tensor alone. Only ranks whose `global` is read need its data. */
+/* Checks this rank's tensor. A rank whose `global` is not read needs no data. */
 static tsr_status check_data(const char *call, const tsr_tensor *global, const tsr_comm *comm, int source_rank)
 {
     if (!tsr_host_is_meant(global->device, NULL))
@@ -75,7 +77,8 @@ static tsr_status check_data(const char *call, const tsr_tensor *global, const t
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: global has no data on rank %d", call, tsr_comm_rank(comm));
 }
 
-/* A plan from a mesh of one rank. `local` is a failure with which this rank takes part: `dst` and `y` are then NULL. */
+/* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far;
+ * after a failure the rank takes part as failed, and `dst` and `y` may be NULL. */
 static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
                           tsr_status local)
 {
@@ -103,7 +106,8 @@ static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_t
     return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
 }
 
-/* A distribution of `global`: where from, to which layout, and how this rank has fared so far. `layout` is NULL after a failure. */
+/* A distribution of `global` to `layout`. `status` is this rank's status so far; after a failure
+ * `layout` is NULL. source_rank -1: every rank has the tensor. */
 typedef struct distribution {
     const char *call;
     const tsr_tensor *global;
@@ -126,7 +130,7 @@ static tsr_status distribute(const distribution *d, tsr_dtensor **out)
     else if (status == TSR_OK)
         status = cut(d->global, y);
     if (y) {
-        /* The caller has `global` again, on whatever stream. */
+        /* From here on the caller may change `global` on any stream, so the copy must be done. */
         const tsr_device_ops ops = tsr_device_resolve(d->layout->context, d->global->device);
         status = tsr_device_settle(&ops, NULL, status);
     }

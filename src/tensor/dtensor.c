@@ -24,7 +24,8 @@ tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
     return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 
-/* What the layout gives this rank, as a contiguous tensor without data; shape {0} outside the mesh. */
+/* This rank's shard by the layout, as a contiguous tensor without data; on a rank outside the mesh
+ * its shape is {0}. */
 static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS];
@@ -50,7 +51,8 @@ static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dt
     return TSR_OK;
 }
 
-/* Where ranks are processes, peers reach a dtensor in the memory that they share; else NULL. */
+/* The communicator in whose shared memory the dtensor lies, so that ranks in other processes reach
+ * it; NULL: it is not shared. */
 static tsr_comm *sharing_of(const tsr_dtensor *dtensor)
 {
     return tsr_comm_shares_some(dtensor->comm) && !dtensor->local.device.driver ? dtensor->comm : NULL;
@@ -119,7 +121,7 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
 {
     const tsr_tensor expected = local_tensor(layout, local->device);
     if (local->dtype != layout->dtype)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout of %s",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local is of %s, but the layout is of %s",
                               tsr_dtype_name(local->dtype), tsr_dtype_name(layout->dtype));
     bool fits = local->ndim == expected.ndim, empty = false;
     for (int dim = 0; dim < expected.ndim; dim++) {

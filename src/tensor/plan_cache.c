@@ -19,7 +19,7 @@
 
 typedef struct cache {
     tsr_context *context;
-    tsr_mesh *mesh; /* a copy without communicator */
+    tsr_mesh *mesh; /* a copy of the mesh without its communicator */
     size_t capacity, count;
     uint64_t clock;
     tsr_cache_statistics statistics;
@@ -101,7 +101,7 @@ static tsr_status copy_layout(const cache *c, const tsr_layout *layout, tsr_layo
     return tsr_layout_create(c->mesh, placements, layout->ndim, layout->shape, layout->dtype, out);
 }
 
-/* Sources, then destinations. */
+/* Copies all layouts: first the sources, then the destinations. */
 static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, tsr_layout **copies)
 {
     for (size_t i = 0; i < pairs->count; i++) {
@@ -113,8 +113,9 @@ static tsr_status copy_layouts(const cache *c, const tsr_layout_pairs *pairs, ts
     return TSR_OK;
 }
 
-/* Plans over the cache's own mesh, so that nothing in it refers to the mesh that it hangs on. All ranks of the communicator make these
- * calls, so that one which may not be split need not be. */
+/* Plans with layouts on the cache's own mesh, so that no plan refers to the mesh that holds the
+ * cache. All ranks of the communicator make these calls, so a communicator that cannot be split
+ * need not be split. */
 static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *comm, tsr_plan **out)
 {
     const size_t count = pairs->count;
@@ -137,7 +138,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     return status;
 }
 
-/* Messages are read where they are packed, by ranks that share that. */
+/* On the host the workspace lies in shared memory if ranks share some, so that peers read messages
+ * where they are packed. */
 static tsr_status allocate_workspace(cache *c, tsr_comm *comm, tsr_cached_plan *entry)
 {
     if (entry->workspace_bytes == 0 || entry->device.driver || !tsr_comm_shares_some(comm))
@@ -161,6 +163,8 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, tsr_comm *
     return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
 }
 
+/* A free place for an entry; if the cache is full, that of the least recently used entry, which is
+ * freed. */
 static tsr_cached_plan *place_for(cache *c)
 {
     if (c->count < c->capacity)
@@ -174,7 +178,8 @@ static tsr_cached_plan *place_for(cache *c)
     return oldest;
 }
 
-/* A rank that fails before prepare still takes part in it. */
+/* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes
+ * part in tsr_plan_prepare_with(). */
 static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
 {
     tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
@@ -194,7 +199,8 @@ static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs
     return TSR_OK;
 }
 
-/* A graph would use the workspace at times of its own, and keep doing so when the cache has freed it. */
+/* TSR_ERROR_UNSUPPORTED if the stream is captured: the graph could use the workspace at any time,
+ * even after the cache has freed it. */
 static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
 {
     uint64_t id = 0;
@@ -230,7 +236,7 @@ static tsr_cached_plan *hit(cache *c, tsr_cached_plan *entry)
     return entry;
 }
 
-/* What is not found is rare. */
+/* Inlined for hits; a miss makes a plan, which is slow anyway. */
 static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
     const tsr_layout *first, *unused;
@@ -278,7 +284,7 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
     entry->destination_id = tsr_layout_number(dst);
 }
 
-/* Layouts of one context with one id are one layout, which has stayed what it was. */
+/* Equal ids in one context mean the same layout, and layouts never change. */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
     const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed), to = atomic_load_explicit(&dst->id, memory_order_relaxed);
@@ -292,7 +298,8 @@ tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, 
     return NULL;
 }
 
-/* Over a plan that was executed before, ranks meet in its group, and where nobody tells that one failed, not at all. */
+/* True if every execution of the plan begins with a meeting of all ranks of `comm`. Not so if the
+ * plan is local, if its group is smaller, or if executions do not tell of failures. */
 static bool meets_all(const tsr_cached_plan *entry, const tsr_comm *comm)
 {
     if (entry->plan->local || !entry->group || entry->group->comm != comm)

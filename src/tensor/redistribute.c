@@ -12,7 +12,8 @@ static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, c
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
-/* Runs a cached plan between two local tensors. `local` is a failure with which this rank takes part. */
+/* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as
+ * failed. */
 static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
     if (!entry->group)
@@ -24,7 +25,7 @@ static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_t
     return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
 }
 
-/* A fault of this rank's arguments, by which peers that move x may be met. */
+/* Tells peers that this rank's arguments are wrong (tsr_cache_tell()); returns `fault`. */
 static tsr_status tell(const tsr_dtensor *x, tsr_status fault)
 {
     return tsr_cache_tell(x->layout, x->local.device, fault);
@@ -40,7 +41,8 @@ static bool on_one_mesh(const tsr_layout *a, const tsr_layout *b)
     return tsr_mesh_equal(a->mesh, b->mesh) && tsr_mesh_comm(a->mesh) == tsr_mesh_comm(b->mesh);
 }
 
-/* Of layouts that are not on one mesh. */
+/* For a sentence about two layouts that are not on one mesh: says so if only their communicators
+ * differ. */
 static const char *where_else(const tsr_layout *a, const tsr_layout *b)
 {
     return tsr_mesh_equal(a->mesh, b->mesh) ? ", over another communicator" : "";
@@ -66,7 +68,8 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
     return TSR_OK;
 }
 
-/* A pair of layouts that has met here before is not checked again: layouts do not change. */
+/* Finds the plan for x and y. Layouts never change, so a pair that was checked before is not
+ * checked again. */
 static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
 {
     *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
@@ -111,7 +114,7 @@ static void get_layouts(const void *arg, size_t i, const tsr_layout **src, const
     *dst = b->y[i]->layout;
 }
 
-/* Against the first, whose mesh keeps the plan. */
+/* Checks a tensor of a batch against the first one, whose mesh keeps the plan. */
 static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
 {
     char here[512], there[512];
@@ -179,7 +182,8 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
     return status;
 }
 
-/* The plan is found before anything is allocated, so that a rank without memory still takes part where its peers wait for it. */
+/* Finds the plan before it allocates anything, so that a rank without memory can still take part as
+ * failed while its peers wait. */
 static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
@@ -208,7 +212,8 @@ tsr_status tsr_redistribute(const tsr_dtensor *x, const tsr_placement *placement
     return tsr_comm_leave(x->comm, redistribute(call, x, placements, out));
 }
 
-/* Numbers of `sizes=` and `blocks=` are read to the stack: a rank without memory could not tell its peers, which look for the plan. */
+/* Numbers of `sizes=` and `blocks=` are kept on the stack, because a rank without memory for them
+ * could not tell its peers, which look for the plan. */
 static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
 {
     tsr_placement parsed[TSR_MAX_DIMS];
@@ -229,7 +234,8 @@ tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr
     return tsr_comm_leave(x->comm, redistribute_to(call, x, placements, out));
 }
 
-/* Where x goes, if it can in its own memory. */
+/* The layout to which x can be redistributed in its own memory. TSR_ERROR_UNSUPPORTED: the cuts
+ * differ. */
 static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *placements, tsr_layout_probe *probe)
 {
     if (!placements)

@@ -109,7 +109,7 @@ static void errors_point_at_the_character_that_is_wrong(void **state)
         {"2x4 ", 4, "expected \"x\", \"@\" or the end, found \" \""},
         {"99999999999999999999x2", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
         {"2147483648", 1, "expected a number of ranks (1 to 2147483647), found a number beyond 2147483647"},
-        {"65536x65536", 7, "up to here there are ranks up to 4294967295, but only 0 to 2147483646 can be had"},
+        {"65536x65536", 7, "up to here the mesh has ranks up to 4294967295, but only 0 to 2147483646 are possible"},
         {"1x1x1x1x1x1x1x1x1", 17, "this dim is one too many for a mesh"},
         {"dp", 3, "expected \"=\", found the end"},
         {"dp=", 4, "expected a number of ranks (1 to 2147483647), found the end"},
@@ -123,7 +123,7 @@ static void errors_point_at_the_character_that_is_wrong(void **state)
         {"2@", 3, "expected a rank (0 to 2147483646), found the end"},
         {"2@x", 3, "expected a rank (0 to 2147483646), found \"x\""},
         {"2@-1", 3, "expected a rank (0 to 2147483646), found \"-\""},
-        {"2@2147483646", 3, "up to here there are ranks up to 2147483647, but only 0 to 2147483646 can be had"},
+        {"2@2147483646", 3, "up to here the mesh has ranks up to 2147483647, but only 0 to 2147483646 are possible"},
         {"2@8x", 4, "expected the end, found \"x\""},
         {"2@8@9", 4, "expected the end, found \"@\""},
         {"2@[", 4, "expected a rank (0 to 2147483646), found the end"},
@@ -147,8 +147,8 @@ static void a_communicator_bounds_the_ranks(void **state)
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
     tsr_comm comm = {1, 6, context};
-    check_refusal(&comm, "2x4", 3, "up to here there are ranks up to 7, but only 0 to 5 can be had");
-    check_refusal(&comm, "4@3", 3, "up to here there are ranks up to 6, but only 0 to 5 can be had");
+    check_refusal(&comm, "2x4", 3, "up to here the mesh has ranks up to 7, but only 0 to 5 are possible");
+    check_refusal(&comm, "4@3", 3, "up to here the mesh has ranks up to 6, but only 0 to 5 are possible");
     check_refusal(&comm, "2@[1,6]", 6, "expected a rank (0 to 5), found a number beyond 5");
     tsr_mesh *mesh = NULL;
     assert_int_equal(tsr_mesh_parse(&comm, NULL, "2x2@2", &mesh), TSR_OK);

@@ -15,15 +15,16 @@
 #define ALIGNMENT      64
 #define HUGE_THRESHOLD (2 * TSR_HUGE_PAGE)
 
-/* Stands in front of what the caller gets, and keeps that aligned. */
+/* Stands in front of the caller's bytes, and is as long as their alignment. */
 typedef struct header {
-    _Alignas(ALIGNMENT) size_t bytes; /* of the whole block */
-    bool pooled;                      /* the pool's, not the allocator's */
+    _Alignas(ALIGNMENT) size_t bytes; /* of the whole block, with this header */
+    bool pooled;                      /* the block came from the pool, not from the allocator */
 } header;
 
 _Static_assert(sizeof(header) == ALIGNMENT, "the header must not break the alignment of what follows it");
 
-/* Large blocks walk far more pages than a TLB holds, so they ask for huge ones. A host's own allocator knows better what it wants. */
+/* Large blocks span far more pages than a TLB holds, so they ask for huge pages. A program's own
+ * allocator decides for itself. */
 static size_t alignment_of(const tsr_settings *settings, size_t block)
 {
     return settings->huge_pages && block >= HUGE_THRESHOLD ? TSR_HUGE_PAGE : ALIGNMENT;
@@ -32,7 +33,8 @@ static size_t alignment_of(const tsr_settings *settings, size_t block)
 static void advise(void *block, size_t bytes, size_t alignment)
 {
 #if defined(MADV_HUGEPAGE)
-    /* Whole pages only: what lies behind the block is not ours. The advice may be refused, and then costs nothing. */
+    /* Whole huge pages only: memory behind the block is not ours. The system may refuse the advice,
+     * which does no harm. */
     if (alignment == TSR_HUGE_PAGE)
         (void)madvise(block, bytes / TSR_HUGE_PAGE * TSR_HUGE_PAGE, MADV_HUGEPAGE);
 #else
@@ -70,7 +72,7 @@ static tsr_status out_of_memory(size_t bytes)
     return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu bytes", bytes);
 }
 
-/* What is kept for later must not be why there is no memory now. */
+/* If there is no memory, gives the pool's kept blocks back to the system and tries again. */
 static tsr_status allocate(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
 {
     if (bytes > PTRDIFF_MAX - sizeof(header))

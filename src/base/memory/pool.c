@@ -6,26 +6,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* More are not looked through; the oldest goes. */
+/* A search looks through at most this many blocks; when the list is full the oldest block is
+ * dropped. */
 #define MOST_BLOCKS 256
 
-/* Kept blocks are offered to the system beyond this many bytes: below, the call that each offer takes is spared. */
+/* Up to this many bytes of kept blocks are not offered to the system, which spares a system call
+ * for each. */
 #define WARM_BYTES ((size_t)32 << 20)
 
 typedef struct pool_block {
     void *pages;
     size_t bytes;
-    uint64_t turn;   /* when it was given, in the order of the pool */
-    pthread_t giver; /* on whose node its pages probably are */
-    bool warm;       /* not offered to the system */
+    uint64_t turn;   /* the pool's count when the block was given: the oldest block has the least */
+    pthread_t giver; /* the thread that gave the block: its pages are probably on that thread's node */
+    bool warm;       /* the block was not offered to the system */
 } pool_block;
 
 struct tsr_pool {
     pthread_mutex_t mutex;
     size_t most_bytes, bytes, warm_bytes, count;
-    size_t elsewhere_bytes, elsewhere_count; /* that keepers keep */
+    size_t elsewhere_bytes, elsewhere_count; /* blocks that keepers keep */
     uint64_t turns, hits, misses;
-    pthread_mutex_t keepers_mutex; /* taken before the other, and before what keepers lock */
+    pthread_mutex_t keepers_mutex; /* locked before `mutex` and before any lock of a keeper */
     tsr_keeper *keepers;
     pool_block blocks[MOST_BLOCKS];
 };
@@ -61,13 +63,14 @@ void tsr_pool_destroy(tsr_pool *pool)
     free(pool);
 }
 
-/* Small enough for the request that not much of it lies idle, and large enough. */
+/* True if the block holds `wanted` bytes and at most about an eighth more. */
 static bool fits(const pool_block *block, size_t wanted)
 {
     return block->bytes >= wanted && block->bytes <= tsr_pages_round(wanted + wanted / 8);
 }
 
-/* The smaller one, else this thread's own, else the one that was given last, which a cache may still hold. */
+/* Prefers the smaller block; of equal ones a block that this thread gave; then the latest one,
+ * which a cache may still hold. */
 static bool is_better(const pool_block *block, const pool_block *best, pthread_t self)
 {
     if (!best || block->bytes != best->bytes)
@@ -86,7 +89,7 @@ static pool_block *find_best(tsr_pool *pool, size_t wanted)
     return best;
 }
 
-/* Of at least one. */
+/* The pool has at least one block. */
 static pool_block *find_oldest(tsr_pool *pool)
 {
     pool_block *oldest = pool->blocks;
@@ -105,7 +108,7 @@ static pool_block remove_block(tsr_pool *pool, pool_block *block)
     return removed;
 }
 
-/* One that is kept, or a block without pages. */
+/* Takes the best kept block out of the pool; if no block fits, `pages` of the result is NULL. */
 static pool_block take_kept(tsr_pool *pool, size_t wanted)
 {
     pthread_mutex_lock(&pool->mutex);
@@ -138,7 +141,7 @@ static void drop(const pool_block *block)
     tsr_pages_unmap(block->pages, block->bytes);
 }
 
-/* Whether the pages can stay as they are: then they count from now on. */
+/* True if a block of `bytes` need not be offered to the system; its bytes then count as warm. */
 static bool stays_warm(tsr_pool *pool, size_t bytes)
 {
     pthread_mutex_lock(&pool->mutex);
@@ -160,8 +163,9 @@ static void insert_block(tsr_pool *pool, const pool_block *block)
     pool->bytes += block->bytes;
 }
 
-/* Keeps a block if there is room for it. Returns what has to go for that: the oldest, after which there may be, or this one, where
- * nothing is left that could; without pages: nothing. */
+/* Keeps a block if there is room: the result then has no pages. Else returns a block that the
+ * caller must drop: the oldest one, after which the caller tries again, or `block` itself if the
+ * pool has no other. */
 static pool_block keep(tsr_pool *pool, const pool_block *block)
 {
     pool_block gone = {.pages = NULL};
@@ -196,7 +200,7 @@ void tsr_pool_give(tsr_pool *pool, void *pages, size_t bytes)
     }
 }
 
-/* False once nothing is kept. */
+/* Takes one kept block out of the pool. False: the pool keeps no block. */
 static bool take_any(tsr_pool *pool, pool_block *block)
 {
     pthread_mutex_lock(&pool->mutex);

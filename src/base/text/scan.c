@@ -4,7 +4,8 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Of the text in an error, so that a long one does not push the reason out. */
+/* An error quotes at most this many characters of the text, so that a long text does not push the
+ * reason out. */
 #define QUOTED 200
 
 bool tsr_scan_accept(tsr_scan *scan, const char *word)

@@ -1,4 +1,5 @@
-/* Copies and fills. Each comes for small and for large batches: launching a kernel with 4 KiB of arguments is cheaper than with 32. */
+/* Copies and fills, each for small and for large batches: launching a kernel with 4 KiB of
+ * arguments is cheaper than with 32 KiB. */
 #include "device/cuda/copy.cuh"
 
 #define DEFINE_COPY(size)                                                                                                                  \

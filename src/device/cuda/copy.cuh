@@ -1,4 +1,4 @@
-/** The bodies of the copy and fill kernels, a thread of a block at a time. */
+/** The bodies of the copy and fill kernels, for one thread of a block. */
 #ifndef TSR_DEVICE_CUDA_COPY_CUH
 #define TSR_DEVICE_CUDA_COPY_CUH
 
@@ -34,7 +34,7 @@ TSR_BOTH void tsr_cuda_copy_units(const tsr_cuda_box &box, const tsr_cuda_dim *d
             *tsr_cuda_at<unit>(to[k]) = value[k];
 }
 
-/** Where a tile lies: its first coordinates in the plane, and the offset of the plane. */
+/** The place of a tile: its first coordinates in its plane, and the plane's byte offsets. */
 struct tsr_cuda_tile_place {
     uint32_t inner, outer;
     tsr_cuda_place plane;
@@ -47,7 +47,8 @@ TSR_BOTH tsr_cuda_tile_place tsr_cuda_locate_tile(const tsr_cuda_box &box, const
             tsr_cuda_locate(dims + 2, box.ndim - 2, plane)};
 }
 
-/** Reads along the source's dim: neighbouring threads read neighbours. All reads of a thread are under way before the first is kept. */
+/** Reads a tile along the source's contiguous dim, so that neighbouring threads read neighbouring
+ * units. A thread issues all its reads before it stores the first value. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread, tsr_cuda_tile *tile)
 {
@@ -71,7 +72,7 @@ TSR_BOTH void tsr_cuda_load_tile(const tsr_cuda_box &box, const tsr_cuda_dim *di
     }
 }
 
-/** Writes along the destination's. */
+/** Writes a tile along the destination's contiguous dim. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_store_tile(const tsr_cuda_box &box, const tsr_cuda_dim *dims, uint32_t block, uint32_t thread,
                                   const tsr_cuda_tile *tile)
@@ -87,7 +88,7 @@ TSR_BOTH void tsr_cuda_store_tile(const tsr_cuda_box &box, const tsr_cuda_dim *d
     }
 }
 
-/** What a block does before its threads meet, and after. */
+/** The work of a block before its threads synchronise, and after. */
 enum tsr_cuda_phase { TSR_CUDA_BEFORE, TSR_CUDA_AFTER };
 
 template <typename unit>
@@ -102,7 +103,7 @@ TSR_BOTH void tsr_cuda_copy_box(const tsr_cuda_box &box, const tsr_cuda_dim *dim
         tsr_cuda_store_tile<unit>(box, dims, block, thread, tile);
 }
 
-/** All boxes of a batch: a block works on one of them. */
+/** Copies one block's part of a batch; a block works on one box. */
 template <typename batch>
 TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t thread, tsr_cuda_phase phase, tsr_cuda_tile *tile)
 {
@@ -123,7 +124,8 @@ TSR_BOTH void tsr_cuda_copy_batch(const batch &given, uint32_t block, uint32_t t
     }
 }
 
-/** Dim 0 is the run of a fill, which starts with the pattern's first byte; `width` divides the pattern's period. */
+/** Fills one thread's units. Dim 0 is the run, which starts with the pattern's first byte;
+ * sizeof(unit) divides the pattern's 16 bytes. */
 template <typename unit>
 TSR_BOTH void tsr_cuda_fill_units(const tsr_cuda_box &box, const tsr_cuda_dim *dims, const tsr_cuda_pattern &pattern, uint32_t block,
                                   uint32_t thread)

@@ -1,7 +1,8 @@
 /*
- * cuBLASLt thinks in columns: a row-major matrix is its transpose there, so c = a b is computed as c' = b' a', with the operands exchanged
- * and nothing moved. c' has a row for each column of c, along which its epilogue adds a bias: the one that c wants. A device keeps one
- * handle, and what was chosen for each problem met lately.
+ * cuBLASLt takes column-major matrices. To it a row-major matrix is the transposed one, so c = a b
+ * is computed as c' = b' a', with the operands exchanged and nothing moved. Its epilogue adds a
+ * bias per row of c', which is the bias per column that c wants. A device keeps one handle, and the
+ * choices for recent problems.
  */
 #include "device/cuda/cublaslt.h"
 
@@ -9,18 +10,21 @@
 #include <string.h>
 #include <tessera/sys/memory.h>
 
-/* What NVIDIA's guide recommends for Hopper; less would only exclude algorithms on others. */
+/* What NVIDIA's guide recommends for Hopper; on other devices less memory would only exclude
+ * algorithms. */
 #define MOST_WORKSPACE ((size_t)32 << 20)
-/* Problems that a device remembers, each at the place that its hash gives: a newer one takes over. */
+/* Problems that a device remembers, each at the place of its hash; a new problem replaces the old
+ * one there. */
 #define CACHE_ENTRIES 512
-/* Alignments that algorithms ask for end here. */
+/* The largest alignment, in bytes, that algorithms ask for. */
 #define MOST_ALIGNED 256
 
-/* A problem as the heuristics see it: every byte is set, so that keys compare as memory. */
+/* All that cuBLASLt's heuristics know of a product. Every byte is set, so that keys compare as
+ * memory. */
 typedef struct problem {
     int64_t m, n, k, lda, ldb, ldc;
-    uint64_t workspace;    /* at most */
-    int32_t dtype, result; /* of both operands, and of c */
+    uint64_t workspace;    /* the most bytes that an algorithm may use */
+    int32_t dtype, result; /* the dtype of both operands, and that of c */
     int16_t trans_a, trans_b;
     uint32_t a_aligned, b_aligned, c_aligned, bias_aligned, tf32; /* bias_aligned: 0 without a bias */
 } problem;
@@ -33,16 +37,16 @@ typedef struct entry {
 
 typedef struct station {
     cublasLtHandle_t handle;
-    pthread_mutex_t mutex; /* of the cache */
+    pthread_mutex_t mutex; /* protects `cache` */
     entry cache[CACHE_ENTRIES];
 } station;
 
 struct tsr_cuda_gemms {
-    pthread_mutex_t mutex;        /* for making stations */
-    _Atomic(station *) station[]; /* by device; NULL until its first GEMM */
+    pthread_mutex_t mutex;        /* held while a station is made */
+    _Atomic(station *) station[]; /* one per device; NULL until the device's first GEMM */
 };
 
-/* f64 has no epilogues (cuBLASLt's table of types). */
+/* How cuBLASLt computes on a dtype. f64 has no epilogues (cuBLASLt's table of types). */
 typedef struct type_row {
     bool known, has_epilogues;
     cudaDataType_t type, scale;
@@ -109,8 +113,9 @@ void tsr_cuda_gemms_destroy(tsr_cuda *cuda)
     cuda->gemms = NULL;
 }
 
-/* A stream that is being captured records what is enqueued and does nothing yet, and a handle takes memory of the device at once. The
- * default stream cannot even be asked while one that waits for it is captured. */
+/* During a capture work is recorded, not done, but making a handle allocates device memory at once.
+ * cudaErrorStreamCaptureImplicit: the default stream cannot be asked while a stream that waits for
+ * it is captured. */
 static tsr_status refuse_capture(tsr_stream stream)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -171,7 +176,8 @@ static uint32_t alignment_of(const void *address)
     return (uint32_t)(bits & (~bits + 1));
 }
 
-/* TF32 makes tensor cores multiply; a product with a single row or column waits for memory, and keeps all its bits at no cost. */
+/* TF32 lets tensor cores multiply. A product with a single row or column is limited by memory, so
+ * it keeps f32's bits at no cost. `aligned`: see tsr_cuda_blas_choose(). */
 static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t workspace, bool aligned)
 {
     problem p;
@@ -189,7 +195,8 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t worksp
     return p;
 }
 
-/* A matrix that is stored in `rows` rows of `columns`, `ld` apart: columns of cuBLASLt. */
+/* Describes a matrix of `rows` stored rows with `columns` elements each, `ld` elements apart;
+ * cuBLASLt sees the rows as columns. */
 static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld)
 {
     TSR_BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
@@ -210,7 +217,8 @@ static tsr_status set_bias(tsr_cuda_choice *c, const void *bias)
     return TSR_OK;
 }
 
-/* While an algorithm is chosen, the bias' address tells nothing but its alignment. */
+/* For the choice of an algorithm, the bias' address is replaced by its alignment, which is all that
+ * matters of it. */
 static tsr_status describe_bias(const problem *p, tsr_cuda_choice *c)
 {
     const uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
@@ -252,7 +260,8 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
     return TSR_OK;
 }
 
-/* TSR_ERROR_UNSUPPORTED, said by cuBLASLt, by an empty answer or by what was found: there is no algorithm. */
+/* Asks cuBLASLt for an algorithm. TSR_ERROR_UNSUPPORTED: it returns that, or no result, or a result
+ * whose state is a failure. */
 static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
@@ -275,7 +284,7 @@ static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias,
     return TSR_OK;
 }
 
-/* A bias that no algorithm adds is left to the caller. */
+/* If no algorithm adds the bias, the choice leaves the bias to the caller. */
 static tsr_status search(cublasLtHandle_t handle, const problem *p, tsr_cuda_choice *out)
 {
     const bool with_bias = p->bias_aligned > 0 && types[p->dtype].has_epilogues;
@@ -283,7 +292,7 @@ static tsr_status search(cublasLtHandle_t handle, const problem *p, tsr_cuda_cho
     return status == TSR_ERROR_UNSUPPORTED ? ask(handle, p, false, out) : status;
 }
 
-/* FNV-1a (Fowler, Noll and Vo), a word at a time. */
+/* The place of a problem in the cache, by FNV-1a (Fowler, Noll and Vo) over 64-bit words. */
 static size_t slot_of(const problem *p)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325), words[sizeof *p / sizeof(uint64_t)];
@@ -311,7 +320,8 @@ static tsr_status find(station *s, const problem *p, tsr_cuda_choice *out)
     return status;
 }
 
-/* The greatest power of two within `bytes`, or 0: workspaces of all sizes make few problems. */
+/* The greatest power of two that is at most `bytes`, or 0, so that many workspace sizes make few
+ * problems. */
 static size_t rounded_down(size_t bytes)
 {
     size_t power = bytes > 0;

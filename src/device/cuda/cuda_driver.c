@@ -1,4 +1,4 @@
-/* The driver: how many devices there are, what the library says of itself, and the table. */
+/* The CUDA driver: its table, its making, and public calls that describe devices and versions. */
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/gpu.h"
@@ -23,7 +23,7 @@ static void destroy(void *self)
 {
     tsr_cuda *const cuda = self;
     tsr_context *const context = cuda->context;
-    /* On the caller's streams kernels may still run that are unloaded here. */
+    /* Kernels that are unloaded below may still run on the caller's streams. */
     for (int index = 0; index < cuda->count; index++)
         tsr_cuda_drain(cuda, index);
     tsr_cuda_gemms_destroy(cuda);
@@ -61,7 +61,8 @@ static const tsr_device_table table = {
     .capture = tsr_cuda_capture,
 };
 
-/* cudaGetDeviceCount() fails where there is no driver, and then leaves its result as it was. */
+/* The number of devices; if it is 0, `reason` says why. cudaGetDeviceCount() fails without a
+ * driver, and then leaves its result alone. */
 static int count_devices(char *reason, size_t bytes)
 {
     int devices = 0, driver = 0;
@@ -79,7 +80,8 @@ static int count_devices(char *reason, size_t bytes)
     return 0;
 }
 
-/* Everything but the devices, which are opened when used. The context's reference is taken over, on failure too. */
+/* Makes a driver; its devices are opened when first used. Takes over the caller's reference to
+ * `context`, also on failure. */
 static tsr_status make(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
 {
     char reason[sizeof((tsr_cuda *)NULL)->reason];
@@ -133,12 +135,13 @@ tsr_status tsr_cuda_driver_create(tsr_context *context, const tsr_cuda_options *
     return status;
 }
 
-/* As much of `known` as the caller's struct has room for. */
+/* Copies as much of `known`, of `bytes` bytes, as the caller's struct, which begins with `*size`,
+ * has room for. */
 static tsr_status give(const char *call, size_t *size, void *known, size_t bytes)
 {
     const size_t room = *size;
     if (room < sizeof room)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the struct's", call, room);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: out->size is %zu; set it to the size of the struct", call, room);
     memcpy((char *)size + sizeof room, (char *)known + sizeof room, (room < bytes ? room : bytes) - sizeof room);
     return TSR_OK;
 }
@@ -159,7 +162,7 @@ static tsr_status find_device(const char *call, const tsr_device_driver *driver,
     const tsr_device_table *const of = tsr_device_driver_table(driver, &self);
     tsr_cuda *const cuda = self;
     if (of->count != count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is one of \"%s\"; it must be of tsr_cuda_driver_create()", call, of->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is for \"%s\"; it must come from tsr_cuda_driver_create()", call, of->name);
     if (index < 0 || index >= cuda->count)
         return cuda->count == 0
                    ? tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d: %s", call, index, cuda->reason)

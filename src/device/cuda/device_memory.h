@@ -1,4 +1,4 @@
-/** Memory of a device: entries of the table, whose `self` is a tsr_cuda. */
+/** Memory of a device: entries of the operation table; `self` is a tsr_cuda. */
 #ifndef TSR_DEVICE_CUDA_DEVICE_MEMORY_H
 #define TSR_DEVICE_CUDA_DEVICE_MEMORY_H
 

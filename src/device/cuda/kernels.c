@@ -1,7 +1,7 @@
 #include "device/cuda/kernels.h"
 #include "device/cuda/runtime.h"
 
-/* One for each .cu, made from nvcc's output. */
+/* One image for each .cu file, made from nvcc's output. */
 extern const unsigned long long tsr_cuda_image_copy[], tsr_cuda_image_convert[], tsr_cuda_image_reduce_floats[],
     tsr_cuda_image_reduce_others[];
 

@@ -1,5 +1,5 @@
-/* Copies, fills, conversions and reductions: checked, cut into what a kernel takes, and launched, all boxes of a call at once where they
- * fit. */
+/* Checks copies, fills, conversions and reductions, cuts them into pieces that a kernel takes, and
+ * launches them: all boxes of a call at once if they fit. */
 #include "device/cuda/launch.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "device/cuda/reduction.h"
 #include "device/request.h"
 
-/* Enqueues `blocks` blocks of a kernel, whose arguments are copied. The device of `stream` is the thread's. */
+/* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
+ * `stream`. */
 static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments, tsr_stream stream)
 {
     const dim3 grid = {blocks, 1, 1}, block = {TSR_CUDA_THREADS, 1, 1};
@@ -25,7 +26,7 @@ static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t 
 typedef struct box_launch {
     const tsr_cuda *cuda;
     tsr_stream stream;
-    tsr_cuda_pattern *pattern; /* of a fill; NULL for copies */
+    tsr_cuda_pattern *pattern; /* a fill's pattern; NULL for copies */
 } box_launch;
 
 static tsr_status launch_batch(const box_launch *to, tsr_cuda_kernel kernel, const void *batch, uint32_t blocks)
@@ -70,7 +71,7 @@ tsr_status tsr_cuda_copy_boxes(void *self, int index, const tsr_box_copy *boxes,
     return status;
 }
 
-/* The box as a copy onto itself, so that runs are found as they are for copies. */
+/* A fill's box as a copy onto itself, so that its runs are found as those of a copy. */
 static tsr_box_copy as_copy(const tsr_box_fill *fill)
 {
     tsr_box_copy copy = {.dst = fill->dst, .src = fill->dst, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
@@ -106,7 +107,7 @@ tsr_status tsr_cuda_fill(void *self, int index, const tsr_box_fill *fill, tsr_st
     return status;
 }
 
-/* Of the dtypes that convert: 1 + their tsr_cuda_float. */
+/* Per dtype: 1 + its tsr_cuda_float; 0: the dtype does not convert. */
 static const unsigned char floats[TSR_DTYPE_END] = {
     [TSR_F64] = 1 + TSR_CUDA_F64,   [TSR_F32] = 1 + TSR_CUDA_F32,       [TSR_F16] = 1 + TSR_CUDA_F16,
     [TSR_BF16] = 1 + TSR_CUDA_BF16, [TSR_F8E4M3] = 1 + TSR_CUDA_F8E4M3, [TSR_F8E5M2] = 1 + TSR_CUDA_F8E5M2,
@@ -144,7 +145,8 @@ typedef struct reduction_launch {
     tsr_stream stream;
 } reduction_launch;
 
-/* Signed integers share the kernels of unsigned ones of their size; bool is a byte with min and max. */
+/* Signed integers use the kernels of the unsigned integers of their size; bool, with min and max
+ * alone, uses those of u8. */
 static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
     [TSR_F64] = TSR_CUDA_NUMBER_F64,   [TSR_F32] = TSR_CUDA_NUMBER_F32,       [TSR_F16] = TSR_CUDA_NUMBER_F16,
     [TSR_BF16] = TSR_CUDA_NUMBER_BF16, [TSR_F8E4M3] = TSR_CUDA_NUMBER_F8E4M3, [TSR_F8E5M2] = TSR_CUDA_NUMBER_F8E5M2,

@@ -1,4 +1,4 @@
-/** What kernels do: entries of the table, whose `self` is a tsr_cuda. */
+/** Entries of the operation table that launch kernels; `self` is a tsr_cuda. */
 #ifndef TSR_DEVICE_CUDA_LAUNCH_H
 #define TSR_DEVICE_CUDA_LAUNCH_H
 

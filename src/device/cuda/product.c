@@ -1,4 +1,5 @@
-/* GEMMs as the table has them: what is none is refused, and what cuBLASLt has no words for is done around it. */
+/* GEMMs of the operation table: checks them, has cuBLASLt multiply, and does the rest (k of 0, some
+ * biases) with other kernels. */
 #include "device/cuda/product.h"
 
 #include <stdint.h>
@@ -20,8 +21,8 @@ static tsr_status check(const tsr_gemm *g)
     if (!is_uniform(g))
         return tsr_status_set(
             TSR_ERROR_UNSUPPORTED,
-            "cuda device: no GEMM of %s and %s to %s; both operands are of one dtype, and the result of theirs, or f32 where "
-            "they are narrower; convert one of them",
+            "cuda device: no GEMM of %s and %s to %s; both operands must have one dtype, and the result theirs or, for f16 and "
+            "bf16, f32; convert one of them",
             tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->bias && g->bias_dtype != g->c_dtype)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",
@@ -77,7 +78,7 @@ static tsr_status add_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_str
     return tsr_cuda_reduce_boxes(cuda, index, &sum, stream);
 }
 
-/* c = beta c + bias. */
+/* c = beta c + bias. TSR_ERROR_UNSUPPORTED: beta is not 0 or 1. */
 static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     if (g->beta != 0 && g->beta != 1)
@@ -85,7 +86,7 @@ static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, 
     return g->beta == 0 ? copy_bias(cuda, index, g, stream) : add_bias(cuda, index, g, stream);
 }
 
-/* c = beta c + bias, which is all that is left where nothing is added up. */
+/* A product with k = 0: c = beta c + bias. */
 static tsr_status multiply_nothing(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     const tsr_box_fill zero = {
@@ -136,7 +137,7 @@ tsr_status tsr_cuda_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream
     return status;
 }
 
-/* What the algorithm wants, and what it takes to align that. */
+/* The algorithm's workspace, and room to align it. */
 tsr_status tsr_cuda_gemm_workspace(void *self, int index, const tsr_gemm *gemm, size_t *bytes)
 {
     tsr_cuda_choice choice;

@@ -1,4 +1,4 @@
-/** Kernels of one number: units of 16 bytes, and of one element. */
+/** The reduction kernels of one type of numbers: for units of 16 bytes, and of one element. */
 #ifndef TSR_DEVICE_CUDA_REDUCE_KERNELS_CUH
 #define TSR_DEVICE_CUDA_REDUCE_KERNELS_CUH
 

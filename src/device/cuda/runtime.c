@@ -9,7 +9,7 @@ static const cudaError_t sticky[] = {
     cudaErrorMpsClientTerminated, cudaErrorExternalDevice,    cudaErrorContained,        cudaErrorCudartUnloading,
 };
 
-/* What a machine lacks rather than what went wrong on it. */
+/* Errors that say what the machine lacks, not what went wrong on it. */
 static const cudaError_t unavailable[] = {
     cudaErrorInsufficientDriver,    cudaErrorNoDevice,
     cudaErrorStubLibrary,           cudaErrorSystemNotReady,

@@ -2,8 +2,8 @@
 
 #include "device/cuda/gpu.h"
 
-/* Streams are non-blocking: work on the NULL stream, of anybody in the process, neither waits for them nor holds them up. Events carry
- * order, not time, which makes them cheaper. */
+/* Streams are non-blocking: work on the NULL stream, anywhere in the process, neither waits for
+ * them nor delays them. Events carry order, not time, which makes them cheaper. */
 
 tsr_status tsr_cuda_stream_create(void *self, int index, tsr_stream *out)
 {
@@ -77,8 +77,8 @@ tsr_status tsr_cuda_event_wait(void *self, int index, void *event, tsr_stream st
     return status;
 }
 
-/* The number is CUDA's own, which is the same for all streams of a capture and never 0. One that was spoilt records nothing any more, but
- * it is for whoever ends it to say so. */
+/* The id is CUDA's, which all streams of a capture share and which is never 0. An invalidated
+ * capture is no error here: the call that ends the capture reports it. */
 tsr_status tsr_cuda_capture(void *self, int index, tsr_stream stream, uint64_t *id)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

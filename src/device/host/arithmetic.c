@@ -3,7 +3,8 @@
 #include "device/host/stream.h"
 #include <stdalign.h>
 
-/* dst may be a itself, element for element, which compilers otherwise test for and then leave the loop scalar. */
+/* dst may be exactly a. Without this pragma compilers test for overlap at run time and leave the
+ * loop scalar. */
 #define ELEMENTWISE _Pragma("omp simd")
 
 #define IN_LINE(type) (STREAM_LINE / sizeof(type))
@@ -34,7 +35,8 @@
         }                                                                                                                                  \
     }
 
-/* Unsigned arithmetic wraps as signed integers must; the product of two u16 would be computed in a signed int. */
+/* Unsigned arithmetic wraps as signed integers must. Products go through u64, because two u16 would
+ * be multiplied as signed ints. */
 #define DEFINE_UNSIGNED(width, type)                                                                                                       \
     DEFINE_COMBINE(sum_u##width, type, x + y)                                                                                              \
     DEFINE_COMBINE(prod_u##width, type, UINT64_C(1) * x * y)                                                                               \
@@ -54,7 +56,8 @@ DEFINE_SIGNED(16, tsr_i16)
 DEFINE_SIGNED(32, tsr_i32)
 DEFINE_SIGNED(64, tsr_i64)
 
-/* Equal numbers differ at most in the sign of zero: or-ing their bits gives -0 if either is, and-ing them +0 if either is. */
+/* Equal numbers differ at most in the sign of zero: the or of their bits is -0 if either is -0, the
+ * and is +0 if either is +0. */
 #define DEFINE_ORDER(width, bits_type)                                                                                                     \
     static inline bits_type min_bits_f##width(bits_type x, bits_type y, int less, int equal, int unordered)                                \
     {                                                                                                                                      \
@@ -92,8 +95,8 @@ DEFINE_SIGNED(64, tsr_i64)
         for (int64_t i = 0; i < count; i++)                                                                                                \
             out[i] = canonical_f##width(out[i] / by);                                                                                      \
     }                                                                                                                                      \
-    /* `count` parts, two a number. Products and sums are two loops over a block: in one, GCC 12 makes vfmaddsub of them whatever          \
-     * -ffp-contract says, and the sets of kernels would differ. */                                                                        \
+    /* `count` parts, two per number. Products and sums of a block are separate loops: of one loop GCC 12 makes vfmaddsub, whatever        \
+     * -ffp-contract says, and the sets of kernels would give different bits. */                                                           \
     static void prod_complex_f##width(void *dst, const void *a, const void *b, int64_t count)                                              \
     {                                                                                                                                      \
         native first[COMPLEX_BLOCK], second[COMPLEX_BLOCK];                                                                                \
@@ -146,7 +149,7 @@ DEFINE_FLOAT(64, tsr_f64, double, uint64_t)
             [TSR_PROD] = {prod_complex_f##width, NULL}                                                                                     \
         }                                                                                                                                  \
     }
-/* Narrow floats differ in how they reach f32 only; narrowing settles their NaNs. */
+/* Narrow floats are combined as f32, and narrowing makes their NaNs canonical. */
 #define ROW_NARROW                                                                                                                         \
     {                                                                                                                                      \
         4, 1, .divide = divide_f32, .combine = FLOAT_OPS(f32)                                                                              \

@@ -33,7 +33,7 @@ static bool strides_outside(const tsr_box *box, int a, int b)
     return dst_a != dst_b ? dst_a > dst_b : llabs(box->src[a]) > llabs(box->src[b]);
 }
 
-/* Insertion sort: dims mostly come in order already. */
+/* Insertion sort, because dims are mostly in order already. */
 static void sort_dims(tsr_box *box)
 {
     for (int d = 1; d < box->ndim; d++) {
@@ -69,7 +69,8 @@ static void take_run(tsr_box *box, size_t element)
     }
 }
 
-/* A source dim of stride 0 repeats one element and has no locality to gain. */
+/* Moves the dim with the source's least stride next to the last dim. A dim of stride 0 does not
+ * count: it repeats one element. */
 static void pair_innermost(tsr_box *box)
 {
     int inner = box->ndim - 1;

@@ -1,4 +1,4 @@
-/* What users are told of choices. */
+/* The public calls that describe choices of ways. */
 #include "device/host/choose.h"
 #include <string.h>
 

@@ -5,14 +5,15 @@
 #include <string.h>
 #include <time.h>
 
-/* Of a stretch that goes another way than the one before, the first bytes are not timed: they meet what that has left in the caches. */
+/* A stretch that goes in another way than the stretch before is not timed for its first WARMING
+ * bytes, because they meet what the old way left in the caches. */
 #define STRETCH   ((size_t)4 << 20)
 #define WARMING   ((size_t)1 << 20)
-#define LEAST     ((size_t)1 << 20) /* that a sample is taken of */
+#define LEAST     ((size_t)1 << 20) /* bytes that a sample must cover */
 #define MIB       ((size_t)1 << 20)
 #define FIRST     3 /* samples of every way before one is chosen */
-#define HOPELESS  2 /* samples after which a way that takes half as much again is given up */
-#define RIVAL     8 /* stretches before rivals are tried again; then twice as many, and so on */
+#define HOPELESS  2 /* samples after which a way that takes 1.5 times the best is given up */
+#define RIVAL     8 /* stretches before a rival is tried; this wait doubles each time */
 #define RESTART   32
 #define MOST_WAIT (UINT32_C(1) << 20)
 
@@ -32,7 +33,8 @@ size_t tsr_size_class_begin(int index)
     return index == 0 ? TSR_LARGE_CALL : index < TSR_SIZE_CLASSES ? size_begins[index] : SIZE_MAX;
 }
 
-/* This thread's own time: what others take from it while they share its core says nothing about the ways. */
+/* This thread's CPU time: the time that other threads take on its core says nothing about the
+ * ways. */
 static uint64_t read_clock(void *user)
 {
     struct timespec t;
@@ -86,7 +88,7 @@ tsr_kernel_choices *tsr_choices_pinned(tsr_way way)
     static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),  ROW(TSR_WAY_PLAIN_AHEAD),  ROW(TSR_WAY_PLAIN_ROWS),
                                                       ROW(TSR_WAY_STREAM), ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
 #undef ROW
-    /* Choices that measure nothing are only read. */
+    /* The cast is safe: choices that measure nothing are only read. */
     return way < TSR_WAYS ? (tsr_kernel_choices *)&rows[way] : NULL;
 }
 
@@ -126,7 +128,8 @@ uint32_t tsr_way_class_estimate(const tsr_way_class *choice, tsr_way way)
     return count > 0 ? sorted[(count - 1) / 3] : 0;
 }
 
-/* The way with the least estimate among those that have `least` samples; TSR_WAYS: there is none. */
+/* The way with the least estimate among ways with at least `least` samples; TSR_WAYS: there is
+ * none. */
 static tsr_way find_best(const tsr_way_class *c, int least)
 {
     tsr_way best = TSR_WAYS;
@@ -136,7 +139,7 @@ static tsr_way find_best(const tsr_way_class *c, int least)
     return best;
 }
 
-/* True if the way has to be tried before one is chosen. */
+/* True if the way needs another sample before the fastest way is chosen. */
 static bool is_wanted(const tsr_way_class *c, tsr_way way)
 {
     const int count = GET(c->counts[way]);
@@ -146,8 +149,9 @@ static bool is_wanted(const tsr_way_class *c, tsr_way way)
     return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
-/* Of the ways that have to be tried, the one with the fewest samples, so that all take turns; every second turn goes the other way round,
- * for a way that always follows one which leaves its lines in the caches would look slow. TSR_WAYS: there is none. */
+/* The way with the fewest samples among the wanted ones, so that they take turns; TSR_WAYS: no way
+ * is wanted. Every second turn goes in the other order: a way that always follows one which leaves
+ * its lines in the caches would look slow. */
 static tsr_way find_wanted(const tsr_way_class *c)
 {
     tsr_way found = TSR_WAYS;
@@ -159,7 +163,8 @@ static tsr_way find_wanted(const tsr_way_class *c)
     return found;
 }
 
-/* The closest way to the best one, if it takes at most a quarter more; TSR_WAYS: there is none. Every second time the second closest. */
+/* The rival to try: in turn the two fastest ways after the best, if they take at most a quarter
+ * more than it; TSR_WAYS: there is none. */
 static tsr_way find_rival(const tsr_way_class *c)
 {
     const tsr_way best = GET(c->way);
@@ -192,7 +197,7 @@ static void count_up(uint8_t *count)
         SET(*count, (uint8_t)(GET(*count) + 1));
 }
 
-/* All ways are tried again: what they took before says nothing any more. */
+/* Forgets all samples, so that all ways are tried again. */
 static void restart(tsr_way_class *c)
 {
     const uint32_t wait = GET(c->restart_wait);
@@ -203,7 +208,7 @@ static void restart(tsr_way_class *c)
     count_up(&c->restarts);
 }
 
-/* All ways have been tried. */
+/* All ways have been tried: the fastest is taken from now on. */
 static void begin_use(tsr_way_class *c)
 {
     settle(c, find_best(c, 1));
@@ -214,7 +219,8 @@ static void begin_use(tsr_way_class *c)
         SET(c->restart_wait, RESTART);
 }
 
-/* A way that is better by less than 3 % changes nothing. */
+/* After a sample in use: takes another way if that is faster by more than 3 %, or tries all ways
+ * again if the best has become slow. */
 static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
@@ -257,7 +263,7 @@ static tsr_way pick(tsr_way_class *c)
     return rival < TSR_WAYS ? rival : GET(c->way);
 }
 
-/* The time of what was moved since it is taken is a sample. */
+/* Ends the stretch; its time becomes a sample if it covers at least LEAST bytes. */
 static void close_stretch(tsr_stretch *s, uint64_t now)
 {
     if (s->timed >= LEAST && now > s->since)
@@ -266,7 +272,8 @@ static void close_stretch(tsr_stretch *s, uint64_t now)
     s->since = 0;
 }
 
-/* Whether runs are streamed in the largest calls that have settled that; TSR_WAYS: none have. */
+/* TSR_WAY_STREAM if the fastest way of the largest settled class of calls streams, else
+ * TSR_WAY_PLAIN; TSR_WAYS: no class has settled. */
 static tsr_way find_whole(const tsr_kernel_choices *whole, tsr_task task, size_t run)
 {
     for (int size = TSR_SIZE_CLASSES - 1; size >= 0 && whole->at; size--) {

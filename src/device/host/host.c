@@ -13,7 +13,7 @@ static const struct {
 #endif
 };
 
-/* NULL if this build has no kernels of that name, which may be anything. */
+/* NULL if this build has no kernels named `kernels`, which may be any text. */
 static const tsr_device_table *find_table(const char *kernels)
 {
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)

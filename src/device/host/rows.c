@@ -1,18 +1,22 @@
 #include "device/host/rows.h"
 
 /*
- * The ways of copying rows. Each copies the same bytes; which is fastest depends on the processor: some fetch along several sequences of
- * addresses at once by themselves, to some a fetch by software is a help, to others a hindrance.
+ * The ways of copying rows. All copy the same bytes; which is fastest depends on the processor:
+ * some prefetch several sequences of addresses at once by themselves, and a prefetch by software
+ * helps some and slows others.
  */
 #include "device/host/stream.h"
 
-/* What a piece of a row that is copied along with others is: one page of 4 KiB, which is as far as processors fetch ahead. */
+/* Bytes of the pieces of a row that are copied in turn: a page of 4 KiB, beyond which processors do
+ * not fetch ahead. */
 #define PAGE ((size_t)4096)
 
-/* How far ahead of the copy its source is fetched. Measured on AMD: 5 to 20 % more for rows of 16 KiB. */
+/* Bytes by which the source is fetched ahead of the copy. Measured on AMD: 5 to 20 % faster for
+ * rows of 16 KiB. */
 #define AHEAD 4096
 
-/* Rows that are copied at once, and the lines of each that are copied in turn. */
+/* Rows that are copied at once, and the lines of each row that are copied before the next row's
+ * turn. */
 #define AT_ONCE 4
 #define TURN    4
 
@@ -24,7 +28,8 @@ static inline __attribute__((always_inline)) void store_line(char *dst, const ch
         memcpy(dst, src, STREAM_LINE);
 }
 
-/* Copies and, towards the end, begins to fetch `next`, from where the next row will be copied. `bytes` is at least STREAM_LINE. */
+/* Copies a row of at least STREAM_LINE bytes, and towards its end prefetches `next`, the next row's
+ * source. */
 static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next, bool stream)
 {
     const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
@@ -47,7 +52,7 @@ static inline __attribute__((always_inline)) void copy_all_ahead(const tsr_rows 
     const char *from = rows->src;
     char *to = rows->dst;
     for (int64_t i = 0; i < rows->count; i++) {
-        /* No address beyond the rows is made. */
+        /* After the last row, no address beyond the rows may be computed. */
         const char *const next = i + 1 < rows->count ? from + rows->src_stride : from;
         copy_ahead(to, from, rows->run, next, stream);
         from = next;
@@ -55,7 +60,7 @@ static inline __attribute__((always_inline)) void copy_all_ahead(const tsr_rows 
     }
 }
 
-/* Four rows at once, a few lines of each in turn. `bytes` of a row are at least STREAM_LINE. */
+/* Copies four rows of `bytes` bytes, at least STREAM_LINE, at once: a few lines of each in turn. */
 static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
                                                             size_t bytes, bool stream)
 {
@@ -78,7 +83,7 @@ static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t d
         memcpy(to[k] + line * STREAM_LINE, from[k] + line * STREAM_LINE, left[k] - line * STREAM_LINE);
 }
 
-/* One row as rows of a page each, and what is left of it. */
+/* Copies one row, four pages of it at once, then the rest. */
 static inline __attribute__((always_inline)) void copy_pages(char *dst, const char *src, size_t bytes, bool stream)
 {
     size_t at = 0;

@@ -36,7 +36,7 @@ void tsr_choice_release(tsr_choice *choice)
     choice->held = false;
 }
 
-/* FNV-1a, which a byte between keeps texts apart by. */
+/* FNV-1a of a text with its NUL, which separates it from the next text. */
 static uint64_t hash(uint64_t value, const char *text)
 {
     do

@@ -1,4 +1,4 @@
-/* The OpenBLAS that libtessera links: TSR_BLAS_PREFIX stands before its symbols. */
+/* The OpenBLAS that libtessera links; its symbols begin with TSR_BLAS_PREFIX. */
 #include "ops/blas/linked_openblas.h"
 
 #include "ops/blas/openblas.h"
@@ -7,7 +7,8 @@
 #define NAMED(prefix, name) PASTE(prefix, name)
 #define CALL(name)          NAMED(TSR_BLAS_PREFIX, name)
 
-/* As in its cblas.h, whose name and place differ from distribution to distribution; enumerations are int. */
+/* Declared here because the name and place of OpenBLAS' cblas.h differ between distributions;
+ * enumerations are int. */
 void CALL(cblas_sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 void CALL(cblas_dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 void CALL(cblas_dgemv)(int, int, int, int, double, const double *, int, const double *, int, double, double *, int);

@@ -1,4 +1,4 @@
-/* Intel's MKL by its single dynamic library, libmkl_rt, and its CBLAS. */
+/* Intel's MKL, called through its single dynamic library, libmkl_rt, and its CBLAS. */
 #include "ops/blas/mkl.h"
 
 #include "ops/blas/cblas.h"
@@ -8,7 +8,7 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Of MKL's mkl_service.h. */
+/* Values of MKL's mkl_service.h. */
 enum { INTERFACE_LP64 = 0, THREADING_SEQUENTIAL = 1, ENABLE_AVX512 = 4 };
 
 typedef struct mkl_version {
@@ -16,10 +16,10 @@ typedef struct mkl_version {
     char *product_status, *build, *processor, *platform;
 } mkl_version;
 
-/* Self of the table. */
+/* The table's self. */
 typedef struct mkl {
     tsr_cblas calls;
-    int (*set_threads)(int); /* of the calling thread; returns what was, 0 for the process's count */
+    int (*set_threads)(int); /* sets the calling thread's count and returns the old one; 0: the thread uses the process's count */
 } mkl;
 
 static void hold_nothing(void *self)
@@ -45,8 +45,8 @@ static bool find_all(void *handle, mkl *out)
            tsr_library_symbol(handle, "MKL_Set_Num_Threads_Local", &out->set_threads);
 }
 
-/* Before anything else of it is called: 32-bit integers, no threads of its own, and no AMX where that ends the process. A program that
- * has used MKL before has decided already, which these calls leave as it is. */
+/* Called before all other MKL functions: 32-bit integers, no threads of MKL's own, and no AMX if
+ * that would end the process. If the program has used MKL before, these calls change nothing. */
 static void settle(void *handle)
 {
     int (*set)(int);
@@ -58,7 +58,8 @@ static void settle(void *handle)
         set(THREADING_SEQUENTIAL);
 }
 
-/* MKL names its kernels by a sentence about the processors for which they are. */
+/* MKL describes its kernels by a sentence about their processors; the first row whose words occur
+ * in it counts. */
 static const struct {
     const char *words, *core, *kernels;
 } cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};

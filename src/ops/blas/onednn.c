@@ -1,4 +1,5 @@
-/* oneDNN 3 by its C API: products of f32, and by its matmul those of bf16 and f16 with sums in f32. */
+/* oneDNN 3, called through its C API: products of f32 by sgemm, and products of bf16 and f16, with
+ * sums in f32, by matmul. */
 #include "ops/blas/onednn.h"
 
 #include "ops/blas/processor.h"
@@ -6,7 +7,7 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Of oneDNN's dnnl_types.h and dnnl_common_types.h, which version 3 keeps as they are. */
+/* Values of oneDNN's dnnl_types.h and dnnl_common_types.h, which do not change within version 3. */
 enum { SUCCESS = 0, ENGINE_CPU = 1, STREAM_IN_ORDER = 1, TYPE_F16 = 1, TYPE_BF16 = 2, TYPE_F32 = 3 };
 enum { ARG_A = 1, ARG_C = 17, ARG_B = 33, RUNTIME_SEQUENTIAL = 1, RUNTIME_OPENMP = 2 };
 enum { ISA_AVX2 = 0x7, ISA_AVX512 = 0x27, ISA_AVX512_BF16 = 0xe7, ISA_AVX512_FP16 = 0x1ef };
@@ -22,7 +23,7 @@ typedef struct argument {
     void *memory;
 } argument;
 
-/* Self of the table. Objects of oneDNN are pointers. */
+/* The table's self: oneDNN's functions. Objects of oneDNN are void pointers. */
 typedef struct onednn {
     int (*sgemm)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float beta, float *c, int64_t ldc);
@@ -51,7 +52,7 @@ typedef struct onednn {
     void *engine;
 } onednn;
 
-/* The count of threads is the calling thread's own. */
+/* OpenMP's thread count is one per calling thread; the token is the count to restore. */
 static int begin(void *self)
 {
     const onednn *dnn = self;
@@ -85,7 +86,7 @@ static tsr_status gemm_f32(void *self, const tsr_blas_gemm *g)
     return code == SUCCESS ? TSR_OK : refuse("dnnl_sgemm", code);
 }
 
-/* A product while it is made: what of it exists. */
+/* The objects of one product; NULL: not made yet. */
 typedef struct narrow {
     void *stream, *descs[3], *post_ops, *attr, *desc, *primitive, *memory[3];
 } narrow;
@@ -147,7 +148,8 @@ static void clean_up(const onednn *dnn, const narrow *p)
     destroy(dnn->post_ops_destroy, p->post_ops);
 }
 
-/* oneDNN keeps the primitives that it made last, so that making one again takes some microseconds. */
+/* Makes all objects for each product: oneDNN caches its latest primitives, so that making one again
+ * takes some microseconds. */
 static tsr_status multiply_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g)
 {
     narrow product = {.stream = NULL};
@@ -168,7 +170,7 @@ static tsr_status gemm_f16(void *self, const tsr_blas_gemm *g)
     return multiply_narrow(self, TYPE_F16, g);
 }
 
-/* By a product of one element. */
+/* True if a product of one element of this type can be made and run. */
 static bool multiplies(const onednn *dnn, int type)
 {
     const uint16_t zero = 0;
@@ -212,7 +214,8 @@ static bool find_all(void *handle, onednn *out)
     return true;
 }
 
-/* It goes by the processor's flags, so that it is told where AMX must not be used; before its first product. */
+/* Returns the instruction set that oneDNN uses, 0 if it does not tell. oneDNN trusts the
+ * processor's flags, so before its first product it is told if AMX must not be used. */
 static int cap_isa(void *handle)
 {
     int (*set)(int), (*get)(void);
@@ -221,7 +224,7 @@ static int cap_isa(void *handle)
     return tsr_library_symbol(handle, "dnnl_get_effective_cpu_isa", &get) ? get() : 0;
 }
 
-/* As oneDNN names them, without the prefixes. */
+/* Describes the instruction set by oneDNN's names without their prefixes. */
 static void describe_isa(int isa, tsr_library *library)
 {
     static const struct {
@@ -250,7 +253,7 @@ static tsr_status check_version(const tsr_library *library, void *handle, const 
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source, found->major,
                               found->minor);
     if (found->cpu_runtime != RUNTIME_SEQUENTIAL && found->cpu_runtime != RUNTIME_OPENMP)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN whose threads cannot be kept to one a product; one for OpenMP can",
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN that cannot be kept to one thread per product; a build for OpenMP can",
                               library->source);
     return TSR_OK;
 }
@@ -269,7 +272,8 @@ static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_libr
     snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
     library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
-    /* Some processors have no kernels for narrow operands, or plain ones that nobody waits for. */
+    /* For some processors oneDNN has no kernels for narrow operands, or only slow reference
+     * kernels. */
     library->table.gemm_bf16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_BF16) ? gemm_bf16 : NULL;
     library->table.gemm_f16 = isa >= ISA_AVX512 && multiplies(dnn, TYPE_F16) ? gemm_f16 : NULL;
     return TSR_OK;

@@ -13,7 +13,7 @@
 
 typedef tsr_status open_function(tsr_context *context, void *handle, tsr_library *library);
 
-/* Self is NULL and all is in the table that the library exports. */
+/* Copies the table that the library exports; its functions' self is NULL. */
 static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *library)
 {
     (void)context;
@@ -22,7 +22,8 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     const tsr_blas_table *table = entry ? entry() : NULL;
     if (!table || table->size < offsetof(tsr_blas_table, hold) || table->size > sizeof *table || !table->name || !table->version ||
         !table->core)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table as this library knows it", library->source, TSR_BLAS_ENTRY);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table that this library can use", library->source,
+                              TSR_BLAS_ENTRY);
     memcpy(&library->table, table, table->size);
     snprintf(library->name, sizeof library->name, "%s", table->name);
     snprintf(library->version, sizeof library->version, "%s", table->version);
@@ -30,7 +31,8 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     return TSR_OK;
 }
 
-/* A family is told by a symbol that only it has; it is found by its sonames where only its name is given. */
+/* A family of libraries is recognised by a symbol that only it has. If only its name is given, it
+ * is looked for under its sonames. */
 static const struct {
     const char *name, *symbol;
     const char *sonames[3];
@@ -50,7 +52,7 @@ const char *tsr_library_name(int index)
     return index + 1 < FAMILIES ? families[index + 1].name : NULL;
 }
 
-/* What the table does not say of itself. */
+/* Makes a complete provider of the filled-in fields. */
 static void finish(tsr_library *library)
 {
     tsr_blas_table *table = &library->table;
@@ -70,7 +72,8 @@ static tsr_status open_with(tsr_context *context, open_function *open, void *han
     return status;
 }
 
-/* It stays in the process: libraries of this kind keep threads, and what they leave behind with threads of others. */
+/* Never unloaded, because such libraries have threads of their own, and leave thread-local data in
+ * other threads. */
 static void *load(const char *name)
 {
     return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -117,7 +120,7 @@ tsr_status tsr_library_open(tsr_context *context, const char *name, tsr_library 
                           "blas is \"%.64s\", not auto, openblas, scipy-openblas, onednn, mkl, or the path of a library, with a '/'", name);
 }
 
-/* TSR_BLAS_LINKED is the function of the one file of these two that this build has. */
+/* TSR_BLAS_LINKED is tsr_linked_mkl_open or tsr_linked_openblas_open, whichever this build has. */
 tsr_status tsr_library_link(tsr_context *context, tsr_library *library)
 {
     strcpy(library->source, "linked");

@@ -1,4 +1,4 @@
-/* OpenBLAS, the linked one and those that are opened. */
+/* OpenBLAS as a provider, linked or opened. */
 #include "ops/blas/openblas.h"
 
 #include "ops/blas/guard.h"
@@ -9,7 +9,7 @@
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
 
-/* Self of the table. */
+/* The table's self. */
 typedef struct openblas {
     tsr_cblas calls;
     tsr_blas_guard *guard;
@@ -35,7 +35,8 @@ static void end(void *self, int token)
     tsr_blas_end(((openblas *)self)->guard, token);
 }
 
-/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), by what their kernels use of the processor. */
+/* The cores of OpenBLAS' builds for x86-64 (cpuid_x86.c, dynamic.c), with the instruction set that
+ * their kernels use. */
 static const struct {
     const char *core, *kernels;
 } cores[] = {
@@ -75,7 +76,8 @@ static const char *find_kernels(const char *core)
     return NULL;
 }
 
-/* Zen stands for every AMD processor that this OpenBLAS knows with AVX2, also where it has AVX-512, which many of them run in halves. */
+/* Warns if OpenBLAS' kernels use less than this processor has. Not for Zen, OpenBLAS' name for all
+ * AMD processors with AVX2: some have AVX-512, but many of these run it in halves. */
 static void warn_of_core(tsr_library *library)
 {
     const char *kernels = library->table.kernels, *best = tsr_processor_best();
@@ -87,7 +89,7 @@ static void warn_of_core(tsr_library *library)
              library->name, library->core, best, strcmp(best, "avx512") == 0 ? "SkylakeX" : "Haswell");
 }
 
-/* The process maps the OpenMP runtime exactly when OpenBLAS needs it. */
+/* `handle` leads to OpenMP's symbols only if this OpenBLAS needs OpenMP. */
 static tsr_blas_guard *guard_of(void *handle, const tsr_blas_threads *given)
 {
     tsr_blas_threads threads = *given;
@@ -117,7 +119,7 @@ tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *nam
     return TSR_OK;
 }
 
-/* Symbols of a library with `prefix` before all their names. */
+/* Finds symbol `name` of a library whose symbols all begin with `prefix`. */
 static bool find(void *handle, const char *prefix, const char *name, void *function)
 {
     char symbol[64];
@@ -136,7 +138,8 @@ static tsr_status open_prefixed(tsr_context *context, void *handle, const char *
                        find(handle, prefix, "openblas_get_config", &c.config) && find(handle, prefix, "openblas_get_corename", &c.core);
     if (!whole)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that OpenBLAS has", library->source);
-    /* Its kernels for bf16 are made of AMX where it believes the processor's flags. */
+    /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not
+     * allow it. */
     if (tsr_processor_amx_is_safe())
         find(handle, prefix, "cblas_sbgemm", &c.products.bf16);
     return tsr_openblas_fill(context, handle, name, &c, library);

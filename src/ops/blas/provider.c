@@ -9,10 +9,10 @@
 #include <tessera/sys/status.h>
 #include <time.h>
 
-/* What a context keeps: the providers in order, and the libraries that they are of. */
+/* A context's attachment: its providers in order, and their libraries. */
 typedef struct opened {
     tsr_blas_provider by[TSR_MOST_PROVIDERS];
-    double seconds[TSR_MOST_PROVIDERS]; /* that a product took; 0: not measured */
+    double seconds[TSR_MOST_PROVIDERS]; /* of a product, by each provider; 0: not measured */
     int count;
     tsr_library libraries[TSR_MOST_PROVIDERS];
     int library_count;
@@ -26,7 +26,8 @@ static void close_all(tsr_context *context, void *made)
     tsr_release(context, all);
 }
 
-/* One library under two names, or a second build that is the same, is one provider. */
+/* Adds a provider unless one with the same identity is there: one library under two names, or an
+ * equal build. */
 static void add(opened *all, const tsr_blas_provider *provider)
 {
     for (int i = 0; i < all->count; i++)
@@ -35,7 +36,7 @@ static void add(opened *all, const tsr_blas_provider *provider)
     all->by[all->count++] = *provider;
 }
 
-/* The linked one is opened first, whatever its place among the others. */
+/* Opens the linked library, as libraries[0]; its place among the providers is decided later. */
 static tsr_status link_first(tsr_context *context, opened *all)
 {
     all->library_count = 1;
@@ -61,7 +62,7 @@ static tsr_status add_named(tsr_context *context, opened *all, const char *name)
     return TSR_OK;
 }
 
-/* What is not there is no error of anybody's. */
+/* Adds all known libraries that are found. A library that is not found is no error. */
 static void add_found(tsr_context *context, opened *all)
 {
     tsr_kept_sentence kept;
@@ -88,10 +89,10 @@ static tsr_status add_listed(tsr_context *context, opened *all, const char *list
     return status;
 }
 
-/* Products of SIDE x SIDE matrices tell which of two libraries is faster, in some milliseconds. */
+/* ROUNDS products of SIDE x SIDE matrices tell which library is faster, in some milliseconds. */
 enum { SIDE = 256, ROUNDS = 5 };
 
-/* Of this thread: others may have its core meanwhile. */
+/* Seconds of this thread's CPU time: other threads may take its core meanwhile. */
 static double now(void)
 {
     struct timespec time;
@@ -119,7 +120,8 @@ static double time_product(const tsr_blas_provider *provider, float *matrices)
     return status == TSR_OK ? seconds : 1e9;
 }
 
-/* In turns, the best of each: the first products of a library are slow. */
+/* Times the libraries in turns and takes the best of each, because a library's first products are
+ * slow. */
 static void measure(opened *all, float *matrices)
 {
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
@@ -141,7 +143,8 @@ static void move_to_front(opened *all, int index)
     all->seconds[0] = seconds;
 }
 
-/* The first `named` of all, the fastest first; ends by selection from the slowest, each to the front. */
+/* Sorts the first `named` providers, the fastest first: selects the slowest, then the next, and
+ * moves each to the front. */
 static void sort(opened *all, int named)
 {
     for (int done = 0; done < named; done++) {
@@ -184,7 +187,8 @@ static void tell(tsr_context *context, const opened *all)
         tsr_log(context, TSR_LOG_WARN, "%s", first->warning);
 }
 
-/* Those that are named, the fastest first, then the linked one, which has what they lack. */
+/* Opens the named providers, the fastest first, then the linked one, which has the products that
+ * they lack. */
 static tsr_status open_all(tsr_context *context, opened *all)
 {
     TSR_TRY(link_first(context, all));

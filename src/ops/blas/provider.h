@@ -4,7 +4,8 @@
 
 #include "ops/blas/choice.h"
 
-/** What this rank would choose by itself. Does not communicate. */
+/** The choice of this rank alone: all providers of the context, and its kernels. Opens the
+ * providers if needed; does not communicate. */
 tsr_status tsr_choice_own(tsr_context *context, tsr_choice *out);
 
 #endif
