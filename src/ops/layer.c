@@ -44,7 +44,7 @@ tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *
     for (int i = 0; i < count; i++) {
         first = first < 0 && operands[i] ? i : first;
         if (operands[i] && !same_device(operands[first]->device, operands[i]->device))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one", caller, names[first],
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s and %s are on different devices; both must be on one device", caller, names[first],
                                   names[i]);
     }
     return TSR_OK;

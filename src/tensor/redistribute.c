@@ -62,7 +62,7 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one device",
                               tsr_device_print(x->local.device, here), tsr_device_print(y->local.device, there));
     }
     return TSR_OK;
@@ -124,7 +124,7 @@ static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
                               tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
                               where_else(x->layout, first->layout));
     if (!tsr_device_same(x->local.device, first->local.device))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one device",
                               tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
     return TSR_OK;
 }

@@ -235,7 +235,7 @@ static tsr_status read_shard(loader *l, tsr_placement *out, void **memory)
     TSR_TRY(check_room(l, "sizes or blocks", count, sizeof(int64_t)));
     if (list > TSR_SAVED_BLOCKS || (list == TSR_SAVED_NO_LIST) != (count == 0))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "tsr_plan_load: a placement has %llu numbers that are list %lu: 0 is none, 1 sizes, 2 blocks",
+                              "tsr_plan_load: a placement has %llu numbers that are list %lu: 0 means no list, 1 sizes, 2 blocks",
                               (unsigned long long)count, (unsigned long)list);
     if (count == 0)
         return TSR_OK;
