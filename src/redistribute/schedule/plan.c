@@ -202,8 +202,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
-                       tsr_plan **out)
+static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
+                            tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
@@ -242,7 +242,7 @@ static tsr_status create_over_one(const char *call, const tsr_common_layouts *la
         status = check_nodes(&said, layouts->count, layouts->dst);
     if (status == TSR_OK) {
         options.mode = pick_mode(layouts, &options, nodes);
-        status = make(call, layouts, &options, nodes, out);
+        status = make_plan(call, layouts, &options, nodes, out);
     }
     tsr_node_map_destroy(nodes);
     return status;
@@ -272,7 +272,7 @@ tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const ts
     options.rank = rank;
     options.profile = &plan->profile;
     options.measured = plan->measured;
-    return make(call, &layouts, &options, plan->nodes, out);
+    return make_plan(call, &layouts, &options, plan->nodes, out);
 }
 
 tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
