@@ -59,7 +59,7 @@ static bool is_plain(const expectation *x, const tsr_tensor *t, tsr_span *span)
 
 /* Adds to `*last`, the last element's distance from the first, what dim `dim` adds. False if the
  * bytes up to its end would overflow. */
-static bool reach(const expectation *x, const tsr_tensor *t, int dim, int64_t *last)
+static bool add_distance(const expectation *x, const tsr_tensor *t, int dim, int64_t *last)
 {
     int64_t step = 0, end;
     if (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim] - 1, &step))
@@ -83,7 +83,7 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
 {
     int64_t last = 0;
     for (int dim = 0; dim < x->ndim; dim++) {
-        if (t->strides[dim] < 0 || !reach(x, t, dim, &last))
+        if (t->strides[dim] < 0 || !add_distance(x, t, dim, &last))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride %lld of dim %d is negative or overflows", x->name,
                                   (long long)t->strides[dim], dim);
         if (written && t->shape[dim] > 1 && t->strides[dim] == 0)

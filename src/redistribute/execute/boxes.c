@@ -35,7 +35,7 @@ static tsr_box_copy *next_copy(tsr_copies *copies, const tsr_item *item, const i
     return copy;
 }
 
-static char *locate(const tsr_item *item, size_t box, tsr_place place, bool at_source, int64_t *strides)
+static char *locate_box(const tsr_item *item, size_t box, tsr_place place, bool at_source, int64_t *strides)
 {
     for (int dim = 0; dim < item->src->ndim; dim++)
         strides[dim] = place.strides[dim];
@@ -76,7 +76,7 @@ tsr_status tsr_copies_add(tsr_copies *copies, const tsr_item *item, const tsr_tr
 
 char *tsr_execution_find(const tsr_item *item, const tsr_fragment *f, tsr_place place, bool at_source, int64_t *strides)
 {
-    char *at = locate(item, f->box, place, at_source, strides);
+    char *at = locate_box(item, f->box, place, at_source, strides);
     for (int dim = 0; dim < item->src->ndim; dim++)
         at += f->offset[dim] * place.strides[dim] * (int64_t)item->src->element_bytes;
     return at;

@@ -30,7 +30,7 @@ static tsr_place destination_of(const tsr_execution *e, const tsr_bound *b, int6
     return (tsr_place){view->dst, view->dst_strides};
 }
 
-static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
+static tsr_status pull_moves(const tsr_execution *e, const tsr_bound *b, tsr_copies *copies)
 {
     const tsr_transfers *moves = &b->item->moves;
     const size_t first = e->device.driver ? 0 : b->item->first_on_host;
@@ -45,7 +45,7 @@ static tsr_status pull(const tsr_execution *e, const tsr_bound *b, tsr_copies *c
 }
 
 /* Copies what mates have taken for this rank by now. */
-static tsr_status collect(const tsr_execution *e)
+static tsr_status collect_relayed(const tsr_execution *e)
 {
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
@@ -58,7 +58,7 @@ static tsr_status collect(const tsr_execution *e)
     return tsr_copies_end(&copies);
 }
 
-static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
+static void point_at_box(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
 {
     const tsr_item *item = b->item;
     const int64_t *contributors = item->contributors + r->first_term;
@@ -78,7 +78,7 @@ static void point(const tsr_execution *e, const tsr_bound *b, const tsr_reductio
 
 /* No other rank reads or writes what this rank is the home of. So results go straight to all
  * owners, also where an owner's source and destination are one memory. */
-static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
+static tsr_status reduce_to_owners(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
     const tsr_scratch scratch = tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch);
@@ -86,7 +86,7 @@ static tsr_status reduce(const tsr_execution *e, const tsr_bound *b)
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (size_t box = r->first_box; box < r->first_box + r->box_count; box++) {
-            point(e, b, r, &scratch.reduce, box);
+            point_at_box(e, b, r, &scratch.reduce, box);
             for (int dim = 0; dim < reduce.ndim; dim++)
                 reduce.shape[dim] = tsr_item_box(item, box)[dim];
             TSR_TRY(e->ops.table->reduce(e->ops.self, e->ops.index, &reduce, e->stream));
@@ -159,11 +159,11 @@ static tsr_status read_sources(const tsr_execution *e)
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
     for (size_t i = 0; i < e->plan->count; i++) {
-        TSR_TRY(pull(e, &e->bound[i], &copies));
+        TSR_TRY(pull_moves(e, &e->bound[i], &copies));
         if (e->bound[i].item->reduction_count == 0)
             continue;
         TSR_TRY(tsr_copies_end(&copies));
-        TSR_TRY(reduce(e, &e->bound[i]));
+        TSR_TRY(reduce_to_owners(e, &e->bound[i]));
     }
     return tsr_copies_end(&copies);
 }
@@ -181,7 +181,7 @@ static tsr_status read_peers(const tsr_execution *e, bool *over)
     *over = status != TSR_OK;
     if (status == TSR_OK)
         status = tsr_call_follow(comm);
-    return status == TSR_OK ? collect(e) : status;
+    return status == TSR_OK ? collect_relayed(e) : status;
 }
 
 /* Copies results from the workspace to the destinations, which no peer reads any more. */

@@ -14,7 +14,7 @@
 #include "redistribute/execute/small.h"
 #include "redistribute/schedule/collective.h"
 
-static tsr_status fill(const tsr_execution *e, const tsr_bound *b)
+static tsr_status fill_destination(const tsr_execution *e, const tsr_bound *b)
 {
     const tsr_item *item = b->item;
     tsr_tensor dst = {.data = b->dst.base, .dtype = item->dst->dtype, .device = e->device, .ndim = item->dst_ndim};
@@ -33,7 +33,7 @@ static tsr_status fill_all(const tsr_execution *e, bool shortcuts)
     for (size_t i = 0; i < e->plan->count; i++) {
         const tsr_item *item = e->bound[i].item;
         if (item->fills && item->problem.shortcut == shortcuts)
-            TSR_TRY(fill(e, &e->bound[i]));
+            TSR_TRY(fill_destination(e, &e->bound[i]));
     }
     return TSR_OK;
 }
@@ -84,7 +84,8 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
 }
 
 /* `choices`: the kernels chosen for this rank, with which the host's table is called. */
-static tsr_status start(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local, void *choices)
+static tsr_status start_execution(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local,
+                                  void *choices)
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     local = bind(e, src, dst, bytes, local);
@@ -111,7 +112,7 @@ static tsr_status finish_crossing(tsr_execution *e)
     return e->native ? tsr_native_finish(e) : tsr_message_finish(e);
 }
 
-static tsr_status finish(tsr_execution *e)
+static tsr_status finish_execution(tsr_execution *e)
 {
     TSR_TRY(finish_crossing(e));
     if (e->plan->fills)
@@ -145,13 +146,13 @@ tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_
     }
     e.workspace = workspace;
     e.stream = stream;
-    TSR_TRY(start(&e, src, dst, bytes, local, group ? group->choices : plan->host.self));
-    return finish(&e);
+    TSR_TRY(start_execution(&e, src, dst, bytes, local, group ? group->choices : plan->host.self));
+    return finish_execution(&e);
 }
 
 /* Copies the descriptions of a started execution's tensors: the caller of tsr_plan_start() keeps
  * only their memory. */
-static const tsr_tensor *keep(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
+static const tsr_tensor *keep_tensors(const tsr_plan *plan, const tsr_tensor *tensors, tsr_tensor *kept)
 {
     if (tensors)
         memcpy(kept, tensors, plan->count * sizeof *kept);
@@ -192,8 +193,8 @@ static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_c
 }
 
 /* Executes within tsr_comm_enter() and tsr_comm_leave(), on a rank that takes part. */
-static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
-                          tsr_stream stream)
+static tsr_status execute_on_comm(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
+                                  size_t bytes, tsr_stream stream)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
@@ -207,7 +208,7 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
     if (!tsr_plan_takes_part(plan))
         return TSR_OK;
     TSR_TRY(tsr_comm_enter(comm, "tsr_plan_execute"));
-    return tsr_comm_leave(comm, execute(plan, comm, src, dst, workspace, bytes, stream));
+    return tsr_comm_leave(comm, execute_on_comm(plan, comm, src, dst, workspace, bytes, stream));
 }
 
 static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
@@ -226,9 +227,9 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     e->spans = scratch.spans;
     e->workspace = workspace;
     e->stream = stream;
-    src = keep(plan, src, scratch.tensors);
-    dst = keep(plan, dst, scratch.tensors + plan->count);
-    TSR_TRY(start(e, src, dst, bytes, TSR_OK, group->choices));
+    src = keep_tensors(plan, src, scratch.tensors);
+    dst = keep_tensors(plan, dst, scratch.tensors + plan->count);
+    TSR_TRY(start_execution(e, src, dst, bytes, TSR_OK, group->choices));
     tsr_holding_of(group)->pending = plan;
     return TSR_OK;
 }
@@ -252,7 +253,7 @@ static tsr_status finish_in_group(const tsr_plan *plan, tsr_comm *comm)
                               prepared && tsr_holding_of(group)->pending ? "another plan was started here"
                                                                          : "the plan was not started here");
     tsr_holding_of(group)->pending = NULL;
-    return finish(tsr_scratch_divide(plan, tsr_holding_of(group)->scratch).pending);
+    return finish_execution(tsr_scratch_divide(plan, tsr_holding_of(group)->scratch).pending);
 }
 
 tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm)

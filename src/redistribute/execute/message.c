@@ -117,7 +117,7 @@ static tsr_status pack_bundle(round *r, const tsr_mail *mail, const bundle *b)
 
 /* Packs and lists what the round sends. After a failure, the messages that peers wait for are
  * listed all the same. */
-static tsr_status pack(round *r)
+static tsr_status pack_round(round *r)
 {
     const tsr_mail *mail = &r->e->plan->out[r->phase];
     tsr_status status = TSR_OK;
@@ -165,7 +165,7 @@ static void expect(round *r)
     }
 }
 
-static tsr_status post(round *r)
+static tsr_status post_round(round *r)
 {
     expect(r);
     const tsr_exchange given = {.caller = "tsr_comm_exchange_start",
@@ -182,7 +182,7 @@ static tsr_status post(round *r)
     return status == TSR_OK ? TSR_OK : tsr_execution_give_up(r->e, status);
 }
 
-static tsr_status unpack(const round *r)
+static tsr_status unpack_round(const round *r)
 {
     const tsr_mail *mail = &r->e->plan->in[r->phase];
     for (size_t i = 0; i < mail->count; i++) {
@@ -196,7 +196,7 @@ static tsr_status unpack(const round *r)
 
 /* Points at the terms of a fragment and at its result. Own terms are read in place; other ranks'
  * terms lie packed in their parcels, `before` elements into the round's range. */
-static void point(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
+static void point_at_fragment(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
 {
     const tsr_item *item = b->item;
     const tsr_reduce_arrays *arrays = &r->e->scratch.reduce;
@@ -220,7 +220,7 @@ static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_redu
     tsr_fragments fragments = tsr_fragments_begin(b->item, reduction->first_box, range.begin, range.end);
     tsr_fragment f;
     for (int64_t before = 0; tsr_fragments_next(&fragments, &f); before += f.elements) {
-        point(r, b, reduction, &f, before);
+        point_at_fragment(r, b, reduction, &f, before);
         for (int dim = 0; dim < reduce.ndim; dim++)
             reduce.shape[dim] = f.shape[dim];
         TSR_TRY(r->e->ops.table->reduce(r->e->parts, r->e->ops.index, &reduce, r->e->stream));
@@ -228,7 +228,7 @@ static tsr_status reduce_part(const round *r, const tsr_bound *b, const tsr_redu
     return TSR_OK;
 }
 
-static tsr_status reduce(const round *r)
+static tsr_status reduce_round(const round *r)
 {
     for (size_t i = 0; i < r->e->plan->count; i++) {
         const tsr_bound *b = &r->e->bound[i];
@@ -238,14 +238,14 @@ static tsr_status reduce(const round *r)
     return TSR_OK;
 }
 
-static tsr_status settle(const round *r)
+static tsr_status settle_round(const round *r)
 {
-    TSR_TRY(unpack(r));
-    return r->phase == 0 ? reduce(r) : TSR_OK;
+    TSR_TRY(unpack_round(r));
+    return r->phase == 0 ? reduce_round(r) : TSR_OK;
 }
 
 /* Copies what stays on this rank, while the first messages travel. */
-static tsr_status keep(const tsr_execution *e)
+static tsr_status keep_own_moves(const tsr_execution *e)
 {
     tsr_copies copies;
     tsr_copies_begin(&copies, e);
@@ -264,12 +264,12 @@ static tsr_status begin_phase(const tsr_execution *e, int phase, tsr_status loca
 {
     round r = begin_round(e, phase, 0);
     if (local == TSR_OK)
-        local = pack(&r);
+        local = pack_round(&r);
     TSR_TRY(tsr_execution_agree(e, local));
-    return post(&r);
+    return post_round(&r);
 }
 
-static void note(tsr_execution *e, tsr_status status)
+static void note_failure(tsr_execution *e, tsr_status status)
 {
     if (e->local == TSR_OK)
         e->local = status;
@@ -285,13 +285,13 @@ static tsr_status run_phase(tsr_execution *e, int phase)
         round next = begin_round(e, phase, at + 1);
         const bool more = at + 1 < e->rounds;
         if (more)
-            note(e, pack(&next));
+            note_failure(e, pack_round(&next));
         TSR_TRY(tsr_exchange_finish(e->group->comm));
         if (more && !e->checked && e->local != TSR_OK)
             return tsr_execution_give_up(e, e->local);
         if (more)
-            TSR_TRY(post(&next));
-        note(e, settle(&current));
+            TSR_TRY(post_round(&next));
+        note_failure(e, settle_round(&current));
         current = next;
     }
     return TSR_OK;
@@ -316,7 +316,7 @@ tsr_status tsr_message_start(tsr_execution *e, tsr_status local)
 
 tsr_status tsr_message_finish(tsr_execution *e)
 {
-    note(e, keep(e));
+    note_failure(e, keep_own_moves(e));
     TSR_TRY(run_phase(e, 0));
     for (int phase = 1; phase < TSR_PHASES; phase++) {
         if (!(phase == 1 ? e->plan->results : e->plan->shares))

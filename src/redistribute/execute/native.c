@@ -42,7 +42,7 @@ static tsr_parcel parcel_of(const tsr_transfer *piece)
 }
 
 /* Where the tensor's pieces begin, if they lie as the engine takes them; else NULL. */
-static char *find(const tsr_execution *e, bool given)
+static char *find_pieces(const tsr_execution *e, bool given)
 {
     const tsr_pieces pieces = tsr_native_pieces(item_of(e), given);
     const tsr_place place = place_of(e, given);
@@ -50,7 +50,7 @@ static char *find(const tsr_execution *e, bool given)
     return tsr_pieces_lie(item_of(e), &pieces, place.strides, &offset) ? place.base + offset : NULL;
 }
 
-static tsr_status pack(const tsr_execution *e, char *packed)
+static tsr_status pack_pieces(const tsr_execution *e, char *packed)
 {
     const tsr_pieces pieces = tsr_native_pieces(item_of(e), true);
     for (size_t i = 0; i < pieces.count; i++) {
@@ -61,7 +61,7 @@ static tsr_status pack(const tsr_execution *e, char *packed)
     return TSR_OK;
 }
 
-static tsr_status unpack(const tsr_execution *e, char *packed)
+static tsr_status unpack_pieces(const tsr_execution *e, char *packed)
 {
     const tsr_pieces pieces = tsr_native_pieces(item_of(e), false);
     for (size_t i = 0; i < pieces.count; i++) {
@@ -80,7 +80,8 @@ static bool is_able(const tsr_execution *e)
     const tsr_native_move *move = &item_of(e)->native;
     if (!e->native || (e->device.driver && tsr_native_goes_by_nodes(e->native->comm, move->kind)))
         return false;
-    return count_of(e) == 0 || move->workspace_bytes > 0 || (find(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find(e, true)));
+    return count_of(e) == 0 || move->workspace_bytes > 0 ||
+           (find_pieces(e, false) && (move->kind != TSR_NATIVE_REDUCE_SCATTER || find_pieces(e, true)));
 }
 
 /* Where this rank packs what it gives: in a reduce-scatter behind what it receives, in other
@@ -105,22 +106,22 @@ static int root_of(const tsr_execution *e)
 /* Fills in root and buffers, and packs. A broadcast has one buffer, which its root packs. */
 static tsr_status ready(const tsr_execution *e, tsr_native_call *call)
 {
-    char *receive = find(e, false);
+    char *receive = find_pieces(e, false);
     call->root = root_of(e);
     call->receive = receive = receive ? receive : e->workspace;
     if (call->kind == TSR_NATIVE_BROADCAST)
-        return call->root == tsr_comm_rank(e->native->comm) ? pack(e, receive) : TSR_OK;
-    call->send = find(e, true);
+        return call->root == tsr_comm_rank(e->native->comm) ? pack_pieces(e, receive) : TSR_OK;
+    call->send = find_pieces(e, true);
     if (call->send)
         return TSR_OK;
     call->send = staging(e, receive);
-    return pack(e, staging(e, receive));
+    return pack_pieces(e, staging(e, receive));
 }
 
 /* Ranks agree that they make the collective, that none has failed, and whether all are able. In an
  * execution that is not checked, a rank without a workspace takes its peers' tensors to lie as its
  * own do, since their shapes are the same. */
-static tsr_status agree(const tsr_execution *e, tsr_status local, bool *able)
+static tsr_status agree_on_collective(const tsr_execution *e, tsr_status local, bool *able)
 {
     const uint64_t fingerprint = tsr_hash_word(e->plan->hash, (uint64_t)item_of(e)->native.kind);
     if (!e->checked)
@@ -143,7 +144,7 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
     bool able = local != TSR_OK || is_able(e);
     if (local == TSR_OK && able && call.count > 0)
         local = ready(e, &call);
-    TSR_TRY(agree(e, local, &able));
+    TSR_TRY(agree_on_collective(e, local, &able));
     if (!able) {
         e->native = NULL;
         return tsr_message_start(e, TSR_OK);
@@ -156,5 +157,5 @@ tsr_status tsr_native_start(tsr_execution *e, tsr_status local)
 
 tsr_status tsr_native_finish(tsr_execution *e)
 {
-    return count_of(e) == 0 || find(e, false) ? TSR_OK : unpack(e, e->workspace);
+    return count_of(e) == 0 || find_pieces(e, false) ? TSR_OK : unpack_pieces(e, e->workspace);
 }

@@ -8,7 +8,7 @@
 /* Strides of operands of one dim without gaps, one for each term. */
 static const int64_t contiguous[TSR_SMALL_TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
 
-static bool fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
+static bool tensor_fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
 {
     if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver || !tsr_host_is_meant(t->device, stream))
         return false;
@@ -28,7 +28,8 @@ bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tens
                      tsr_stream stream)
 {
     const tsr_small *const small = &plan->small;
-    if (!has_room(plan, workspace, bytes) || !fits(&small->src, small->dtype, src, stream) || !fits(&small->dst, small->dtype, dst, stream))
+    if (!has_room(plan, workspace, bytes) || !tensor_fits(&small->src, small->dtype, src, stream) ||
+        !tensor_fits(&small->dst, small->dtype, dst, stream))
         return false;
     const uintptr_t from = (uintptr_t)src->data, to = (uintptr_t)dst->data;
     return from >= to + small->dst.bytes || to >= from + small->src.bytes;
@@ -48,8 +49,8 @@ static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
         memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, copy->bytes);
 }
 
-static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
-                         const tsr_small_reduction *r)
+static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                                  const tsr_small_reduction *r)
 {
     const tsr_item *const item = &plan->items[0];
     const void *from[TSR_SMALL_TERMS];
@@ -76,7 +77,7 @@ static tsr_status reduce(const tsr_plan *plan, const tsr_group *group, const tsr
 
 /* Copies this rank's source to where peers read it, and meets the peers; their copies are then
  * there too. */
-static tsr_status show(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
+static tsr_status show_source(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src)
 {
     void *const shown = tsr_call_buffer(group->comm);
     if (shown)
@@ -88,10 +89,10 @@ tsr_status tsr_small_run(const tsr_plan *plan, const tsr_group *group, const tsr
 {
     const tsr_small *const small = &plan->small;
     if (!plan->local)
-        TSR_TRY(show(plan, group, src));
+        TSR_TRY(show_source(plan, group, src));
     for (size_t i = 0; i < small->copy_count; i++)
         copy_rows(&small->copies[i], dst->data, source_of(plan, group, src, small->copies[i].peer));
     for (size_t i = 0; i < small->reduction_count; i++)
-        TSR_TRY(reduce(plan, group, src, dst, &small->reductions[i]));
+        TSR_TRY(reduce_elements(plan, group, src, dst, &small->reductions[i]));
     return TSR_OK;
 }

@@ -14,7 +14,7 @@ typedef struct listing {
     tsr_flow like;
 } listing;
 
-static tsr_status add(const listing *l, int64_t peer, size_t first_box, size_t box_count, int64_t elements)
+static tsr_status append_flow(const listing *l, int64_t peer, size_t first_box, size_t box_count, int64_t elements)
 {
     tsr_flows *flows = l->flows;
     if (peer == l->plan->options.rank)
@@ -40,7 +40,7 @@ static tsr_status add_transfers(const listing *l, const tsr_transfers *transfers
         for (size_t i = 0; i < transfers->count; i++) {
             const tsr_transfer *t = &transfers->at[i];
             if ((t->peer > l->plan->options.rank) == above)
-                TSR_TRY(add(l, t->peer, t->first_box, t->box_count, t->elements));
+                TSR_TRY(append_flow(l, t->peer, t->first_box, t->box_count, t->elements));
         }
     }
     return TSR_OK;
@@ -53,7 +53,7 @@ static tsr_status add_terms(const listing *l)
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (int64_t term = 0; term < item->problem.terms; term++)
-            TSR_TRY(add(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count, r->elements));
+            TSR_TRY(append_flow(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count, r->elements));
     }
     return TSR_OK;
 }

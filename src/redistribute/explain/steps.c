@@ -83,17 +83,17 @@ static tsr_step_op op_of(const tsr_item *item)
     return is_all_gather(problem) ? TSR_STEP_ALL_GATHER : TSR_STEP_EXCHANGE;
 }
 
-static bool reduces(tsr_step_op op)
+static bool op_reduces(tsr_step_op op)
 {
     return op == TSR_STEP_ALL_REDUCE || op == TSR_STEP_REDUCE_SCATTER;
 }
 
 /* The op of a step that makes two moves, of ops `a` and `b`. */
-static tsr_step_op join(tsr_step_op a, tsr_step_op b)
+static tsr_step_op join_ops(tsr_step_op a, tsr_step_op b)
 {
     if (a == b)
         return a;
-    return reduces(a) && reduces(b) ? TSR_STEP_REDUCE_SCATTER : TSR_STEP_EXCHANGE;
+    return op_reduces(a) && op_reduces(b) ? TSR_STEP_REDUCE_SCATTER : TSR_STEP_EXCHANGE;
 }
 
 static tsr_step_op first_op(const tsr_plan *plan)
@@ -101,7 +101,7 @@ static tsr_step_op first_op(const tsr_plan *plan)
     tsr_step_op op = TSR_STEP_COPY;
     for (size_t i = 0; i < plan->count; i++)
         if (!plan->items[i].problem.local)
-            op = op == TSR_STEP_COPY ? op_of(&plan->items[i]) : join(op, op_of(&plan->items[i]));
+            op = op == TSR_STEP_COPY ? op_of(&plan->items[i]) : join_ops(op, op_of(&plan->items[i]));
     return op;
 }
 
@@ -184,7 +184,7 @@ static void append_sentence(tsr_text *text, const tsr_plan *plan, const tsr_step
         tsr_text_append(text, "each rank copies what it keeps");
     else if (op == TSR_STEP_FILL)
         tsr_text_append(text, "what holds no value of a new Partial is filled with what changes nothing");
-    else if (reduces(op))
+    else if (op_reduces(op))
         append_reduction(text, plan, op == TSR_STEP_ALL_REDUCE);
     else if (op == TSR_STEP_BROADCAST)
         tsr_text_append(text, "one rank has all, and every rank gets it");

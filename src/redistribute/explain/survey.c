@@ -98,7 +98,7 @@ static tsr_status list_layouts(survey *s)
     return TSR_OK;
 }
 
-static tsr_status add(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
+static tsr_status add_to_sum(const survey *s, tsr_plan_sum *sum, int64_t bytes, const char *what)
 {
     sum->max = tsr_max_i64(sum->max, bytes);
     if (tsr_add(sum->total, bytes, &sum->total))
@@ -109,9 +109,9 @@ static tsr_status add(const survey *s, tsr_plan_sum *sum, int64_t bytes, const c
 static tsr_status add_figures(survey *s, const tsr_plan_figures *f)
 {
     tsr_plan_survey *out = &s->out;
-    TSR_TRY(add(s, &out->bytes_received, f->bytes_received, "receive"));
-    TSR_TRY(add(s, &out->bytes_sent, f->bytes_sent, "send"));
-    TSR_TRY(add(s, &out->bytes_kept, f->bytes_kept, "keep"));
+    TSR_TRY(add_to_sum(s, &out->bytes_received, f->bytes_received, "receive"));
+    TSR_TRY(add_to_sum(s, &out->bytes_sent, f->bytes_sent, "send"));
+    TSR_TRY(add_to_sum(s, &out->bytes_kept, f->bytes_kept, "keep"));
     out->messages_received = tsr_max_i64(out->messages_received, f->messages_received);
     out->messages_sent = tsr_max_i64(out->messages_sent, f->messages_sent);
     out->workspace_bytes = f->workspace_bytes > out->workspace_bytes ? f->workspace_bytes : out->workspace_bytes;
@@ -128,7 +128,7 @@ static tsr_status add_bounds(survey *s, const tsr_plan *own)
     for (size_t i = 0; i < own->count; i++)
         if (tsr_bound_is_exact(&own->items[i]))
             TSR_TRY(tsr_bound_of_rank(&own->items[i], &s->meter, &bytes));
-    return add(s, &s->out.lower_bound, bytes, "must receive");
+    return add_to_sum(s, &s->out.lower_bound, bytes, "must receive");
 }
 
 static double greater(double a, double b)
@@ -200,7 +200,7 @@ static tsr_status add_rank(survey *s, int64_t rank)
         status = add_bounds(s, own);
     for (size_t i = 0; i < s->out.step_count && status == TSR_OK; i++) {
         s->out.steps[i].mesh_dims |= m.steps[i].mesh_dims;
-        status = add(s, &s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
+        status = add_to_sum(s, &s->out.steps[i].bytes_received, m.steps[i].bytes_received, "receive");
     }
     if (status == TSR_OK)
         add_links(s, rank, &m);
@@ -223,7 +223,7 @@ static tsr_status add_partial_bounds(survey *s)
     return TSR_OK;
 }
 
-static tsr_status take(survey *s)
+static tsr_status take_survey(survey *s)
 {
     const tsr_steps steps = tsr_steps_of(s->plan);
     s->out.step_count = steps.count;
@@ -258,7 +258,7 @@ static tsr_status survey_plan(survey *s, tsr_plan_survey *out)
     s->meter = tsr_meter_of(s->function, s->plan->items[0].given_src, s->plan->items[0].given_dst);
     s->meter.limit *= PLANS;
     s->meter.plans = PLANS;
-    const tsr_status status = take(s);
+    const tsr_status status = take_survey(s);
     if (status == TSR_OK)
         *out = s->out;
     tsr_release(s->plan->context, s->ranks);

@@ -168,7 +168,7 @@ static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
     return TSR_OK;
 }
 
-static bool advance(size_t *at, const size_t *counts, int ndim)
+static bool advance_intervals(size_t *at, const size_t *counts, int ndim)
 {
     for (int dim = ndim - 1; dim >= 0; dim--) {
         if (++at[dim] < counts[dim])
@@ -188,7 +188,7 @@ static tsr_status add_flow(visit *v, const tsr_flow *flow)
     do {
         TSR_TRY(tsr_meter_take(&v->meter, 1));
         TSR_TRY(add_transfer(v, flow, at));
-    } while (advance(at, counts, item->given_src->ndim));
+    } while (advance_intervals(at, counts, item->given_src->ndim));
     return TSR_OK;
 }
 

@@ -14,7 +14,7 @@ typedef struct search {
     bool differ;
 } search;
 
-static tsr_status refuse(const char *call, const tsr_layout *first, const tsr_layout *other)
+static tsr_status refuse_comms(const char *call, const tsr_layout *first, const tsr_layout *other)
 {
     const tsr_comm *a = tsr_mesh_comm(first->mesh), *b = tsr_mesh_comm(other->mesh);
     char ours[512], theirs[512];
@@ -39,7 +39,7 @@ static tsr_status see(const char *call, const tsr_layout *layout, search *s)
     s->differ = true;
     tsr_comm *const common = tsr_comm_common(s->common, comm);
     if (!common)
-        return refuse(call, s->first, layout);
+        return refuse_comms(call, s->first, layout);
     s->common = common;
     return TSR_OK;
 }

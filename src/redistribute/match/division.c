@@ -81,7 +81,7 @@ static bool interleaves(const tsr_layout *layout)
     return any;
 }
 
-static tsr_status make(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst, tsr_division **out)
+static tsr_status make_division(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst, tsr_division **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(sides[0].given->context, sizeof *found, &memory));
@@ -115,7 +115,7 @@ tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *give
         return TSR_OK;
     tsr_division found = {0};
     side sides[2] = {{.given = given_src}, {.given = given_dst}};
-    return divide_dims(&found, sides) ? make(&found, sides, src, dst, out) : TSR_OK;
+    return divide_dims(&found, sides) ? make_division(&found, sides, src, dst, out) : TSR_OK;
 }
 
 void tsr_division_free(tsr_division *division)

@@ -30,7 +30,7 @@ static bool is_in_piece(const tsr_problem *problem, int i)
 
 /* On one mesh: leaves only the owners that hold a term of source piece `src`. False if no owner
  * does. */
-static bool narrow(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
+static bool narrow_homes(tsr_homes *homes, const tsr_problem *problem, const int64_t *src)
 {
     for (int i = 0; i < problem->dst.ndim; i++) {
         if (!is_in_piece(problem, i))
@@ -139,7 +139,7 @@ tsr_status tsr_homes_find(tsr_homes *homes, const tsr_problem *problem, const in
     take_owners(homes, problem, dst);
     if (!problem->same_mesh)
         return list_contributors(homes, problem, src);
-    if (!narrow(homes, problem, src))
+    if (!narrow_homes(homes, problem, src))
         take_owners(homes, problem, dst);
     return TSR_OK;
 }
@@ -186,8 +186,8 @@ int64_t tsr_homes_served(const tsr_homes *homes, const tsr_problem *problem, con
     return index > 0 ? homes->count : number;
 }
 
-/* Homes vary on the fewest dims where owners contribute (narrow()); with more dims no number is
- * lower. */
+/* Homes vary on the fewest dims where owners contribute (narrow_homes()); with more dims no number
+ * is lower. */
 int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src)
 {
     tsr_homes fewest = {0};

@@ -52,7 +52,7 @@ static bool continues(const tsr_segment *last, const tsr_segment *next)
            last->far + last->length == next->far;
 }
 
-static tsr_status append(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
+static tsr_status append_segment(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
 {
     if (overlap->segment_count > 0 && continues(&overlap->segments[overlap->segment_count - 1], segment)) {
         overlap->segments[overlap->segment_count - 1].length += segment->length;
@@ -123,7 +123,7 @@ static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shar
         const tsr_run theirs = tsr_owner_walk_at(far, mine.begin, owner);
         const int64_t common = tsr_min_i64(mine.length, theirs.length);
         const tsr_segment segment = {tsr_cut_key(far->layout, far->dim, owner), mine.begin, at, theirs.local, common};
-        TSR_TRY(append(overlap, near->layout->context, &segment));
+        TSR_TRY(append_segment(overlap, near->layout->context, &segment));
         at += common;
         TSR_TRY(tsr_meter_take_on_way(meter, 1 + far->steps - steps, begun, at, length));
         if (overlap->segment_count == MANY_SEGMENTS && at < length)

@@ -55,7 +55,7 @@ static int64_t count_pieces(const nest *n, int cut, int64_t length)
     return count_parts(n, cut, length, n->range->begin[m], n->range->end[m]);
 }
 
-static bool has(const tsr_range *range, int mesh_dim, int64_t coordinate)
+static bool range_has(const tsr_range *range, int mesh_dim, int64_t coordinate)
 {
     return coordinate >= range->begin[mesh_dim] && coordinate < range->end[mesh_dim];
 }
@@ -69,7 +69,7 @@ static int64_t count_up_to(const nest *n, int cut, const tsr_reach_end *last)
         const int m = n->cuts->mesh_dim[i];
         const int64_t part = last->coordinate[m];
         count += count_parts(n, i, last->lengths[i], n->range->begin[m], tsr_min_i64(n->range->end[m], part));
-        if (!has(n->range, m, part))
+        if (!range_has(n->range, m, part))
             return count;
     }
     return count + 1;
@@ -84,7 +84,7 @@ static int64_t count_from(const nest *n, int cut, const tsr_reach_end *first)
         const int m = n->cuts->mesh_dim[i];
         const int64_t part = first->coordinate[m];
         count += count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], part + 1), n->range->end[m]);
-        if (!has(n->range, m, part))
+        if (!range_has(n->range, m, part))
             return count;
     }
     return count + 1;
@@ -100,13 +100,13 @@ static int64_t count_between(const nest *n, const tsr_reach_end *first, const ts
         if (begin != end) {
             int64_t count =
                 count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1), tsr_min_i64(n->range->end[m], end));
-            if (has(n->range, m, begin))
+            if (range_has(n->range, m, begin))
                 count += count_from(n, i + 1, first);
-            if (has(n->range, m, end))
+            if (range_has(n->range, m, end))
                 count += count_up_to(n, i + 1, last);
             return count;
         }
-        if (!has(n->range, m, begin))
+        if (!range_has(n->range, m, begin))
             return 0;
     }
     return 1;
@@ -153,7 +153,7 @@ static bool is_in(const tsr_layout *layout, int dim, const int64_t *coordinate, 
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     for (int i = 0; i < cuts->count; i++) {
         const int m = cuts->mesh_dim[i];
-        if (!has(range, m, coordinate[m]))
+        if (!range_has(range, m, coordinate[m]))
             return false;
     }
     return true;

@@ -4,7 +4,7 @@
 
 enum { ALL, OWNED };
 
-static void narrow(tsr_range *range, int mesh_dim, int64_t begin, int64_t end)
+static void narrow_range(tsr_range *range, int mesh_dim, int64_t begin, int64_t end)
 {
     range->begin[mesh_dim] = tsr_max_i64(range->begin[mesh_dim], begin);
     range->end[mesh_dim] = tsr_min_i64(range->end[mesh_dim], end);
@@ -23,7 +23,7 @@ void tsr_turn_ranges(const tsr_problem *problem, const int64_t *src, tsr_range *
     for (int m = 0; m < problem->dst.ndim; m++) {
         const int twin = problem->dst.twin[m];
         if (twin >= 0 && problem->src.roles[twin] == TSR_ROLE_CUT)
-            narrow(owned, m, src[twin], src[twin] + 1);
+            narrow_range(owned, m, src[twin], src[twin] + 1);
     }
 }
 
@@ -139,7 +139,7 @@ static tally count_all(const choice *c)
 }
 
 /* Chooses coordinate `at`; `below` and `next` are count_below() of `at` and of `at + 1`. */
-static void choose(const choice *c, int64_t at, const tally *below, const tally *next)
+static void choose_coordinate(const choice *c, int64_t at, const tally *below, const tally *next)
 {
     tsr_turns *turns = c->turns;
     const int m = c->mesh_dim;
@@ -152,7 +152,7 @@ static void choose(const choice *c, int64_t at, const tally *below, const tally 
     for (int which = ALL; which <= turns->leaves_out; which++) {
         turns->ways[m + 1][which] = turns->ways[m][which];
         turns->ways[m + 1][which].factors[c->factor] = next->ways[which] - below->ways[which];
-        narrow(&turns->ranges[which], m, at, at + 1);
+        narrow_range(&turns->ranges[which], m, at, at + 1);
     }
 }
 
@@ -189,7 +189,7 @@ static void choose_for(tsr_turns *turns, int m, int64_t wanted)
             next = t;
         }
     }
-    choose(&c, low, &below, &next);
+    choose_coordinate(&c, low, &below, &next);
 }
 
 void tsr_turns_seek(tsr_turns *turns, int64_t turn)
@@ -211,6 +211,6 @@ int64_t tsr_turns_of(tsr_turns *turns, const int64_t *receiver)
         if (m + 1 == turns->problem->dst.ndim)
             return turns->first[m] + below.receivers;
         const tally next = count_below(&c, receiver[m] + 1);
-        choose(&c, receiver[m], &below, &next);
+        choose_coordinate(&c, receiver[m], &below, &next);
     }
 }

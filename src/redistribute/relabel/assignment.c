@@ -37,7 +37,7 @@ static int64_t reduced_cost(const solver *s, int64_t row, int64_t column)
     return -s->weights[row * s->n + column] - s->u[row] - s->v[column];
 }
 
-static void start(solver *s, int64_t row)
+static void start_search(solver *s, int64_t row)
 {
     for (int64_t j = 0; j < s->n; j++) {
         s->distance[j] = reduced_cost(s, row, j);
@@ -87,9 +87,9 @@ static void shift_potentials(solver *s, int64_t row, int64_t done, int64_t least
     }
 }
 
-static void place(solver *s, int64_t row, int64_t *column_of)
+static void place_row(solver *s, int64_t row, int64_t *column_of)
 {
-    start(s, row);
+    start_search(s, row);
     int64_t done = 0, column = pick_nearest(s, done);
     while (s->row_of[column] >= 0) {
         relax(s, ++done, column);
@@ -111,7 +111,7 @@ void tsr_assignment_exact(int64_t n, const int64_t *weights, int64_t *scratch, i
     for (int64_t row = 0; row < n; row++)
         column_of[row] = -1;
     for (int64_t row = 0; row < n; row++)
-        place(&s, row, column_of);
+        place_row(&s, row, column_of);
 }
 
 static int heaviest_first(const void *a, const void *b, const void *classes)

@@ -91,7 +91,7 @@ static int longest_first(const void *a, const void *b, const void *unused)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static tsr_status meet(relabel *r, int dim, const int64_t *coordinate)
+static tsr_status meet_piece(relabel *r, int dim, const int64_t *coordinate)
 {
     meeting *m = &r->meetings[dim][tsr_cut_key(r->src, dim, coordinate)];
     if (m->heaviest)
@@ -119,7 +119,7 @@ static tsr_status meet_all(relabel *r)
     int64_t coordinate[TSR_MAX_DIMS];
     for (int64_t i = 0; i < r->count; i++)
         for (int dim = 0; dim < r->src->ndim && tsr_mesh_locate(r->src->mesh, r->ranks[i], coordinate); dim++)
-            TSR_TRY(meet(r, dim, coordinate));
+            TSR_TRY(meet_piece(r, dim, coordinate));
     return TSR_OK;
 }
 
@@ -165,7 +165,7 @@ static int64_t bytes_met(const relabel *r, const meeting *const *dims, const int
 
 /* The bytes that all ranks together keep on the way from the source to `dst`, which has the ranks
  * of r->dst in any order. */
-static tsr_status measure(const relabel *r, const tsr_layout *dst, int64_t *bytes)
+static tsr_status measure_kept(const relabel *r, const tsr_layout *dst, int64_t *bytes)
 {
     tsr_problem problem;
     tsr_problem_init(&problem, r->src, dst);
@@ -186,7 +186,7 @@ static tsr_status measure(const relabel *r, const tsr_layout *dst, int64_t *byte
 
 /* Sets the weights of an exact assignment so that it keeps the most bytes, and among equal sums
  * leaves the most ranks in place. */
-static tsr_status weigh(const relabel *r, int64_t *weights)
+static tsr_status weigh_positions(const relabel *r, int64_t *weights)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     for (int64_t i = 0; i < r->count; i++) {
@@ -212,7 +212,7 @@ static tsr_status assign_exactly(const relabel *r, int64_t *position_of)
     void *memory;
     TSR_TRY(tsr_allocate(context, (n * n + TSR_ASSIGNMENT_SCRATCH(n)) * sizeof(int64_t), &memory));
     int64_t *weights = memory;
-    const tsr_status status = weigh(r, weights);
+    const tsr_status status = weigh_positions(r, weights);
     if (status == TSR_OK)
         tsr_assignment_exact(r->count, weights, weights + n * n, position_of);
     tsr_release(context, memory);
@@ -365,7 +365,7 @@ static tsr_status choice_make(const relabel *r, const int64_t *order, choice *ou
 {
     choice made;
     TSR_TRY(make_layout(r->dst, order, &made.layout));
-    const tsr_status status = measure(r, made.layout, &made.bytes);
+    const tsr_status status = measure_kept(r, made.layout, &made.bytes);
     if (status != TSR_OK) {
         tsr_layout_destroy(made.layout);
         return status;
@@ -420,7 +420,7 @@ static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_
 }
 
 /* Replaces `best`, which is dst itself, by the order that keeps most, if that is more. */
-static tsr_status choose(const relabel *r, int64_t *order, int64_t *position_of, choice *best, tsr_relabel_report *report)
+static tsr_status choose_order(const relabel *r, int64_t *order, int64_t *position_of, choice *best, tsr_relabel_report *report)
 {
     choice other;
     if (source_order(r, order)) {
@@ -452,11 +452,11 @@ static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel
     tsr_context *context = r->dst->context;
     tsr_relabel_report told = {.method = r->count <= TSR_ASSIGNMENT_EXACT_RANKS ? TSR_ASSIGNMENT_EXACT : TSR_ASSIGNMENT_GREEDY};
     void *memory;
-    TSR_TRY(measure(r, r->dst, &told.bytes_kept_given));
+    TSR_TRY(measure_kept(r, r->dst, &told.bytes_kept_given));
     TSR_TRY(tsr_allocate_array(context, 2 * (size_t)r->count, sizeof(int64_t), &memory));
     int64_t *order = memory;
     choice best = {tsr_layout_retain((tsr_layout *)r->dst), told.bytes_kept_given};
-    const tsr_status status = choose(r, order, order + r->count, &best, &told);
+    const tsr_status status = choose_order(r, order, order + r->count, &best, &told);
     tsr_release(context, memory);
     if (status != TSR_OK) {
         tsr_layout_destroy(best.layout);
@@ -470,7 +470,7 @@ static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel
     return TSR_OK;
 }
 
-static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_out)
+static tsr_status check_arguments(const tsr_layout *src, const tsr_layout *dst, bool has_out)
 {
     if (!src || !dst || !has_out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
@@ -490,7 +490,7 @@ static tsr_status check(const tsr_layout *src, const tsr_layout *dst, bool has_o
 
 tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out, tsr_relabel_report *report)
 {
-    TSR_TRY(check(src, dst, out != NULL));
+    TSR_TRY(check_arguments(src, dst, out != NULL));
     relabel r = {.src = src, .dst = dst, .count = tsr_mesh_count(dst->mesh), .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
     init_apart(&r.apart, src, dst);
     tsr_status status = list_ranks(&r);

@@ -361,7 +361,7 @@ static void free_layouts(const loader *l)
     tsr_release(l->context, l->layout);
 }
 
-static tsr_status load(loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
+static tsr_status load_plan(loader *l, const void *bytes, size_t size, int64_t rank, tsr_plan **out)
 {
     tsr_status status = read_options(l);
     if (status == TSR_OK)
@@ -383,7 +383,7 @@ tsr_status tsr_plan_load(tsr_context *context, const void *bytes, size_t size, i
     loader l = {.options = TSR_PLAN_OPTIONS_INIT};
     TSR_TRY(open_bytes(&l, bytes, size));
     TSR_TRY(tsr_context_resolve(context, &l.context));
-    const tsr_status status = load(&l, bytes, size, rank, out);
+    const tsr_status status = load_plan(&l, bytes, size, rank, out);
     tsr_context_destroy(l.context);
     return status;
 }

@@ -247,7 +247,7 @@ static size_t local_bytes(const tsr_item *item, int ndim, const int64_t *shape)
 /* Sets the workspace: room for what is received, and behind it for what is scattered; all other
  * collectives pack where they receive. None if contiguous tensors need no packing: then tensors
  * with gaps go by mail. */
-static void measure(tsr_item *item, size_t cap)
+static void measure_workspace(tsr_item *item, size_t cap)
 {
     tsr_native_move *move = &item->native;
     const bool scatters = move->kind == TSR_NATIVE_REDUCE_SCATTER;
@@ -273,7 +273,7 @@ tsr_status tsr_native_build(tsr_item *item, const tsr_plan *plan)
     move->root = tsr_mesh_rank(item->src->mesh, root);
     const bool cuts = move->kind == TSR_NATIVE_ALL_GATHER || move->kind == TSR_NATIVE_REDUCE_SCATTER;
     TSR_TRY(cuts ? list_pieces(item) : add_shard(item));
-    measure(item, plan->options.max_workspace);
+    measure_workspace(item, plan->options.max_workspace);
     return TSR_OK;
 }
 

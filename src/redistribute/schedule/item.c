@@ -29,7 +29,7 @@ static void locate_given(tsr_given_shard *shard, const tsr_layout *layout, const
     find_strides(shard->ndim, shard->shape, shard->strides);
 }
 
-static void locate(tsr_item *item)
+static void locate_rank(tsr_item *item)
 {
     int64_t largest[TSR_MAX_DIMS];
     if (item->rank < 0)
@@ -57,7 +57,7 @@ static int by_peer(const void *a, const void *b, const void *rank)
     return order != 0 ? order : x->first_box < y->first_box ? -1 : x->first_box > y->first_box;
 }
 
-static void rotate(tsr_transfers *transfers, int64_t rank)
+static void rotate_transfers(tsr_transfers *transfers, int64_t rank)
 {
     tsr_sort(transfers->at, transfers->count, sizeof *transfers->at, by_peer, &rank);
 }
@@ -119,18 +119,18 @@ tsr_status tsr_item_build(tsr_item *item, const tsr_plan *plan, const tsr_layout
     item->rank = plan->options.rank;
     tsr_variant_choose(item, plan);
     item->results = has_results(&item->problem);
-    locate(item);
+    locate_rank(item);
     if (plan->options.rank < 0)
         return TSR_OK;
     TSR_TRY(tsr_build_receives(item));
     TSR_TRY(tsr_build_sends(item));
     TSR_TRY(tsr_native_build(item, plan));
-    rotate(&item->moves, item->rank);
-    rotate(&item->sends, item->rank);
-    rotate(&item->given, item->rank);
-    rotate(&item->gives, item->rank);
-    rotate(&item->relayed, item->rank);
-    rotate(&item->relays, item->rank);
+    rotate_transfers(&item->moves, item->rank);
+    rotate_transfers(&item->sends, item->rank);
+    rotate_transfers(&item->given, item->rank);
+    rotate_transfers(&item->gives, item->rank);
+    rotate_transfers(&item->relayed, item->rank);
+    rotate_transfers(&item->relays, item->rank);
     item->first_on_host = first_on_host(item);
     return TSR_OK;
 }

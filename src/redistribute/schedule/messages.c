@@ -17,7 +17,7 @@ static const round_size host_rounds = {(size_t)512 * 1024, (size_t)64 * 1024};
  * time a link of 400 GB/s moves 10 MB or so. */
 static const round_size device_rounds = {(size_t)64 << 20, (size_t)8 << 20};
 
-static tsr_status append(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
+static tsr_status append_parcel(const tsr_plan *plan, tsr_mail *mail, const tsr_parcel *parcel)
 {
     if (parcel->peer == plan->options.rank)
         return TSR_OK;
@@ -35,7 +35,7 @@ static tsr_status add_transfers(const tsr_plan *plan, tsr_mail *mail, size_t ite
     for (size_t i = 0; i < transfers->count; i++) {
         const tsr_transfer *t = &transfers->at[i];
         const tsr_parcel parcel = {t->peer, item, t->first_box, t->box_count, t->elements, TSR_NO_TERM};
-        TSR_TRY(append(plan, mail, &parcel));
+        TSR_TRY(append_parcel(plan, mail, &parcel));
     }
     return TSR_OK;
 }
@@ -48,7 +48,7 @@ static tsr_status add_terms(const tsr_plan *plan, tsr_mail *mail, size_t at)
         const tsr_reduction *r = &item->reductions[i];
         for (size_t term = r->first_term; term < r->first_term + (size_t)item->problem.terms; term++) {
             const tsr_parcel parcel = {item->contributors[term], at, r->first_box, r->box_count, r->elements, term};
-            TSR_TRY(append(plan, mail, &parcel));
+            TSR_TRY(append_parcel(plan, mail, &parcel));
         }
     }
     return TSR_OK;
@@ -89,7 +89,7 @@ static tsr_status find_terms(tsr_plan *plan)
     return TSR_OK;
 }
 
-static tsr_status list(tsr_plan *plan)
+static tsr_status list_parcels(tsr_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
         TSR_TRY(add_transfers(plan, &plan->out[0], i, &plan->items[i].sends));
@@ -193,7 +193,7 @@ static tsr_status keep_cap(tsr_plan *plan, size_t cap)
 
 /* Sets rounds and workspace. Peers may need more rounds than this rank: its workspace is enough for
  * every larger number of rounds. */
-static tsr_status measure(tsr_plan *plan)
+static tsr_status measure_rounds(tsr_plan *plan)
 {
     const size_t cap = plan->options.max_workspace;
     const staging whole = stage(plan, 1);
@@ -206,8 +206,8 @@ static tsr_status measure(tsr_plan *plan)
 
 tsr_status tsr_mail_build(tsr_plan *plan)
 {
-    TSR_TRY(list(plan));
-    return measure(plan);
+    TSR_TRY(list_parcels(plan));
+    return measure_rounds(plan);
 }
 
 void tsr_mail_free(tsr_plan *plan)

@@ -65,7 +65,7 @@ bool tsr_neighbours_next(tsr_neighbours *n, int64_t *rank)
     return true;
 }
 
-static bool advance(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, int64_t rank), int64_t *rank)
+static bool advance_to_wanted(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, int64_t rank), int64_t *rank)
 {
     while (tsr_neighbours_next(n, rank))
         if (wanted(n, *rank))
@@ -75,17 +75,17 @@ static bool advance(tsr_neighbours *n, bool (*wanted)(const tsr_neighbours *n, i
 
 bool tsr_neighbours_holder(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, holds, rank);
+    return advance_to_wanted(n, holds, rank);
 }
 
 bool tsr_neighbours_mate(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, is_mate, rank);
+    return advance_to_wanted(n, is_mate, rank);
 }
 
 bool tsr_neighbours_owner(tsr_neighbours *n, int64_t *rank)
 {
-    return advance(n, needs, rank);
+    return advance_to_wanted(n, needs, rank);
 }
 
 /* Homes take the node's owners in turn, by the homes' places among all ranks listed node by

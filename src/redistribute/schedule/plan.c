@@ -83,7 +83,7 @@ static tsr_status check_total(const tsr_plan *plan)
                                     item->relayed.elements, item->relays.elements, item->term_elements};
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
             if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
-                return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: rank %lld would receive and send more than 2^62 bytes",
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive and send more than 2^62 bytes", plan->meter.call,
                                       (long long)plan->options.rank);
     }
     return TSR_OK;
@@ -202,8 +202,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
-                       tsr_plan **out)
+static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
+                            tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
@@ -242,7 +242,7 @@ static tsr_status create_over_one(const char *call, const tsr_common_layouts *la
         status = check_nodes(&said, layouts->count, layouts->dst);
     if (status == TSR_OK) {
         options.mode = pick_mode(layouts, &options, nodes);
-        status = make(call, layouts, &options, nodes, out);
+        status = make_plan(call, layouts, &options, nodes, out);
     }
     tsr_node_map_destroy(nodes);
     return status;
@@ -272,7 +272,7 @@ tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const ts
     options.rank = rank;
     options.profile = &plan->profile;
     options.measured = plan->measured;
-    return make(call, &layouts, &options, plan->nodes, out);
+    return make_plan(call, &layouts, &options, plan->nodes, out);
 }
 
 tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)

@@ -110,7 +110,7 @@ static tsr_status pick_replica(receiver *r, int64_t *peer)
 }
 
 /* Adds what mates exchange: their shares of a region that no rank of their node holds. */
-static tsr_status share(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
+static tsr_status share_region(receiver *r, const tsr_supply *supply, const tsr_transfer *own)
 {
     tsr_item *item = r->item;
     tsr_neighbours mates = tsr_neighbours_begin(item, item->rank, r->src, item->dst_coordinate);
@@ -140,7 +140,7 @@ static tsr_status add_move_by_node(receiver *r)
     const tsr_part part = tsr_supply_part(item, r->regions.shape, &supply, supply.place);
     TSR_TRY(pick_replica(r, &peer));
     TSR_TRY(tsr_transfers_take(&item->moves, item, &r->regions, peer, &part, &move));
-    return item->shares ? share(r, &supply, &move) : TSR_OK;
+    return item->shares ? share_region(r, &supply, &move) : TSR_OK;
 }
 
 static tsr_status add_move(receiver *r)
@@ -221,7 +221,7 @@ static tsr_status note_owners(receiver *r)
 }
 
 /* Adds a transfer to each other rank to which the result goes in the second phase. */
-static tsr_status give(tsr_item *item, const tsr_reduction *reduction)
+static tsr_status give_result(tsr_item *item, const tsr_reduction *reduction)
 {
     TSR_TRY(tsr_meter_take(item->meter, (int64_t)item->owner_count));
     TSR_TRY(tsr_transfers_reserve(&item->gives, item, 0, item->owner_count - 1));
@@ -250,7 +250,7 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
     TSR_TRY(add_contributors(r, home, &remote));
     item->reductions[item->reduction_count++] = reduction;
     TSR_TRY(tsr_item_add(item, &item->term_elements, reduction.elements, remote));
-    return give(item, &reduction);
+    return give_result(item, &reduction);
 }
 
 /* Adds what this rank gives to the other owners in its node, having taken it from a home in another

@@ -6,7 +6,7 @@
 #include "base/memory/memory.h"
 
 /* Makes the current group along `dim` part of the current region. */
-static void enter(tsr_regions *regions, int dim)
+static void enter_dim(tsr_regions *regions, int dim)
 {
     const tsr_overlap *overlap = &regions->dims[dim];
     const tsr_segments *group = &overlap->groups[regions->group[dim]];
@@ -51,7 +51,7 @@ tsr_status tsr_regions_begin(tsr_regions *regions, tsr_meter *meter, const tsr_l
         return TSR_OK;
     for (int dim = 0; dim < near->ndim; dim++) {
         TSR_TRY(tsr_overlap_build(&regions->dims[dim], meter, near, coordinate, far, dim));
-        enter(regions, dim);
+        enter_dim(regions, dim);
     }
     return expect_regions(regions, meter);
 }
@@ -62,7 +62,7 @@ void tsr_regions_next(tsr_regions *regions)
     for (int dim = regions->far->ndim - 1; dim >= 0 && regions->done; dim--) {
         regions->done = ++regions->group[dim] == regions->dims[dim].group_count;
         regions->group[dim] = regions->done ? 0 : regions->group[dim];
-        enter(regions, dim);
+        enter_dim(regions, dim);
     }
 }
 
@@ -152,7 +152,7 @@ static tsr_status take_boxes(const tsr_regions *regions, tsr_meter *meter)
     return tsr_meter_take_times(meter, count, (regions->far->ndim + 1) / 2);
 }
 
-static bool advance(axis *axes, int ndim)
+static bool advance_axes(axis *axes, int ndim)
 {
     for (int dim = ndim - 1; dim >= 0; dim--) {
         axes[dim].before += axes[dim].segments[axes[dim].at].length;
@@ -177,7 +177,7 @@ tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const 
         TSR_TRY(take_boxes(regions, item->meter));
         do {
             TSR_TRY(append_box(regions, item, axes, elements));
-        } while (advance(axes, regions->far->ndim));
+        } while (advance_axes(axes, regions->far->ndim));
     }
     *count = item->box_count - *first;
     return TSR_OK;
@@ -188,7 +188,7 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
     const int64_t most = (INT64_C(1) << 61) / (int64_t)item->src->element_bytes;
     int64_t sum;
     if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: rank %lld would receive or send more than 2^61 bytes",
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive or send more than 2^61 bytes", item->meter->call,
                               (long long)item->rank);
     *total = sum;
     return TSR_OK;

@@ -49,7 +49,7 @@ static bool stages(const tsr_item *item, const tsr_plan *plan)
 }
 
 /* True if the results fit in the item's part of options.max_workspace, in whole cache lines. */
-static bool fits(const tsr_item *item, const tsr_plan *plan)
+static bool results_fit(const tsr_item *item, const tsr_plan *plan)
 {
     const size_t lines = tsr_round_down(plan->options.max_workspace / plan->count, TSR_LINE);
     return plan->options.max_workspace == 0 || tsr_item_shard_bytes(item) <= lines;
@@ -73,7 +73,7 @@ void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)
 {
     item->nodes = tsr_nodes_matter(item, plan->nodes) ? plan->nodes : NULL;
     item->problem.each = each_is_faster(item, plan);
-    if (stages(item, plan) && !fits(item, plan))
+    if (stages(item, plan) && !results_fit(item, plan))
         item->problem.each = false;
     item->shares = item->nodes && sharing_is_faster(item, plan);
     item->staged = stages(item, plan);
