@@ -36,18 +36,33 @@ typedef enum tsr_dtype {
 } tsr_dtype;
 
 /** What kind of number a dtype is. */
-typedef enum tsr_dtype_class { TSR_CLASS_FLOAT, TSR_CLASS_SIGNED, TSR_CLASS_UNSIGNED, TSR_CLASS_BOOL, TSR_CLASS_COMPLEX } tsr_dtype_class;
+typedef enum tsr_dtype_class {
+    TSR_CLASS_FLOAT,
+    TSR_CLASS_SIGNED,
+    TSR_CLASS_UNSIGNED,
+    TSR_CLASS_BOOL,
+    TSR_CLASS_COMPLEX
+} tsr_dtype_class;
 
 /** How the terms of a Partial placement combine. */
-typedef enum tsr_reduce_op { TSR_SUM = 0, TSR_AVG, TSR_MIN, TSR_MAX, TSR_PROD, TSR_REDUCE_OP_END } tsr_reduce_op;
+typedef enum tsr_reduce_op {
+    TSR_SUM = 0,
+    TSR_AVG,
+    TSR_MIN,
+    TSR_MAX,
+    TSR_PROD,
+    TSR_REDUCE_OP_END
+} tsr_reduce_op;
 
-/** One row of the table. `npy` is the descr with which the dtype travels in .npy files (bf16 and f8 as unsigned integers). */
+/** One row of the table. `npy` is the descr with which the dtype travels in .npy files (bf16 and f8
+ * as unsigned integers). */
 typedef struct tsr_dtype_info {
     tsr_dtype dtype;
     const char *name; /**< "f32": what text and JSON say */
     size_t bytes;
     tsr_dtype_class kind;
-    unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this dtype */
+    unsigned reduce_ops;     /**< bit 1u << op is set for each op that Partial may have with this
+                                  dtype */
     const char *npy;         /**< "<f4", "<u2", "|u1" and so on */
     const char *safetensors; /**< "F32", "BF16" and so on; NULL where the format has none */
 } tsr_dtype_info;

@@ -1,6 +1,7 @@
 /**
  * @file
- * A view of a tensor's memory: a plain value that owns nothing. DLPack's DLTensor is the nearest relative.
+ * A view of a tensor's memory: a plain value that owns nothing. DLPack's DLTensor is the nearest
+ * relative.
  */
 #ifndef TESSERA_TENSOR_H
 #define TESSERA_TENSOR_H
@@ -15,17 +16,20 @@ extern "C" {
 /** A kind of device, made from an operation table (sys/device.h). NULL stands for the host. */
 typedef struct tsr_device_driver tsr_device_driver;
 
-/** A device: the host is {NULL, 0}, so a zeroed value is the host. A host with another index is refused. */
+/** A device: the host is {NULL, 0}, so a zeroed value is the host. A host with another index is
+ * refused. */
 typedef struct tsr_device {
     const tsr_device_driver *driver;
     int index;
 } tsr_device;
 
-/** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host has no other, and
- * refuses what is not NULL: its calls are done on return. tessera.h says what is ordered by it. */
+/** An in-order queue of a device (a cudaStream_t for CUDA); NULL is the device's default. The host
+ * has no other, and refuses what is not NULL: its calls are done on return. tessera.h says what is
+ * ordered by it. */
 typedef void *tsr_stream;
 
-/** Strides are in elements, not bytes, and not negative; a destination's must not make its elements overlap (tsr_tensor_overlaps()). */
+/** Strides are in elements, not bytes, and not negative; a destination's must not make its elements
+ * overlap (tsr_tensor_overlaps()). */
 typedef struct tsr_tensor {
     void *data;
     tsr_dtype dtype;
@@ -38,18 +42,26 @@ typedef struct tsr_tensor {
 /** The host. */
 TSR_API tsr_device tsr_device_host(void);
 
-/** A contiguous (row-major) host tensor over `data`; `shape` may be NULL when `ndim` is 0. Checks nothing: the call that takes it does. */
-TSR_API tsr_tensor tsr_tensor_contiguous(void *data, tsr_dtype dtype, int ndim, const int64_t *shape);
+/** A contiguous (row-major) host tensor over `data`; `shape` may be NULL when `ndim` is 0. Checks
+ * nothing: the call that takes it does. */
+TSR_API tsr_tensor tsr_tensor_contiguous(void *data, tsr_dtype dtype, int ndim,
+                                         const int64_t *shape);
 
-/** The product of the shape. TSR_ERROR_ARGUMENT: ndim out of range, a negative size, or more than INT64_MAX bytes. */
+/** The product of the shape. TSR_ERROR_ARGUMENT: ndim out of range, a negative size, or more than
+ * INT64_MAX bytes. */
 TSR_API tsr_status tsr_tensor_count(const tsr_tensor *tensor, int64_t *count);
 
-/** 1 if the elements lie in row-major order without gaps (strides of dims of size 1 do not matter; an empty tensor is contiguous). */
+/** 1 if the elements lie in row-major order without gaps (strides of dims of size 1 do not matter;
+ * an empty tensor is contiguous). */
 TSR_API int tsr_tensor_is_contiguous(const tsr_tensor *tensor);
 
-/** 1 if two elements of the tensor share memory by its strides (4x4 with strides 2,1: element (0,2) is (1,0)), so that it may be read, but
- * not written; else 0. Exact for all strides that programs are known to use, negative ones too; where integers would have to be searched
- * for longer than some milliseconds, and where elements are 2^61 elements apart, it says 1. Host arithmetic; any thread. */
+/**
+ * 1 if two elements of the tensor share memory by its strides (4x4 with strides 2,1: element (0,2)
+ * is (1,0)), so that it may be read, but not written; else 0. Exact for all strides that programs
+ * are known to use, negative ones too; where integers would have to be searched for longer than
+ * some milliseconds, and where elements are 2^61 elements apart, it says 1. Host arithmetic; any
+ * thread.
+ */
 TSR_API int tsr_tensor_overlaps(const tsr_tensor *tensor);
 
 #ifdef __cplusplus
