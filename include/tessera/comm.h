@@ -126,6 +126,7 @@ TSR_API void tsr_comm_destroy(tsr_comm *comm);
 TSR_API int tsr_comm_rank(const tsr_comm *comm);
 /** The number of ranks. Any thread; does not communicate. */
 TSR_API int tsr_comm_size(const tsr_comm *comm);
+
 TSR_API const char *tsr_comm_engine(const tsr_comm *comm);   /**< "threads", "mpi", ..; borrowed */
 TSR_API tsr_context *tsr_comm_context(const tsr_comm *comm); /**< borrowed, never NULL */
 

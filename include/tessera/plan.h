@@ -108,6 +108,7 @@ TSR_API tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *
 
 /** One reference more, and one back (NULL is fine). Any thread. */
 TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
+
 TSR_API void tsr_plan_destroy(tsr_plan *plan); /**< gives one reference back */
 
 /** How many moves the plan makes: 1, or what tsr_plan_create_batch() was given. */
@@ -131,6 +132,7 @@ TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 /** Bytes that this rank receives from, and sends to, other ranks in one execution, packing and
  * staging not counted twice. */
 TSR_API int64_t tsr_plan_bytes_received(const tsr_plan *plan);
+
 TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan); /**< to other ranks */
 
 /**
@@ -190,7 +192,8 @@ TSR_API tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const 
 TSR_API tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src,
                                   const tsr_tensor *dst, void *workspace, size_t bytes,
                                   tsr_stream stream);
-/** the second half of tsr_plan_start() */
+
+/** The second half of tsr_plan_start(). */
 TSR_API tsr_status tsr_plan_finish(const tsr_plan *plan, tsr_comm *comm);
 
 #ifdef __cplusplus

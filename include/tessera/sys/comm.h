@@ -245,6 +245,7 @@ typedef tsr_status tsr_comm_conformance(const char *directory, int rank, int ran
  * (TSR_ERROR_STATE). Any thread; neither communicates.
  */
 TSR_API tsr_comm *tsr_comm_retain(tsr_comm *comm);
+
 TSR_API void tsr_comm_release(tsr_comm *comm); /**< gives one reference back */
 
 /**

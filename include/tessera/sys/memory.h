@@ -38,7 +38,8 @@ typedef struct tsr_keeper {
 /** `keeper` is the caller's, stays where it is and is removed before the context's last reference
  * goes; it keeps nothing then. Any thread. */
 TSR_API void tsr_keeper_add(tsr_context *context, tsr_keeper *keeper);
-/** no call of `trim` comes afterwards */
+
+/** No call of `trim` comes afterwards. */
 TSR_API void tsr_keeper_remove(tsr_context *context, tsr_keeper *keeper);
 
 /** 1: a block of `bytes` that was released may be kept, and counts from now on; 0: that would be
