@@ -1,7 +1,7 @@
 /**
  * @file
- * The version of these headers. The build reads the library's version and its soname from the three
- * numbers here.
+ * The version of these headers. The build reads the library's version and soname from these three
+ * numbers.
  */
 #ifndef TESSERA_VERSION_H
 #define TESSERA_VERSION_H
