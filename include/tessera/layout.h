@@ -48,10 +48,10 @@ TSR_API tsr_layout *tsr_layout_retain(tsr_layout *layout);
 
 TSR_API void tsr_layout_destroy(tsr_layout *layout); /**< gives one reference back; NULL is fine */
 
-TSR_API const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout);            /**< borrowed */
-TSR_API int tsr_layout_ndim(const tsr_layout *layout); /**< number of dims of the tensor */
+TSR_API const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout); /**< borrowed */
+TSR_API int tsr_layout_ndim(const tsr_layout *layout);             /**< dims of the tensor */
 TSR_API const int64_t *tsr_layout_shape(const tsr_layout *layout); /**< ndim numbers; borrowed */
-TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout); /**< type of the elements */
+TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout);      /**< of the elements */
 
 /** One per mesh dim; borrowed. */
 TSR_API const tsr_placement *tsr_layout_placements(const tsr_layout *layout);
