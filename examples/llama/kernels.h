@@ -1,6 +1,9 @@
-/** Kernels between the model's linear layers, on local shards: plain loops that compilers
- * vectorise. Sums run in a fixed order over LLAMA_LANES partial sums, so that results do not depend
- * on the processor. */
+/**
+ * Kernels between the model's linear layers, on local shards: plain loops that compilers vectorise.
+ *
+ * Sums run in a fixed order over LLAMA_LANES partial sums, so that results do not depend on the
+ * processor.
+ */
 #ifndef LLAMA_KERNELS_H
 #define LLAMA_KERNELS_H
 

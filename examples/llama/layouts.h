@@ -1,15 +1,18 @@
 /**
  * How a Llama's weights lie on the ranks. Tensor parallelism needs nothing else from a model: the
  * layouts of the activations follow from the rules of the layers (tsr_linear_propagate()).
- * embedding, output   (vocab, hidden)         vocabulary-parallel: S(0) q
- * (heads*dim, hidden)     column-parallel, whole groups: S(0;unit=group*dim) k, v
- * (kv_heads*dim, hidden)  column-parallel, whole heads: S(0;unit=dim) o                   (hidden,
- * heads*dim)     row-parallel, cut as q: S(1;unit=group*dim) gate, up            (intermediate,
- * hidden)  column-parallel: S(0) down                (hidden, intermediate)  row-parallel: S(1)
- * norms               (hidden)                R If the number of ranks is a multiple of the
- * key/value heads, and greater, attention sees the ranks as a grid, kv x group. The heads of k and
- * v are cut along kv and copied along group, and the queries of each key/value head are spread over
- * its group, so that all ranks work.
+ *
+ *     embedding, output   (vocab, hidden)         vocabulary-parallel: S(0)
+ *     q                   (heads*dim, hidden)     column-parallel, whole groups: S(0;unit=group*dim)
+ *     k, v                (kv_heads*dim, hidden)  column-parallel, whole heads: S(0;unit=dim)
+ *     o                   (hidden, heads*dim)     row-parallel, cut as q: S(1;unit=group*dim)
+ *     gate, up            (intermediate, hidden)  column-parallel: S(0)
+ *     down                (hidden, intermediate)  row-parallel: S(1)
+ *     norms               (hidden)                R
+ *
+ * If the number of ranks is a multiple of the key/value heads, and greater, attention sees the ranks
+ * as a grid, kv x group. The heads of k and v are cut along kv and copied along group, and the
+ * queries of each key/value head are spread over its group, so that all ranks work.
  */
 #ifndef LLAMA_LAYOUTS_H
 #define LLAMA_LAYOUTS_H

@@ -1,6 +1,10 @@
-/** The forward pass of a fixed number of tokens: planned once, run many times. Making a pass plans
- * every layer and allocates every activation; running it does neither. Ranks communicate once for
- * the embedding, twice per layer (the sums after o and down) and once for the logits. */
+/**
+ * The forward pass of a fixed number of tokens: planned once, run many times.
+ *
+ * Making a pass plans every layer and allocates every activation; running it does neither. Ranks
+ * communicate once for the embedding, twice per layer (the sums after o and down) and once for the
+ * logits.
+ */
 #ifndef LLAMA_PASS_H
 #define LLAMA_PASS_H
 

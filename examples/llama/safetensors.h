@@ -1,8 +1,10 @@
 /**
  * The header of a safetensors file: which tensor lies where.
- * https://github.com/huggingface/safetensors#format The file is eight bytes with the header's
- * length (little-endian), the header (JSON), and the tensors' bytes without gaps. It is treated as
- * hostile: every claim of the header is checked against the file.
+ * https://github.com/huggingface/safetensors#format
+ *
+ * The file is eight bytes with the header's length (little-endian), the header (JSON), and the
+ * tensors' bytes without gaps. It is treated as hostile: every claim of the header is checked against
+ * the file.
  */
 #ifndef LLAMA_SAFETENSORS_H
 #define LLAMA_SAFETENSORS_H
