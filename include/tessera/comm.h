@@ -124,6 +124,7 @@ TSR_API void tsr_comm_destroy(tsr_comm *comm);
 
 /** This handle's rank, 0 to size - 1. Any thread; does not communicate. */
 TSR_API int tsr_comm_rank(const tsr_comm *comm);
+
 /** The number of ranks. Any thread; does not communicate. */
 TSR_API int tsr_comm_size(const tsr_comm *comm);
 
@@ -176,6 +177,7 @@ TSR_API tsr_status tsr_comm_wait(tsr_comm *comm, tsr_stream stream, int64_t time
  * after tsr_comm_destroy() too, as long as a mesh over `comm` exists.
  */
 TSR_API tsr_status tsr_comm_alloc(tsr_comm *comm, size_t bytes, void **out);
+
 /** Frees memory of tsr_comm_alloc(), for which the caller asked `bytes`. Not collective. */
 TSR_API void tsr_comm_free(tsr_comm *comm, void *memory, size_t bytes);
 

@@ -32,8 +32,8 @@ typedef enum tsr_log_level {
 /** Called from any thread with one line, without a newline. It must not call the library. */
 typedef void tsr_log_sink(void *user, tsr_log_level level, const char *line);
 
-/** Both functions may be called from any thread. `alignment` is a power of two, at least
- * sizeof(void *). */
+/** An allocator. Both functions may be called from any thread. `alignment` is a power of two, at
+ * least sizeof(void *). */
 typedef struct tsr_allocator {
     /** Returns NULL when there is no memory. */
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
@@ -98,7 +98,7 @@ typedef struct tsr_context_options {
 /** For tsr_context_options.kept_bytes: all released memory goes back to the system at once. */
 #define TSR_KEEP_NONE ((size_t)-1)
 
-/** The defaults. */
+/** The default options. */
 #define TSR_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(tsr_context_options), {0, 0, 0}, 0, 0, TSR_LOG_SILENT, 0, 0, 0, 0, 0, 0, 0, 0, 0    \

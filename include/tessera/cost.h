@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-/** One kind of link. */
+/** The cost of one kind of link. */
 typedef struct tsr_link {
     double latency;   /**< seconds per step that uses the link */
     double bandwidth; /**< bytes per second */

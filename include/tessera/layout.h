@@ -46,14 +46,15 @@ TSR_API tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *placements
 /** Adds a reference and returns `layout`. Any thread. */
 TSR_API tsr_layout *tsr_layout_retain(tsr_layout *layout);
 
-TSR_API void tsr_layout_destroy(tsr_layout *layout); /**< gives one reference back; NULL is fine */
+/** Gives one reference back; NULL is fine. Any thread. */
+TSR_API void tsr_layout_destroy(tsr_layout *layout);
 
 TSR_API const tsr_mesh *tsr_layout_mesh(const tsr_layout *layout); /**< borrowed */
 TSR_API int tsr_layout_ndim(const tsr_layout *layout);             /**< dims of the tensor */
 TSR_API const int64_t *tsr_layout_shape(const tsr_layout *layout); /**< ndim numbers; borrowed */
-TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout);      /**< of the elements */
+TSR_API tsr_dtype tsr_layout_dtype(const tsr_layout *layout);      /**< dtype of the elements */
 
-/** One per mesh dim; borrowed. */
+/** The placements, one per mesh dim; borrowed. */
 TSR_API const tsr_placement *tsr_layout_placements(const tsr_layout *layout);
 
 /** Prints the placements as tsr_placements_print() does, like snprintf(): returns the length of the

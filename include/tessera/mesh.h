@@ -81,20 +81,26 @@ TSR_API tsr_status tsr_mesh_with_nodes(const tsr_mesh *mesh, const tsr_nodes *no
 /** Adds a reference and returns `mesh`. Any thread. */
 TSR_API tsr_mesh *tsr_mesh_retain(tsr_mesh *mesh);
 
-TSR_API void tsr_mesh_destroy(tsr_mesh *mesh); /**< gives one reference back; NULL is fine */
+/** Gives one reference back; NULL is fine. Any thread. */
+TSR_API void tsr_mesh_destroy(tsr_mesh *mesh);
 
-TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh); /**< number of dims */
+/** The number of dims. */
+TSR_API int tsr_mesh_ndim(const tsr_mesh *mesh);
 
-/** Ranks along `dim`; 0 if there is no such dim. */
+/** The number of ranks along `dim`; 0 if there is no such dim. */
 TSR_API int64_t tsr_mesh_size(const tsr_mesh *mesh, int dim);
 
-TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh); /**< ranks in all */
-/** NULL for an unnamed mesh; borrowed */
+/** The number of ranks. */
+TSR_API int64_t tsr_mesh_count(const tsr_mesh *mesh);
+
+/** The name of `dim`, borrowed; NULL for an unnamed mesh. */
 TSR_API const char *tsr_mesh_name(const tsr_mesh *mesh, int dim);
-/** Borrowed; NULL for an abstract mesh. After tsr_comm_destroy() it still returns the handle. */
+
+/** The communicator, borrowed, also after tsr_comm_destroy(); NULL for an abstract mesh. */
 TSR_API tsr_comm *tsr_mesh_comm(const tsr_mesh *mesh);
 
-TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh); /**< borrowed, never NULL */
+/** The context, borrowed; never NULL. */
+TSR_API tsr_context *tsr_mesh_context(const tsr_mesh *mesh);
 
 /** How ranks lie on nodes. Nodes that ranks_per_node can describe are not listed; listed nodes are
  * numbered from 0 in the order of their lowest ranks. All zero: unknown. The list is borrowed. */

@@ -111,7 +111,8 @@ TSR_API tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *
 /** Adds a reference and returns `plan`. Any thread. */
 TSR_API tsr_plan *tsr_plan_retain(tsr_plan *plan);
 
-TSR_API void tsr_plan_destroy(tsr_plan *plan); /**< gives one reference back; NULL is fine */
+/** Gives one reference back; NULL is fine. Any thread. */
+TSR_API void tsr_plan_destroy(tsr_plan *plan);
 
 /** The number of moves in the plan: 1, or the `count` of tsr_plan_create_batch(). */
 TSR_API size_t tsr_plan_count(const tsr_plan *plan);

@@ -73,6 +73,7 @@ typedef struct tsr_blas_table {
 /** The function that a shared library exports to be a provider. Returns its table, static, whose
  * functions get NULL for `self`. */
 typedef const tsr_blas_table *tsr_blas_entry(void);
+
 /** The exported name of a tsr_blas_entry function. */
 #define TSR_BLAS_ENTRY "tsr_blas_provider_table"
 

@@ -39,8 +39,7 @@ extern "C" {
 /** Size in bytes of a rank's slot in a direct engine. */
 #define TSR_COMM_SLOT_BYTES 9216
 
-/** Entries that every engine has, and its sub-tables. All are copied and need not outlive the call
- * that takes them. */
+/** An engine's operations. */
 typedef struct tsr_comm_table tsr_comm_table;
 
 /** Reports that a call has waited for `seconds` so far, for `ranks` ("rank 1, rank 3", or what is
@@ -176,8 +175,8 @@ typedef struct tsr_comm_nodes {
     int direct;
 } tsr_comm_nodes;
 
-/** What every engine has, and its sub-tables. All are copied, so they need not outlive the call
- * that they are given to. */
+/** Entries that every engine has, and its sub-tables. All are copied and need not outlive the call
+ * that takes them. */
 struct tsr_comm_table {
     size_t size;      /**< sizeof(tsr_comm_table) */
     const char *name; /**< required: "threads" */
@@ -213,7 +212,7 @@ struct tsr_comm_table {
     /** Optional: see tsr_comm_wait(), which returns at once without it. */
     tsr_status (*wait)(void *self, tsr_stream stream, int64_t timeout_ms);
 
-    const tsr_comm_direct *direct;           /**< this or `messages` is required */
+    const tsr_comm_direct *direct;           /**< `direct` or `messages` is required */
     const tsr_comm_messages *messages;       /**< required without `direct`, and with
                                                   `memory.shares` */
     const tsr_comm_memory *memory;           /**< optional */
