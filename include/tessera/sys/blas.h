@@ -93,7 +93,7 @@ typedef struct tsr_blas_provider {
  * NULL. Does not communicate; any thread.
  *
  * TSR_ERROR_ARGUMENT: the value of tsr_context_blas() cannot be read. TSR_ERROR_UNAVAILABLE: a
- * library that it names cannot be opened.
+ * library that it names cannot be opened or used.
  */
 TSR_API tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **out,
                                       int *count);
