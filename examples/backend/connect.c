@@ -73,7 +73,7 @@ static tsr_status accept_one(const wire *w)
         return wire_fail("accepting at the socket", w->rank);
     if (recv(made, &peer, sizeof peer, MSG_WAITALL) != sizeof peer || peer <= w->rank || peer >= w->ranks || w->sockets[peer] >= 0) {
         close(made);
-        return tsr_status_set(TSR_ERROR_IO, "sockets: what connects to rank %d of %d is no other rank", w->rank, w->ranks);
+        return tsr_status_set(TSR_ERROR_IO, "sockets: a connection to rank %d of %d does not come from another rank", w->rank, w->ranks);
     }
     w->sockets[peer] = made;
     return TSR_OK;

@@ -183,7 +183,7 @@ static tsr_status parse(int argc, char **argv, llama_options *out)
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is no option, or takes no value; try --help", argv[optind - 1]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help", argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out));
     }
     out->directory = argv[optind];

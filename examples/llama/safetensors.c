@@ -171,7 +171,7 @@ static tsr_status parse_beginning(const char *name, const char *data, size_t kno
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
                               name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
     if (header_bytes > known - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: of a header of %llu bytes %zu are there", name,
+        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
     json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);

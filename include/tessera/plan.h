@@ -82,11 +82,11 @@ typedef struct tsr_plan_options {
  *
  * @par Communicator of the plan
  * The plan is over the communicator of the meshes. If they have several, which descend from one by
- * tsr_comm_split(), it is over the nearest common ancestor. The plan's layouts are then like `src`
- * and `dst`, but number ranks as the ancestor does, and all of the ancestor's ranks pass it to
- * tsr_plan_prepare() and tsr_plan_execute(). Ranks of abstract meshes, and ranks in `options`, must
- * be numbered so already. Nodes are then those that the ancestor knows, unless `options` gives
- * others: tsr_mesh_with_nodes() of a mesh over another communicator does not count.
+ * tsr_comm_split(), it is over their nearest common ancestor. All ranks of the ancestor then pass
+ * the ancestor as `comm` to tsr_plan_prepare() and tsr_plan_execute(). The plan's layouts are like
+ * `src` and `dst`, but number ranks as the ancestor does. Ranks of abstract meshes, and ranks in
+ * `options`, must be numbered so already. Nodes are then those that the ancestor knows, unless
+ * `options` gives others: tsr_mesh_with_nodes() of a mesh over another communicator does not count.
  *
  * @par Errors
  * TSR_ERROR_ARGUMENT: shapes or dtypes differ; the meshes' communicators do not descend from one;
@@ -121,7 +121,8 @@ TSR_API size_t tsr_plan_count(const tsr_plan *plan);
 TSR_API tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout **src,
                                     const tsr_layout **dst);
 
-TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan); /**< of the first move; borrowed */
+/** The source layout of the first move; borrowed. */
+TSR_API const tsr_layout *tsr_plan_source(const tsr_plan *plan);
 
 /** The destination layout of the first move; borrowed. */
 TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan);
@@ -134,15 +135,15 @@ TSR_API const tsr_layout *tsr_plan_destination(const tsr_plan *plan);
  */
 TSR_API size_t tsr_plan_workspace_bytes(const tsr_plan *plan);
 
-/** Bytes that this rank receives from other ranks in one execution; packing and staging do not
- * count. */
+/** Bytes that this rank receives from other ranks in one execution; bytes that are packed or staged
+ * count once. */
 TSR_API int64_t tsr_plan_bytes_received(const tsr_plan *plan);
 
 /** Bytes that this rank sends to other ranks in one execution. */
 TSR_API int64_t tsr_plan_bytes_sent(const tsr_plan *plan);
 
-/** 1 if source and destination may be the same pointer, else 0. They may if the meshes are equal,
- * every mesh dim of size > 1 has the same cuts, and any difference is between Replicate and
+/** 1 if source and destination may be the same pointer, else 0. They may exactly if the meshes are
+ * equal, every mesh dim of size > 1 has the same cuts, and any difference is between Replicate and
  * Partial; for a batch, in every move. */
 TSR_API int tsr_plan_in_place(const tsr_plan *plan);
 
@@ -160,10 +161,10 @@ TSR_API tsr_status tsr_plan_prepare(const tsr_plan *plan, tsr_comm *comm);
 
 /**
  * Collective over the plan's ranks: moves `src`, this rank's local tensor under the source layout,
- * into `dst`, the one under the destination layout. Strides are free. `workspace` has `bytes` >=
- * tsr_plan_workspace_bytes() and is on the tensors' device (NULL where none is needed). A rank
- * outside the source (destination) mesh may pass NULL for `src` (`dst`); ranks outside both return
- * at once. After return, in stream order, `src` may be overwritten.
+ * into `dst`, this rank's local tensor under the destination layout. Strides are free. `workspace`
+ * has `bytes` >= tsr_plan_workspace_bytes() and is on the tensors' device (NULL where none is
+ * needed). A rank outside the source (destination) mesh may pass NULL for `src` (`dst`); ranks
+ * outside both return at once. After return, in stream order, `src` may be overwritten.
  *
  * It allocates and plans nothing. On a device with streams it waits for no stream: it enqueues, in
  * the order that tessera.h describes. Only the first execution on a device makes the events for
