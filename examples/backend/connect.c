@@ -1,4 +1,5 @@
-/* How ranks get their connections: the first ones by paths in a directory, those of groups through connections that they have. */
+/* Makes the connections of ranks: the first ones by paths in a directory, those of groups over
+ * existing connections. */
 #include "wire.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static tsr_status listen_at(const wire *w, const struct sockaddr_un *path, int *
     return TSR_OK;
 }
 
-/* A rank that has not come yet has no path, or does not listen there. */
+/* Retries until `peer` listens: until then its path is missing or refuses connections. */
 static tsr_status connect_to(const wire *w, int peer, const struct sockaddr_un *path, int made)
 {
     const struct timespec pause = {0, 1000000};
@@ -61,7 +62,8 @@ static tsr_status connect_lower(const wire *w, const char *directory)
     return TSR_OK;
 }
 
-/* The next rank that connects says which it is. Meanwhile its socket, or the one that listens, has this rank's own place. */
+/* Accepts one connection, whose first bytes are the peer's rank. Meanwhile sockets[own rank] is the
+ * listening socket. */
 static tsr_status accept_one(const wire *w)
 {
     int peer = -1;
@@ -71,7 +73,7 @@ static tsr_status accept_one(const wire *w)
         return wire_fail("accepting at the socket", w->rank);
     if (recv(made, &peer, sizeof peer, MSG_WAITALL) != sizeof peer || peer <= w->rank || peer >= w->ranks || w->sockets[peer] >= 0) {
         close(made);
-        return tsr_status_set(TSR_ERROR_IO, "sockets: what connects to rank %d of %d is no other rank", w->rank, w->ranks);
+        return tsr_status_set(TSR_ERROR_IO, "sockets: a connection to rank %d of %d does not come from another rank", w->rank, w->ranks);
     }
     w->sockets[peer] = made;
     return TSR_OK;
@@ -91,7 +93,7 @@ tsr_status wire_connect(wire *w, const char *directory)
     return status;
 }
 
-/* One byte, with which a descriptor goes. */
+/* A message of one byte, with room for the descriptor that travels with it. */
 typedef union ancillary {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];

@@ -13,7 +13,7 @@
 
 enum { ROWS = 4, COLUMNS = 3, OUTPUTS = 8, TIMEOUT_MS = 60000 };
 
-/* What a rank has made, in the order in which it was made. */
+/* The objects of one rank, in the order in which it makes them. */
 typedef struct things {
     tsr_mesh *mesh;
     tsr_dtensor *rows, *columns, *weight, *part, *y;

@@ -86,7 +86,7 @@ tsr_status wire_wait(const wire *w, int peer, short events)
     return poll_some(w, &one, 1, peer);
 }
 
-/* The message of this direction that is on its way, or NULL. */
+/* The message that is being transferred in this direction; NULL when all are done. */
 static const tsr_message *current(lane *l, int peer)
 {
     while (l->at < l->end && l->at->peer != peer)
@@ -94,7 +94,7 @@ static const tsr_message *current(lane *l, int peer)
     return l->at < l->end ? l->at : NULL;
 }
 
-/* What is left of its length, or of its bytes. */
+/* The untransferred rest of the message's length, or after that of its data. */
 static char *rest_of(lane *l, const tsr_message *m, size_t *bytes)
 {
     if (l->done < sizeof l->length) {
@@ -114,7 +114,7 @@ static void advance(lane *l, size_t bytes)
     l->at++;
 }
 
-/* As much as the socket takes now. */
+/* Sends as much as the socket takes without waiting. */
 static tsr_status send_some(const wire *w, int peer)
 {
     lane *l = &w->sends[peer];
@@ -132,7 +132,7 @@ static tsr_status send_some(const wire *w, int peer)
     return TSR_OK;
 }
 
-/* As much as has come. */
+/* Receives as much as has arrived. */
 static tsr_status receive_some(const wire *w, int peer)
 {
     lane *l = &w->receives[peer];
@@ -154,7 +154,8 @@ static tsr_status receive_some(const wire *w, int peer)
     return TSR_OK;
 }
 
-/* Waits until something can go on; `*peer` is one that this rank waits for. False: all is done. */
+/* Lists the sockets to poll in `w->polls`; `*peer` is the last rank among them. Returns false when
+ * all messages are done. */
 static bool list_waits(const wire *w, int *count, int *peer)
 {
     *count = 0;

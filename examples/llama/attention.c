@@ -16,7 +16,8 @@ void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const
         }
 }
 
-/* Four rows of the keys a pass, so that scores travel less; the last passes take one. */
+/* Rows of keys per pass over the scores, so that these are loaded and stored less often. Rows that
+ * are left over take one pass each. */
 #define SCORE_ROWS 4
 
 /* scores[t] = scale * sum over d of query[d] * keys[d][t]. */
@@ -36,10 +37,11 @@ LLAMA_KERNEL static void score(const float *restrict query, const float *restric
             scores[t] += query[d] * scale * keys[d * capacity + t];
 }
 
-/* Elements of a head whose sums stay in registers while the positions go by. */
+/* Elements of a head whose sums stay in registers during the loop over positions. */
 #define COMBINE_WIDTH 32
 
-/* out[d] = sum over t of weights[t] * values[t][d], for `width` of a head's elements, four positions a pass. */
+/* out[d] = sum over t of weights[t] * values[t][d], for `width` elements of a head, four positions
+ * per pass. */
 static inline void combine_some(const float *restrict weights, const float *restrict values, int64_t dim, int64_t count, int64_t width,
                                 float *restrict out)
 {

@@ -56,7 +56,7 @@ static tsr_status add_part(llama_checkpoint *checkpoint, const char *file_name)
     return safetensors_open(added->path, &added->file);
 }
 
-/* Names of files in the index may not lead out of the directory. */
+/* Refuses file names of the index that lead out of the directory. */
 static tsr_status check_file_name(const char *path, const char *tensor, const json_t *value)
 {
     const char *const name = json_is_string(value) ? json_string_value(value) : "";

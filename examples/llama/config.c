@@ -6,17 +6,17 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Larger than any model, and small enough that no product of three sizes overflows. */
+/* Larger than the sizes of any model, and small enough that no product of three sizes overflows. */
 #define SIZE_LIMIT  (INT64_C(1) << 20)
 #define TOKEN_LIMIT (INT64_C(1) << 31)
 
-/* What every reader below needs: the object, and what sentences call it. */
+/* The object to read from, and its name in error sentences. */
 typedef struct source {
     const char *name;
     json_t *object;
 } source;
 
-/* A field that is absent or null. */
+/* True if the field is absent or null. */
 static bool missing(source from, const char *key)
 {
     const json_t *const value = json_object_get(from.object, key);
@@ -40,7 +40,7 @@ static tsr_status read_size(source from, const char *key, int64_t *out)
     return read_integer(from, key, 1, SIZE_LIMIT, out);
 }
 
-/* A positive, finite number. */
+/* Reads a positive, finite number. */
 static tsr_status read_number(source from, const char *key, double *out)
 {
     const json_t *const value = json_object_get(from.object, key);
@@ -65,7 +65,7 @@ static tsr_status read_bool(source from, const char *key, bool *out)
     return TSR_OK;
 }
 
-/* The one value of `key` that this program runs. */
+/* Refuses every value of `key` but `wanted`, the only one that this program supports. */
 static tsr_status expect_text(source from, const char *key, const char *wanted)
 {
     const json_t *const value = json_object_get(from.object, key);
@@ -113,7 +113,7 @@ static tsr_status read_heads(source from, llama_config *config)
     return TSR_OK;
 }
 
-/* A number, a list of them, or nothing. */
+/* Reads the end tokens: a number, a list of numbers, or absent. */
 static tsr_status read_end_tokens(source from, llama_config *config)
 {
     const json_t *const value = json_object_get(from.object, "eos_token_id");
@@ -157,7 +157,8 @@ static tsr_status read_llama3(source from, llama_rope_config *rope)
     return TSR_OK;
 }
 
-/* rope_parameters (transformers 5) or rope_scaling (before): the type is called rope_type, or type in the oldest files. */
+/* Reads the type from rope_parameters (transformers 5) or rope_scaling (earlier), where its key is
+ * rope_type, or type in the oldest files. */
 static tsr_status read_rope_type(source from, llama_rope_config *rope)
 {
     const char *const key = missing(from, "rope_type") ? "type" : "rope_type";

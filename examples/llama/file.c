@@ -8,7 +8,7 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-/* Reads up to `most` bytes; a file that is cut short meanwhile has fewer. */
+/* Reads up to `most` bytes; fewer if the file is truncated meanwhile. */
 static tsr_status read_bytes(const char *path, int descriptor, size_t most, llama_file *file)
 {
     while (file->bytes < most) {

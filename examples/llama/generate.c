@@ -17,7 +17,7 @@ int64_t llama_request_positions(const llama_request *request)
     return request->prompt_count + (request->tokens > 0 ? request->tokens - 1 : 0);
 }
 
-/* Takes the next token from its logits. Returns false when the text is complete. */
+/* Chooses the next token from its logits. Returns false when the text is complete. */
 static bool take(const llama_model *model, const llama_request *request, const float *logits, llama_generation *generation)
 {
     if (generation->count == request->tokens)
@@ -41,7 +41,7 @@ static tsr_status keep_logits(const llama_model *model, const llama_request *req
     return TSR_OK;
 }
 
-/* All tokens of the prompt at once; `*going` says whether to go on. */
+/* Runs all tokens of the prompt at once; `*going` says whether to generate more. */
 static tsr_status run_prompt(const llama_model *model, const llama_request *request, llama_generation *generation, bool *going)
 {
     const int64_t logit_rows = request->all_logits ? request->prompt_count : 1;

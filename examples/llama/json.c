@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of this process: there was no memory for something. */
+/* True once an allocation of Jansson's failed, in this process. */
 static bool lacked;
 
 static void *allocate(size_t bytes)

@@ -1,7 +1,8 @@
 /**
- * What the model computes between its linear layers, on local shards: plain loops that compilers vectorise.
+ * Kernels between the model's linear layers, on local shards: plain loops that compilers vectorise.
  *
- * Sums run in a fixed order over LANES partial sums, so that results do not depend on the processor.
+ * Sums run in a fixed order over LLAMA_LANES partial sums, so that results do not depend on the
+ * processor.
  */
 #ifndef LLAMA_KERNELS_H
 #define LLAMA_KERNELS_H
@@ -9,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Compiled once per instruction set, picked when the program is loaded. Sanitizers cannot run that early. */
+/* Compiled once per instruction set; the loader picks one. Sanitizers cannot run that early. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define LLAMA_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -31,10 +32,9 @@ void llama_add(float *x, const float *y, int64_t count);
 /** x = softmax(x), for count > 0. */
 void llama_softmax(float *x, int64_t count);
 
-/**
- * exp(x) to about 2 ulp, without branches, so that loops over it are vectorised: 2^n times a polynomial in the rest, which is at most
- * ln(2)/2. Arguments are cut to [-87, 88], where the result is neither denormal nor infinite.
- */
+/** exp(x) to about 2 ulp, without branches, so that loops over it are vectorised: 2^n times a
+ * polynomial in the remainder, whose magnitude is at most ln(2)/2. Arguments are clamped to [-87,
+ * 88], where the result is neither denormal nor infinite. */
 static inline float llama_exp(float x)
 {
     const float shift = 0x1.8p23f; /* adding it leaves the nearest whole number in the low bits */

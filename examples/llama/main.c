@@ -17,7 +17,8 @@
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
 
-/* The last error as one line: names in it may come out of a hostile file. */
+/* Prints the last error as one line, without control characters: names in it may come from a
+ * hostile file. */
 static int fail(int code)
 {
     held_log_drop();
@@ -50,7 +51,7 @@ static tsr_status read_prompt(const llama_options *options, const llama_config *
     return llama_tokens_copy(&options->prompt_ids, out);
 }
 
-/* As many tokens as were asked for, or as a short text has; never more than there are positions. */
+/* The number of tokens to generate: as requested, else 128, or as many as positions are left. */
 static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count, int64_t *out)
 {
     const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
@@ -65,7 +66,8 @@ static tsr_status count_tokens(const llama_options *options, const llama_config 
     return TSR_OK;
 }
 
-/* Known before anything is computed or written: logits are saved last. */
+/* Checks the directory of the logits file before anything is computed, for the file is written
+ * last. */
 static tsr_status check_place(const char *path)
 {
     char *const copy = strdup(path);
@@ -99,7 +101,8 @@ static tsr_status report(const llama_options *options, const llama_job *job, con
     return finish_stdout();
 }
 
-/* The file of logits gets its name when all is said: what cannot be told leaves none, and where there is none nothing is told. */
+/* Writes the logits, prints the report, and only then gives the logits file its name. If the report
+ * fails there is no file; if the logits cannot be written there is no report. */
 static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
 {
     fresh_file logits;
@@ -171,7 +174,7 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
     return status;
 }
 
-/* Where a launcher started several, each is a rank, unless it is to have threads of its own. */
+/* True if ranks are processes: by --engine, else if a launcher started more than one. */
 static bool of_processes(const llama_options *options)
 {
     return options->engine != NULL ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
@@ -206,10 +209,9 @@ static tsr_status answer(const llama_options *options)
     return finish_stdout();
 }
 
-/*
- * Ranks are the threads that should compute. OpenBLAS starts others as soon as it is loaded, one a core, and they spin for about a tenth
- * of a second while they wait for work; only its environment can forbid that, so the program is started once more with it.
- */
+/* Only the ranks' threads should compute. OpenBLAS starts one thread per core as soon as it is
+ * loaded, and these spin for about a tenth of a second while they wait for work. Only the
+ * environment can forbid it, so the program starts itself once more with the variable set. */
 static void start_with_one_blas_thread(char **argv)
 {
     static const char *const variable = "OPENBLAS_NUM_THREADS";
@@ -220,13 +222,15 @@ static void start_with_one_blas_thread(char **argv)
 int main(int argc, char **argv)
 {
     start_with_one_blas_thread(argv);
-    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    /*
+     * Makes writing beyond the file size limit an ordinary error, after which files are cleaned up.
+     */
     signal(SIGXFSZ, SIG_IGN);
     held_log_begin();
     llama_options options;
     if (llama_options_parse(argc, argv, &options) != TSR_OK)
-        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks' options are the same */
-    /* What one process does alone the first of those that were launched does. */
+        return mpi_launched_rank() == 0 ? fail(EXIT_USAGE) : EXIT_USAGE; /* all ranks have the same options */
+    /* For work of a single process, only the first of the launched processes runs. */
     const bool idle = mpi_launched_rank() > 0 && (options.help || options.version || !of_processes(&options));
     const int code = idle || answer(&options) == TSR_OK ? 0 : fail(EXIT_REFUSED);
     llama_options_finish(&options);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* Threads that one process starts at most. */
+/* The most threads that one process starts. */
 #define MOST_RANKS 4096
 
 const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
@@ -71,7 +71,7 @@ static const struct option KNOWN[] = {
     {0},
 };
 
-/* Digits only: no sign, no space. */
+/* Parses a number of digits only: no sign, no space. */
 static tsr_status parse_number(const char *option, const char *text, uint64_t most, uint64_t *out)
 {
     char *end;
@@ -183,7 +183,7 @@ static tsr_status parse(int argc, char **argv, llama_options *out)
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is no option, or takes no value; try --help", argv[optind - 1]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help", argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out));
     }
     out->directory = argv[optind];

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <tessera/sys/device.h>
 
-/* A linear layer for the pass's shapes. All layers of the model share the plan: their layouts are the same. */
+/* A linear layer for the pass's shapes. All layers of the model share one plan, because their
+ * layouts are equal. */
 typedef struct stage {
     tsr_linear_plan *plan;
     tsr_dtensor *result;
@@ -27,7 +28,7 @@ struct llama_pass {
     int64_t bytes_received;
 };
 
-/* What `redistribute` costs this rank. */
+/* Sets `*bytes` to the bytes that this rank receives in a move from `from` to `to`. */
 static tsr_status count_bytes(const tsr_layout *from, const tsr_layout *to, int64_t *bytes)
 {
     tsr_plan *plan;
@@ -37,7 +38,7 @@ static tsr_status count_bytes(const tsr_layout *from, const tsr_layout *to, int6
     return TSR_OK;
 }
 
-/* A layer's result comes in its rule's own layout; asking for another one costs the way from there. */
+/* Sets `*bytes` to the bytes of moving a layer's result from the rule's own layout to `y`. */
 static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, int64_t *bytes)
 {
     tsr_layout *own;
@@ -59,7 +60,8 @@ static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_
     return y == NULL ? TSR_OK : count_stage_bytes(x, w, b, y, &out->bytes_received);
 }
 
-/* Column-parallel q, k, v, attention on own heads, row-parallel o: the one meeting is its sum. */
+/* Column-parallel q, k, v; attention on the rank's own heads; row-parallel o. Only o's sum
+ * communicates. */
 static tsr_status plan_attention(llama_pass *pass, const tsr_layout *hidden)
 {
     const llama_linear *const linear = pass->model->weights.layers[0].linear;
@@ -71,7 +73,7 @@ static tsr_status plan_attention(llama_pass *pass, const tsr_layout *hidden)
     return plan_stage(pass, by_heads, &linear[LLAMA_ATTENTION_OUTPUT], hidden, &pass->linear[LLAMA_ATTENTION_OUTPUT]);
 }
 
-/* Column-parallel gate and up, row-parallel down: again one meeting. */
+/* Column-parallel gate and up, row-parallel down. Only down's sum communicates. */
 static tsr_status plan_mlp(llama_pass *pass, const tsr_layout *hidden)
 {
     const llama_linear *const linear = pass->model->weights.layers[0].linear;
@@ -110,7 +112,9 @@ static tsr_status plan_embedding(llama_pass *pass, const tsr_layout *hidden)
     return tsr_dtensor_create(hidden, tsr_device_host(), &pass->normed);
 }
 
-/* The hidden state is whole on every rank: the same bytes, seen as a tensor on either mesh. */
+/*
+ * The hidden state is whole on every rank, so that the same bytes serve as a tensor on either mesh.
+ */
 static tsr_status plan_layers(llama_pass *pass)
 {
     const llama_layouts *const layouts = &pass->model->layouts;
@@ -196,7 +200,8 @@ static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, con
     return run_stage(pass, &pass->linear[kind], &local, &layer->linear[kind]);
 }
 
-/* Each rank writes the rows of the tokens that it owns, in f32, and adds nothing for the others; the sum over ranks is the embedding. */
+/* Each rank writes the embeddings, in f32, of the tokens in its part of the vocabulary, and zeros
+ * for the others; the sum over ranks is the embedding. */
 static tsr_status embed(const llama_pass *pass, const int64_t *tokens)
 {
     const tsr_dtensor *const embedding = pass->model->weights.embedding;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <tessera/sys/status.h>
 
-/** Any sentence of the library. */
+/** Room for any sentence of the library, NUL included. */
 #define SENTENCE_BYTES 1024
 
 tsr_status llama_processes_join(llama_processes *out)

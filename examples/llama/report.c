@@ -7,7 +7,7 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-/** More are summed up. */
+/** Up to this many ranks get a line each; more are summed up. */
 enum { RANKS_SHOWN = 8 };
 
 void llama_print_token(const void *user, int64_t token)
@@ -24,7 +24,7 @@ static double rate(int64_t count, double seconds)
     return count > 0 && seconds > 0 ? (double)count / seconds : 0;
 }
 
-/* The first token comes out of the prompt's pass. */
+/* The number of decoding steps: the first token comes from the prompt's pass. */
 static int64_t decoded(const llama_generation *generation)
 {
     return generation->count > 0 ? generation->count - 1 : 0;
@@ -35,7 +35,7 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* A line a rank, while they are few. */
+/* Prints the bytes that each rank read, or only their sum if there are many ranks. */
 static void report_reading(const int64_t *bytes, int ranks)
 {
     int64_t sum = 0, least = bytes[0], most = bytes[0];
@@ -54,8 +54,12 @@ static void report_reading(const int64_t *bytes, int ranks)
 void llama_report(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
-    /* Text that goes elsewhere is the tokens alone; the line feed is then for a log that takes both streams. A launcher gives every rank a
-     * terminal, forwards the two streams apart, and might bring the report first. */
+    /*
+     * Standard output gets a line feed after text only on a terminal. Elsewhere it gets the tokens
+     * alone, and the line feed goes to standard error, for a log that takes both streams. Under a
+     * launcher the terminal does not count: every rank has one, the streams are forwarded
+     * separately, and the report might come first.
+     */
     const bool seen = job->processes == NULL && isatty(STDOUT_FILENO);
     if (generation->count > 0)
         fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
@@ -82,7 +86,7 @@ static json_t *json_ids(const int64_t *ids, int64_t count)
     return list;
 }
 
-/* Null where tokens are no text. */
+/* JSON's null if tokens are not text. */
 static json_t *json_text(const llama_config *config, const llama_generation *generation)
 {
     if (!llama_is_text(config))
@@ -95,7 +99,7 @@ static json_t *json_text(const llama_config *config, const llama_generation *gen
     return value;
 }
 
-/* NULL where memory is short: jansson passes that on. */
+/* Returns NULL where memory is short; Jansson passes NULL values on. */
 static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;

@@ -7,9 +7,11 @@
 static const double PI = 3.14159265358979323846;
 
 /*
- * Llama 3.1 stretches the context by slowing down the pairs that turn slowly: those whose wave is longer than original / low_freq_factor
- * positions by `factor`, those shorter than original / high_freq_factor not at all, and those between by a blend of both.
- * (Source: models/llama3_1/api/model.py, apply_scaling, in github.com/meta-llama/llama-models; transformers, modeling_rope_utils.py.)
+ * Llama 3.1 extends the context by slowing down the pairs that rotate slowly. Pairs whose
+ * wavelength is longer than original / low_freq_factor positions are slowed by `factor`; those
+ * shorter than original / high_freq_factor are not; those between get a blend. (Source:
+ * models/llama3_1/api/model.py, apply_scaling, in github.com/meta-llama/llama-models; transformers,
+ * modeling_rope_utils.py.)
  */
 static double slow_down(const llama_rope_config *config, double frequency)
 {
@@ -46,7 +48,7 @@ tsr_status llama_rope_init(llama_rope *rope, const llama_rope_config *config, in
     llama_rope_frequencies(config, head_dim, frequencies);
     for (int64_t p = 0; p < positions; p++)
         for (int64_t i = 0; i < half; i++) {
-            /* Models are trained with the angle rounded to f32. */
+            /* Models are trained with angles rounded to f32. */
             const float angle = (float)p * frequencies[i];
             rope->cosines[p * half + i] = cosf(angle);
             rope->sines[p * half + i] = sinf(angle);
@@ -62,7 +64,7 @@ void llama_rope_finish(llama_rope *rope)
     *rope = (llama_rope){0};
 }
 
-/* Checkpoints in the Hugging Face order pair element i of a head with element i + half. */
+/* Rotates one head. In the Hugging Face order, element i of a head pairs with element i + half. */
 static void turn(float *head, const float *cosines, const float *sines, int64_t half)
 {
     for (int64_t i = 0; i < half; i++) {

@@ -11,7 +11,7 @@ typedef struct shared {
     llama_outcome *outcome;
 } shared;
 
-/* What each rank has counted comes together on rank 0. */
+/* Collects the counts of all ranks on rank 0. */
 static tsr_status collect(const llama_model *model, const llama_generation *generation, llama_outcome *outcome)
 {
     const tsr_device host = tsr_device_host();
@@ -24,7 +24,7 @@ static tsr_status collect(const llama_model *model, const llama_generation *gene
     return TSR_OK;
 }
 
-/* Every rank runs this program. */
+/* The program of every rank. */
 static tsr_status rank_main(tsr_comm *comm, void *arg)
 {
     const shared *const all = arg;

@@ -6,14 +6,14 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* The bound of the reference implementation. */
+/* The limit of the reference implementation, in bytes. */
 #define HEADER_LIMIT 100000000
 
 #define PREFIX_BYTES 8
 
 struct safetensors {
     size_t count;
-    safetensors_entry entries[]; /* by name */
+    safetensors_entry entries[]; /* sorted by name */
 };
 
 /* A file whose header is being read. */
@@ -36,7 +36,7 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has dtype \"%.40s\", which is not known", from->name, tensor, text);
 }
 
-/* The shape, and in `bytes` what it takes with the entry's dtype. */
+/* Reads the shape, and sets `bytes` to the size of that many elements of the entry's dtype. */
 static tsr_status read_shape(const reader *from, const json_t *value, safetensors_entry *entry)
 {
     if (!json_is_array(value) || json_array_size(value) > TSR_MAX_DIMS)
@@ -100,7 +100,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Tensors lie one after the other, from the first byte to the last. */
+/* Checks that the tensors cover the data without gaps or overlaps. */
 static tsr_status check_gapless(const reader *from, safetensors *file)
 {
     int64_t at = from->data_offset;
@@ -128,7 +128,7 @@ static tsr_status read_entries(const reader *from, json_t *header, safetensors *
     {
         if (strcmp(name, "__metadata__") == 0)
             continue;
-        /* Counted before it is read, so that closing the file frees a name whose entry is refused. */
+        /* Counted before it is read, so that closing the file frees the name of a refused entry. */
         TSR_TRY(read_entry(from, name, value, &file->entries[file->count++]));
     }
     TSR_TRY(check_gapless(from, file));
@@ -160,7 +160,8 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-/* Of the file's `size` bytes the first `known` are at hand, which hold the header. */
+/* Parses a file of `size` bytes, of which `data` has the first `known`, which should include the
+ * header. */
 static tsr_status parse_beginning(const char *name, const char *data, size_t known, size_t size, safetensors **out)
 {
     if (known < PREFIX_BYTES)
@@ -170,7 +171,7 @@ static tsr_status parse_beginning(const char *name, const char *data, size_t kno
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
                               name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
     if (header_bytes > known - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: of a header of %llu bytes %zu are there", name,
+        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
     json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
@@ -188,7 +189,7 @@ tsr_status safetensors_parse(const char *name, const void *data, size_t bytes, s
     return parse_beginning(name, data, bytes, bytes, out);
 }
 
-/* The prefix, and as much as it says that the header has. */
+/* Reads the prefix and the header; the prefix gives the header's length. */
 static tsr_status read_beginning(const char *path, llama_file *out)
 {
     llama_file prefix;

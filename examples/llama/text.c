@@ -41,7 +41,8 @@ tsr_status llama_tokens_copy(const llama_tokens *tokens, llama_tokens *out)
     return TSR_OK;
 }
 
-/* One number of the list, with the spaces around it; NULL if there is none. */
+/* Parses one number of the list with the spaces around it; returns the end, or NULL if there is no
+ * number. */
 static const char *parse_id(const char *at, int64_t *id)
 {
     while (isspace((unsigned char)*at))
@@ -102,7 +103,8 @@ tsr_status llama_tokens_default(const llama_config *config, llama_tokens *out)
     return TSR_OK;
 }
 
-/* What may follow a first byte of UTF-8 (Unicode Standard, table 3-7): how many bytes, and the range of the first of them. */
+/* The bytes that may follow a first byte of UTF-8 (Unicode Standard, table 3-7): their number, -1
+ * for an invalid first byte, and the range of the first of them. */
 typedef struct lead {
     int following;
     unsigned char least, most;
@@ -119,7 +121,8 @@ static lead lead_of(unsigned char byte)
     return (lead){byte < 0x80 ? 0 : -1, 0, 0};
 }
 
-/* How many tokens from `at` on make one character, or the beginning of one; `*whole` says which. */
+/* The number of tokens from `at` on that make one character (`*whole` true), or only its valid
+ * beginning (false). */
 static int64_t measure(const int64_t *at, int64_t count, bool *whole)
 {
     lead expected = lead_of((unsigned char)at[0]);

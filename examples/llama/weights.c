@@ -12,7 +12,7 @@ typedef struct spread {
     float center, width;
 } spread;
 
-/* What a load needs everywhere. */
+/* The state of a load. */
 typedef struct loader {
     const llama_layouts *layouts;
     const llama_source *source;
@@ -57,7 +57,7 @@ static tsr_status read_file(const loader *from, const char *name, const tsr_layo
     return TSR_OK;
 }
 
-/* From f32, rounding once. */
+/* Writes f32 values to `to`, rounding once. */
 static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t first, int64_t count)
 {
     void *self;
@@ -65,7 +65,8 @@ static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t firs
     return tsr_device_driver_table(NULL, &self)->convert(self, 0, at, to->dtype, row, TSR_F32, count, NULL);
 }
 
-/* Every element by its global index, so that all meshes get the same tensor. None of our cuts leaves a rank two intervals of a dim. */
+/* Makes every element from its global index, so that all meshes get the same tensor. Assumes that a
+ * rank has one interval per dim, as with all cuts of this program. */
 static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
     const int matrix = tsr_layout_ndim(layout) > 1;
@@ -94,7 +95,8 @@ static tsr_status load(const loader *from, const char *name, const tsr_layout *l
     return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
 }
 
-/* Keeps the size of vectors that go through a matrix of `in` columns: a uniform deviation of variance 1 / in. */
+/* The spread that keeps the norm of vectors through a matrix of `in` columns: a uniform deviation
+ * of variance 1 / in. */
 static spread spread_of_matrix(int64_t in)
 {
     return (spread){0, (float)sqrt(3.0 / (double)in)};
@@ -118,7 +120,8 @@ static tsr_status load_vocabulary(const loader *from, const char *name, tsr_dten
     return status;
 }
 
-/* How checkpoints name the linear layers, and which of them have a bias if the configuration says so. */
+/* The linear layers' names in checkpoints. `in_mlp` says which of mlp_bias and attention_bias in
+ * the configuration tells whether there is a bias. */
 static const struct {
     const char *name;
     int in_mlp;
@@ -171,7 +174,8 @@ static tsr_status load_all(const loader *from, llama_weights *out)
     return TSR_OK;
 }
 
-/* `*dtype` becomes that of a tensor of the checkpoint, or f32 if it was another already. What is missing is said when it is loaded. */
+/* Sets `*dtype` to that of the tensor `name`, or to f32 if it already was another one. A missing
+ * tensor is reported when it is loaded. */
 static void join_dtype(const llama_checkpoint *checkpoint, const char *name, tsr_dtype *dtype)
 {
     const char *path;
