@@ -7,59 +7,71 @@ EVEN = 0.02  # an interval that goes as far down as up, but for so much of the f
 
 INTRODUCTION = """# Benchmarks
 
-Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank for all of them. Only ratios of one
-run mean something; absolute times are this machine's on that day. `scripts/bench-report` wrote this page from the figures of
-`scripts/bench-peers`; [what holds for any run](benchmarks/remarks.md) is written by hand.{more}
+Tessera and its peers on one machine: the same moves, sizes and ranks, in turns, one thread a rank
+for all of them. Only ratios within one run mean something; absolute times are those of this machine
+on that day. `scripts/bench-report` wrote this page from the figures of `scripts/bench-peers`;
+[what holds for any run](benchmarks/remarks.md) is written by hand.{more}
 
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
 The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json){times}.
 
-A figure is the median of its rounds' medians; in a round everybody is asked in turn. Behind it stands its noise: the interval between two
-rounds in which the median of endlessly many rounds would lie at least three times of four, of 3 rounds all that they span, of 9 from the
-third to the seventh. It is told as `1.01 us (0.52 to 1.30)`, or as `±4%` where it goes about as far down as up{known}. A ratio's goes from
-the lowest of one over the highest of the other to the highest over the lowest. Verdicts go by these intervals: a goal is met within its
-noise where the interval has ratios that miss it, and not met within its noise where it has some that meet it.
-`others 23%` stands where other processes used more than a tenth of the cores in a round. Every peer's result is held against one
-reference, element by element, and Tessera's against that of `tessera bench`: {checked}.
+In each round all implementations are measured in turn. A figure is the median of its rounds'
+medians. After it comes its noise: an interval between two rounds that contains the median of
+endlessly many rounds with a chance of at least three in four. Of 3 rounds it is all that they span;
+of 9 rounds it goes from the third to the seventh. It is written as `1.01 us (0.52 to 1.30)`, or as
+`±4%` where it goes about as far down as up{known}. The interval of a ratio goes from the
+lowest of one figure over the highest of the other to the highest over the lowest. Verdicts go by
+these intervals: a goal is met within its noise where the interval also has ratios that miss it, and
+not met within its noise where it also has ratios that meet it. `others 23%` says that other
+processes used more than a tenth of the cores in a round. The results of every peer are compared
+with one reference, element by element, and Tessera's with that of `tessera bench`: {checked}.
 """
 
 GOALS = """\
-How many times a peer's time is Tessera's, which writes into the memory of its last result again. PyTorch and JAX make a new result at
-each call; `with a new result` is Tessera's when it does so too (`tsr_redistribute()`), held against the same goal. MPI is the fastest of
-its own collectives. `MPI by hand` is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the terms,
-a loop that adds them, and, for P to R, an `MPI_Allgather`: no goal is set against it. {ranks}
+A ratio is a peer's time over Tessera's, which writes into the memory of its last result. PyTorch
+and JAX make a new result at each call; `with a new result` is Tessera's ratio when it does so too
+(`tsr_redistribute()`), with the same goal. MPI is the fastest of its own collectives. `MPI by hand`
+is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the
+terms, a loop that adds them, and, for P to R, an `MPI_Allgather`: it has no goal. {ranks}
 """
 
 MOVING = """\
-Of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured between Tessera's own moves: the time of a move
-that reads every term of the source once and writes every result once, at the rate at which the best plain copy reads and writes. Up to
-some MiB tensors stay in the caches, where a loop of the same call finds them. In the pictures whiskers go as far as the noise. Shares of
-tensors below 256 KiB are not drawn: the copy that the limit goes by is over before ranks could have met.
+Moves of a square f32 tensor. The limit is that of [`tessera bench`](tool.md#bench), measured
+between Tessera's own moves: the time of a move that reads every term of the source once and writes
+every result once, at the rate at which the best plain copy reads and writes. Up to some MiB tensors
+stay in the caches, where a loop of one call finds them. In the pictures whiskers show the noise.
+Shares of tensors below 256 KiB are not drawn: the copy that gives the limit is over before ranks
+could have met.
 """
 
 ENGINE = """\
-Ranks are processes that an MPI's launcher started, each on a core of its own, and move by Tessera's engine for that MPI; its peer is what
-the same MPI does by itself, by its fastest collective. The best plain copy is the best that anybody made of the payload in this run.
+Ranks are processes that an MPI's launcher started, each on a core of its own, and move by Tessera's
+engine for that MPI; the peer is what that MPI does by itself, by its fastest collective. The best
+plain copy is the fastest copy of the payload that any implementation made in this run.
 """
 
 BEHIND = """\
-Every figure at which a peer was faster, by their fastest ways: {count} of {compared}. Tessera with a new result is held against those that
-make one too, Tessera and its engines over MPI also against what a program of MPI's collectives does by hand.
+Every figure at which a peer was faster, by their fastest ways: {count} of {compared}.
+Tessera with a new result is compared with peers that make one too, Tessera and its engines over MPI
+also with what a program of MPI's collectives does by hand.
 """
 
 LAYERS = """\
-A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both weights. `of its GEMMs` is the
-time of the same local products called directly, by each implementation's own BLAS, over that of the layers: Tessera's in turns with them,
-PyTorch's after them. PyTorch's forward records the graph that its backward needs, and its backward makes new gradients; Tessera's forward
-records nothing, and its gradients go into the same memory again.
+A column- and a row-parallel layer without bias, f32; backward gives the gradients of x and of both
+weights. `of its GEMMs` is the time of the layers' local products called directly, by each
+implementation's own BLAS, over the time of the layers: Tessera's products are timed in turns with
+its layers, PyTorch's after them. PyTorch's forward records the graph that its backward needs, and
+its backward makes new gradients; Tessera's forward records nothing, and its gradients go into the
+memory of the last ones.
 """
 
 DECODING = """\
-Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters, greedily, after the prompt. Its
-3 key/value heads do not divide by 2 ranks; with each of them twice it is the same function of its input, and gives the same text. On one
-rank transformers runs as a plain script, without its tensor parallelism.
+Tokens a second of [`examples/llama/shakespeare`](../examples/llama/README.md), 1.67 M parameters,
+greedily, after the prompt. Its 3 key/value heads do not divide by 2 ranks. A copy of the model with
+each of these heads twice is the same function of its input, and gives the same text. On one rank
+transformers runs as a plain script, without its tensor parallelism.
 """
 
 OTHERS = """\
@@ -83,9 +95,10 @@ Where an implementation has several ways, its fastest counts. The scripts are in
 """
 
 SAMPLED = """\
-A sample is a loop of calls of about 20 ms, or one call that takes longer, on the slowest rank; of tokens it is a text. Warm-up is a call
-or two and four such loops, of Tessera's layers three, of transformers one text, and of `tessera-llama` the prompt. Before each loop of
-Tessera's moves, those of its warm-up too, the tool times plain copies into the same destination, some 60 ms of them.
+A sample is a loop of calls of about 20 ms on the slowest rank, or one call that takes longer; for
+tokens it is a text. Warm-up is a call or two and four such loops, three loops for Tessera's layers,
+one text for transformers, and the prompt for `tessera-llama`. Before each loop of Tessera's moves,
+also in the warm-up, the tool times plain copies into the same destination, for some 60 ms.
 """
 
 
