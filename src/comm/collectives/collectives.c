@@ -68,7 +68,7 @@ static tsr_status get_scratch(tsr_comm *comm, tsr_collective *call, size_t *byte
 
 /* Before data moves: ranks compare their calls. The counts of an all-to-all differ between ranks;
  * they match if the balance of all ranks is 0 (balance.h). */
-static tsr_status agree(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+static tsr_status agree_on_call(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
     const uint64_t fingerprint = tsr_collective_fingerprint(comm, call);
@@ -86,7 +86,7 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
     size_t bytes = 0;
     if (local == TSR_OK)
         local = get_scratch(comm, call, &bytes);
-    tsr_status status = agree(comm, call, local);
+    tsr_status status = agree_on_call(comm, call, local);
     if (status == TSR_OK)
         status = call->operation->message(comm, call);
     if (call->scratch)
@@ -96,7 +96,7 @@ static tsr_status run_by_messages(tsr_comm *comm, tsr_collective *call, tsr_stat
 
 /* Makes the arrays that a reduction needs, if they do not exist yet. A failure is the status that
  * this rank brings to the call. */
-static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local)
+static tsr_status reserve_arrays(tsr_comm *comm, tsr_collective *call, tsr_status local)
 {
     if (!call->operation->reduces || local != TSR_OK)
         return local;
@@ -107,11 +107,11 @@ static tsr_status reserve(tsr_comm *comm, tsr_collective *call, tsr_status local
 
 static tsr_status run_within(tsr_comm *comm, tsr_collective *call)
 {
-    const tsr_status local = reserve(comm, call, tsr_collective_check(comm, call));
+    const tsr_status local = reserve_arrays(comm, call, tsr_collective_check(comm, call));
     return tsr_comm_shares_all(comm) ? run_directly(comm, call, local) : run_by_messages(comm, call, local);
 }
 
-static tsr_status run(tsr_comm *comm, tsr_collective *call)
+static tsr_status run_collective(tsr_comm *comm, tsr_collective *call)
 {
     if (!comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call->operation->call);
@@ -165,7 +165,7 @@ tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, 
 {
     tsr_collective call = call_of(&gathers_all, send, receive, count, dtype, device, stream);
     call.counts = counts;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
@@ -183,7 +183,7 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.op = op;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
@@ -200,7 +200,7 @@ tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, 
     };
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.op = op;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
@@ -218,14 +218,14 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = send_counts;
     call.receive_counts = receive_counts;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     tsr_collective call = call_of(&broadcasts, buffer, buffer, count, dtype, device, stream);
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
@@ -243,7 +243,7 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }
 
 tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype, int root,
@@ -261,5 +261,5 @@ tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int6
     tsr_collective call = call_of(&operation, send, receive, count, dtype, device, stream);
     call.counts = counts;
     call.root = root;
-    return run(comm, &call);
+    return run_collective(comm, &call);
 }

@@ -31,7 +31,7 @@ static tsr_status check_lists(const tsr_comm *comm, const tsr_exchange *mine)
     return check_list(comm, mine->caller, "receive", mine->receives, mine->receive_count);
 }
 
-static void describe(const void *arg, char *text, size_t capacity)
+static void describe_exchange(const void *arg, char *text, size_t capacity)
 {
     (void)arg;
     static const char words[] = "exchange";
@@ -89,7 +89,7 @@ static bool is_staged(const tsr_exchange *mine, const tsr_message *receive)
     return at >= begin && at - begin < mine->staging_bytes;
 }
 
-static tsr_status pull(tsr_comm *comm, const tsr_exchange *mine)
+static tsr_status pull_messages(tsr_comm *comm, const tsr_exchange *mine)
 {
     const tsr_collective bytes = bytes_of(comm, mine);
     tsr_collective landing = bytes;
@@ -150,21 +150,21 @@ static tsr_status exchange_balanced(tsr_comm *comm, const tsr_exchange *mine)
 }
 
 /* After the begin: carries the exchange out, by messages if peers do not reach all memory. */
-static tsr_status deliver(tsr_comm *comm, const tsr_exchange *mine)
+static tsr_status deliver_exchange(tsr_comm *comm, const tsr_exchange *mine)
 {
     if (!tsr_comm_shares_all(comm))
         return exchange_balanced(comm, mine);
     const tsr_status matched = match(comm, mine);
-    return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull(comm, mine));
+    return matched != TSR_OK ? tsr_call_end_shared(comm, matched) : tsr_call_end(comm, pull_messages(comm, mine));
 }
 
-static tsr_status exchange(tsr_comm *comm, const tsr_exchange *given)
+static tsr_status run_exchange(tsr_comm *comm, const tsr_exchange *given)
 {
     tsr_exchange mine = *given;
     if (tsr_comm_is_direct(comm)) {
         word_call(comm, &mine);
-        TSR_TRY(tsr_call_begin(comm, &mine.call, describe, NULL));
-        return deliver(comm, &mine);
+        TSR_TRY(tsr_call_begin(comm, &mine.call, describe_exchange, NULL));
+        return deliver_exchange(comm, &mine);
     }
     TSR_TRY(tsr_comm_check_idle(comm));
     TSR_TRY(check_lists(comm, &mine));
@@ -191,7 +191,7 @@ tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t se
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is NULL", call);
     TSR_TRY(tsr_comm_enter(comm, call));
     const tsr_exchange given = given_to(call, sends, send_count, receives, receive_count, device, stream);
-    return tsr_comm_leave(comm, exchange(comm, &given));
+    return tsr_comm_leave(comm, run_exchange(comm, &given));
 }
 
 static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
@@ -247,8 +247,8 @@ tsr_status tsr_exchange_finish(tsr_comm *comm)
     const tsr_exchange *mine = &comm->exchange;
     comm->exchanging = false;
     if (tsr_comm_is_direct(comm)) {
-        TSR_TRY(tsr_call_join(comm, &mine->call, describe, NULL));
-        return deliver(comm, mine);
+        TSR_TRY(tsr_call_join(comm, &mine->call, describe_exchange, NULL));
+        return deliver_exchange(comm, mine);
     }
     comm->started = false;
     return comm->engine.messages.finish ? comm->engine.messages.finish(comm->self) : exchange_by_messages(comm, mine);

@@ -33,7 +33,7 @@ static int keeper_of(const tsr_hierarchy *h, int rank)
     return h->node[rank] == h->own ? rank : deputy_of(h, h->own, rank);
 }
 
-static tsr_traffic begin(tsr_comm *comm, const tsr_collective *call)
+static tsr_traffic begin_traffic(tsr_comm *comm, const tsr_collective *call)
 {
     return tsr_traffic_begin(comm, call, comm->hierarchy->messages, TSR_HIERARCHY_LIST * (size_t)comm->size);
 }
@@ -56,7 +56,7 @@ static int64_t length_of(const tsr_hierarchy *h, int rank)
 static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const void *part)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     send_to_mates(&t, part, length_of(h, comm->rank));
     for (int k = 0; k < h->count; k++)
         if (k != h->own)
@@ -72,7 +72,7 @@ static tsr_status spread_own(tsr_comm *comm, const tsr_collective *call, const v
 static tsr_status hand_round(tsr_comm *comm, const tsr_collective *call)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     for (int r = 0; r < comm->size; r++) {
         void *part = tsr_element(call, call->receive, h->bounds[r]);
         if (h->node[r] == h->own)
@@ -101,7 +101,7 @@ tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
     const tsr_hierarchy *h = comm->hierarchy;
     const bool apart = h->node[call->root] != h->own;
     const int deputy = keeper_of(h, call->root), from = apart && comm->rank != deputy ? deputy : call->root;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     if (comm->rank == call->root)
         send_to_mates(&t, call->send, call->count);
     for (int k = 0; k < h->count && comm->rank == call->root; k++)
@@ -110,7 +110,7 @@ tsr_status tsr_hierarchy_broadcast(tsr_comm *comm, const tsr_collective *call)
     if (from == call->root)
         tsr_traffic_receive(&t, from, call->receive, 0, call->count);
     TSR_TRY(tsr_traffic_deliver(&t));
-    t = begin(comm, call);
+    t = begin_traffic(comm, call);
     if (apart && comm->rank == deputy)
         send_to_mates(&t, call->receive, call->count);
     if (from != call->root)
@@ -203,7 +203,7 @@ static void *given(const tsr_hierarchy *h, const tsr_collective *call, const win
 static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, const window *w)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         const int keeper = keeper_of(h, r);
@@ -216,7 +216,7 @@ static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, cons
     return tsr_traffic_deliver(&t);
 }
 
-static tsr_status reduce(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
+static tsr_status reduce_sources(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
 {
     if (count == 0)
         return TSR_OK;
@@ -248,7 +248,7 @@ static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const
         int64_t term = slot;
         for (int place = 0; place < mates; place++)
             comm->sources[place] = place == h->place ? given(h, call, w, r) : slot_of(call, w, ++term);
-        TSR_TRY(reduce(comm, call, mates, 1, slot_of(call, w, slot), seen(h, w, r)));
+        TSR_TRY(reduce_sources(comm, call, mates, 1, slot_of(call, w, slot), seen(h, w, r)));
         slot += mates;
     }
     return TSR_OK;
@@ -260,7 +260,7 @@ static tsr_status reduce_terms(tsr_comm *comm, const tsr_collective *call, const
 static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t *own, int64_t *sums)
 {
     const tsr_hierarchy *h = comm->hierarchy;
-    tsr_traffic t = begin(comm, call);
+    tsr_traffic t = begin_traffic(comm, call);
     int64_t slot = 0;
     for (int r = 0; r < comm->size; r++) {
         if (keeper_of(h, r) != comm->rank)
@@ -282,7 +282,8 @@ static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const 
     const tsr_hierarchy *h = comm->hierarchy;
     for (int k = 0; k < h->count; k++)
         comm->sources[k] = slot_of(call, w, k == h->own ? own : sums++);
-    return reduce(comm, call, h->count, call->op == TSR_AVG ? comm->size : 1, tsr_element(call, part, w->begin), seen(h, w, comm->rank));
+    return reduce_sources(comm, call, h->count, call->op == TSR_AVG ? comm->size : 1, tsr_element(call, part, w->begin),
+                          seen(h, w, comm->rank));
 }
 
 tsr_status tsr_hierarchy_reduce_scatter(tsr_comm *comm, const tsr_collective *call, void *part, tsr_status *local)

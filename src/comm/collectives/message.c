@@ -11,7 +11,7 @@
 #include "comm/core/agree.h"
 
 /* Ends a reduction: ranks tell one another whether their kernels have succeeded. */
-static tsr_status conclude(tsr_comm *comm, const tsr_collective *call, tsr_status local)
+static tsr_status conclude_reduction(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
     return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
@@ -60,7 +60,7 @@ static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *
 {
     tsr_status local = TSR_OK;
     TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, call->receive, &local));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
@@ -81,7 +81,7 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
     const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 /* Sends each share of `send` to the rank that reduces it. */
@@ -114,7 +114,7 @@ static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call
     tsr_status local = TSR_OK;
     TSR_TRY(tsr_hierarchy_reduce_scatter(comm, call, part, &local));
     TSR_TRY(tsr_hierarchy_all_gather(comm, call, part));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
@@ -129,7 +129,7 @@ tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
     const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, mine.begin),
                                             tsr_element(call, call->receive, mine.begin), mine.end - mine.begin);
     TSR_TRY(collect_shares(comm, call, mine));
-    return conclude(comm, call, local);
+    return conclude_reduction(comm, call, local);
 }
 
 tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)

@@ -54,7 +54,7 @@ static tsr_status brought_by(const tsr_comm *comm, int rank)
     return (tsr_status)comm->agreements[rank].status;
 }
 
-static verdict judge(const tsr_comm *comm)
+static verdict judge_agreements(const tsr_comm *comm)
 {
     const tsr_agreement *brought = comm->agreements;
     int64_t unable = 0;
@@ -105,7 +105,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
 }
 
-static tsr_status explain(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
+static tsr_status explain_verdict(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
 {
     const int rank = (int)found->rank;
     const tsr_status status = found->outcome == FAILED ? explain_failure(comm, rank, (tsr_status)found->status, local)
@@ -119,7 +119,7 @@ static tsr_status exchange_verdict(tsr_comm *comm, const tsr_agreement *mine, ve
 {
     TSR_TRY(tsr_message_to_root(comm, mine, comm->agreements, sizeof *mine));
     if (comm->rank == 0)
-        *found = judge(comm);
+        *found = judge_agreements(comm);
     return tsr_message_from_root(comm, found, sizeof *found);
 }
 
@@ -129,7 +129,7 @@ static tsr_status agree_by_messages(tsr_comm *comm, const tsr_agreement *mine, b
     verdict found = {.outcome = AGREED};
     TSR_TRY(exchange_verdict(comm, mine, &found));
     if (found.outcome != AGREED)
-        return explain(comm, &found, (tsr_status)mine->status, describe, arg);
+        return explain_verdict(comm, &found, (tsr_status)mine->status, describe, arg);
     if (able)
         *able = !found.unable;
     if (balance)

@@ -120,7 +120,7 @@ static tsr_status swap_windows(tsr_comm *comm, const tsr_sizes *mine, int64_t fi
     return comm->engine.messages.exchange(comm->self, sends, count, receives, count, tsr_device_host(), NULL);
 }
 
-static void judge(const tsr_comm *comm, const finding *all, finding *verdict)
+static void judge_findings(const tsr_comm *comm, const finding *all, finding *verdict)
 {
     *verdict = (finding){0};
     for (int r = comm->size - 1; r >= 0; r--) {
@@ -139,7 +139,7 @@ static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t fi
         own.found = compare_windows(comm, mine, r, first, &windows[r], &own);
     TSR_TRY(tsr_message_to_root(comm, &own, all, sizeof own));
     if (comm->rank == 0)
-        judge(comm, all, verdict);
+        judge_findings(comm, all, verdict);
     return tsr_message_from_root(comm, verdict, sizeof *verdict);
 }
 
@@ -153,7 +153,7 @@ static tsr_status look_through_all(tsr_comm *comm, const tsr_sizes *mine, window
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs", mine->caller);
 }
 
-static void describe(const void *arg, char *text, size_t capacity)
+static void describe_caller(const void *arg, char *text, size_t capacity)
 {
     snprintf(text, capacity, "%s", (const char *)arg);
 }
@@ -163,7 +163,7 @@ tsr_status tsr_balance_explain(tsr_comm *comm, const tsr_sizes *mine)
     const size_t ranks = (size_t)comm->size;
     void *memory = NULL;
     const tsr_status local = tsr_allocate(comm->context, ranks * (2 * sizeof(window) + sizeof(finding)), &memory);
-    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe, mine->caller);
+    tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, describe_caller, mine->caller);
     if (status == TSR_OK)
         status = look_through_all(comm, mine, memory, (finding *)((window *)memory + 2 * ranks));
     tsr_release(comm->context, memory);

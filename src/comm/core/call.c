@@ -44,7 +44,7 @@ static tsr_slot *own_slot(const tsr_comm *comm)
 
 /* Marks this rank as inside peers' memory. False if a peer is gone: then no memory may be
  * touched. */
-static bool enter(const tsr_comm *comm)
+static bool enter_memory(const tsr_comm *comm)
 {
     __atomic_store_n(&own_slot(comm)->inside, 1, __ATOMIC_SEQ_CST);
     for (int r = 0; r < comm->size; r++)
@@ -53,7 +53,7 @@ static bool enter(const tsr_comm *comm)
     return true;
 }
 
-static void leave(const tsr_comm *comm)
+static void leave_memory(const tsr_comm *comm)
 {
     __atomic_store_n(&own_slot(comm)->inside, 0, __ATOMIC_RELEASE);
 }
@@ -66,7 +66,7 @@ static void await_peers(const tsr_comm *comm, const tsr_order *order, tsr_stream
     for (int r = 0; r < comm->size; r++)
         if (r != comm->rank && !__atomic_load_n(&comm->slots[r]->gone, __ATOMIC_SEQ_CST))
             tsr_order_follow(order, stream, __atomic_load_n(&comm->slots[r]->order, __ATOMIC_ACQUIRE));
-    leave(comm);
+    leave_memory(comm);
     tsr_order_drain(order, stream);
 }
 
@@ -97,7 +97,7 @@ static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream str
 {
     const tsr_deadline copied = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : COPY_MS), stopped = tsr_deadline_in(STOPPED_MS);
     tsr_order_drain(order, stream);
-    leave(comm);
+    leave_memory(comm);
     __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
     for (int r = 0; r < comm->size; r++)
         await_exit(comm, r, copied, stopped);
@@ -107,7 +107,7 @@ static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream str
 
 /* To be called with the status of each meet or half of a meet: a failure breaks the
  * communicator. */
-static tsr_status note(tsr_comm *comm, tsr_status status)
+static tsr_status note_meet(tsr_comm *comm, tsr_status status)
 {
     if (status == TSR_OK)
         return TSR_OK;
@@ -133,17 +133,17 @@ static void give_up_unwound(tsr_comm *const *unwound)
 }
 
 /* Runs a meet, or the second half of one. */
-static tsr_status wait(tsr_comm *comm, tsr_status (*meet_or_await)(void *self))
+static tsr_status wait_for_meet(tsr_comm *comm, tsr_status (*meet_or_await)(void *self))
 {
     __attribute__((cleanup(give_up_unwound))) tsr_comm *unwound = comm;
     const tsr_status status = meet_or_await(comm->self);
     unwound = NULL;
-    return note(comm, status);
+    return note_meet(comm, status);
 }
 
-static tsr_status meet(tsr_comm *comm)
+static tsr_status meet_ranks(tsr_comm *comm)
 {
-    return wait(comm, comm->engine.direct.meet);
+    return wait_for_meet(comm, comm->engine.direct.meet);
 }
 
 static void publish_text(const tsr_comm *comm, const char *text)
@@ -171,7 +171,7 @@ static tsr_status explain_failure(tsr_comm *comm, tsr_status mine, int failed)
     const tsr_status cause = tsr_call_of(comm, failed)->status;
     if (mine != TSR_OK)
         publish_text(comm, tsr_status_message());
-    TSR_TRY(meet(comm));
+    TSR_TRY(meet_ranks(comm));
     if (!tsr_status_yields(mine, cause))
         return mine;
     return tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
@@ -189,7 +189,7 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
         slot->text[0] = '\0';
         describe(arg, slot->text, sizeof slot->text);
     }
-    TSR_TRY(meet(comm));
+    TSR_TRY(meet_ranks(comm));
     return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
@@ -205,7 +205,7 @@ static tsr_status explain_kinds(tsr_comm *comm, const tsr_call *mine, int base, 
         char device[64];
         publish_text(comm, tsr_device_print(mine->order ? mine->order->device : tsr_device_host(), device));
     }
-    TSR_TRY(meet(comm));
+    TSR_TRY(meet_ranks(comm));
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
                           tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
@@ -239,7 +239,7 @@ static tsr_status compare_places(tsr_comm *comm, const tsr_call *mine)
     return TSR_OK;
 }
 
-static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
+static tsr_status explain_calls(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
     int odd = 0;
     for (int r = comm->size - 1; r >= 0; r--)
@@ -255,7 +255,7 @@ static tsr_status explain(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
  * rank's last call published. */
 static tsr_status say_broken(tsr_comm *comm)
 {
-    const tsr_status status = meet(comm);
+    const tsr_status status = meet_ranks(comm);
     return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
 }
 
@@ -279,11 +279,11 @@ static void publish(tsr_comm *comm, const tsr_call *mine)
 }
 
 /* From here on this rank reads and writes peers' memory. */
-static tsr_status reach(tsr_comm *comm)
+static tsr_status reach_memory(tsr_comm *comm)
 {
-    if (enter(comm))
+    if (enter_memory(comm))
         return TSR_OK;
-    leave(comm);
+    leave_memory(comm);
     return say_broken(comm);
 }
 
@@ -296,7 +296,7 @@ static tsr_status reach_first(tsr_comm *comm, const tsr_call *mine)
     comm->meeting = TSR_MEETING_BEGIN;
     comm->order = mine->order;
     comm->stream = mine->stream;
-    TSR_TRY(reach(comm));
+    TSR_TRY(reach_memory(comm));
     tsr_order_meet_peers(comm);
     return TSR_OK;
 }
@@ -309,7 +309,7 @@ static tsr_status compare(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
         const tsr_call *call = tsr_call_of(comm, r);
         if (call->fingerprint == mine->fingerprint && call->status == TSR_OK)
             continue;
-        const tsr_status status = explain(comm, mine, describe, arg);
+        const tsr_status status = explain_calls(comm, mine, describe, arg);
         if (status == TSR_OK)
             break;
         tsr_log(comm->context, TSR_LOG_WARN, "rank %d of %d: %s", comm->rank, comm->size, tsr_status_message());
@@ -334,7 +334,7 @@ tsr_status tsr_call_begin(tsr_comm *comm, const tsr_call *mine, tsr_call_describ
     comm->describe = describe;
     comm->described = arg;
     publish(comm, mine);
-    TSR_TRY(meet(comm));
+    TSR_TRY(meet_ranks(comm));
     if (mine->shows)
         fetch_buffers(comm);
     return compare(comm, mine, describe, arg);
@@ -351,7 +351,7 @@ tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
         return TSR_OK;
     publish(comm, mine);
     if (comm->engine.direct.arrive)
-        note(comm, comm->engine.direct.arrive(comm->self));
+        note_meet(comm, comm->engine.direct.arrive(comm->self));
     return TSR_OK;
 }
 
@@ -364,7 +364,7 @@ tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe
         return say_broken(comm);
     comm->describe = describe;
     comm->described = arg;
-    TSR_TRY(wait(comm, comm->engine.direct.await ? comm->engine.direct.await : comm->engine.direct.meet));
+    TSR_TRY(wait_for_meet(comm, comm->engine.direct.await ? comm->engine.direct.await : comm->engine.direct.meet));
     if (mine->status != TSR_OK)
         tsr_status_restore(&comm->fault, mine->status);
     return compare(comm, mine, describe, arg);
@@ -412,7 +412,7 @@ static tsr_status verdict(const tsr_comm *comm, int phase, tsr_status mine)
     return mine != TSR_OK ? mine : tsr_peer_failed(tsr_comm_name(comm, failed), comm->slots[failed]->text);
 }
 
-static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
+static tsr_status conclude_call(tsr_comm *comm, tsr_status mine, int32_t done)
 {
     tsr_slot *slot = own_slot(comm);
     const int phase = comm->phase;
@@ -421,7 +421,7 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
         publish_text(comm, tsr_status_message());
     if (slot->done[phase] != done)
         slot->done[phase] = done;
-    TSR_TRY(meet(comm));
+    TSR_TRY(meet_ranks(comm));
     for (int r = 0; r < comm->size; r++)
         if (comm->slots[r]->done[phase] != TSR_OK)
             return verdict(comm, phase, mine);
@@ -430,37 +430,37 @@ static tsr_status conclude(tsr_comm *comm, tsr_status mine, int32_t done)
 
 /* Ends the device part of a call: this rank's stream waits for what peers have recorded for
  * `meeting`. Returns `status`, or the first failure. */
-static tsr_status settle(tsr_comm *comm, tsr_meeting meeting, tsr_status status)
+static tsr_status settle_order(tsr_comm *comm, tsr_meeting meeting, tsr_status status)
 {
     const tsr_order *order = comm->order;
     comm->order = NULL;
     return tsr_order_wait(order, comm->stream, meeting, status);
 }
 
-static tsr_status end(tsr_comm *comm, tsr_status local, int32_t flags)
+static tsr_status end_call(tsr_comm *comm, tsr_status local, int32_t flags)
 {
     local = tsr_order_record(comm->order, comm->stream, TSR_MEETING_END, local);
-    leave(comm);
-    return settle(comm, TSR_MEETING_END, conclude(comm, local, (int32_t)local | flags));
+    leave_memory(comm);
+    return settle_order(comm, TSR_MEETING_END, conclude_call(comm, local, (int32_t)local | flags));
 }
 
 tsr_status tsr_call_end(tsr_comm *comm, tsr_status local)
 {
-    return end(comm, local, 0);
+    return end_call(comm, local, 0);
 }
 
 tsr_status tsr_call_end_shared(tsr_comm *comm, tsr_status status)
 {
-    return end(comm, status, TSR_DONE_SHARED);
+    return end_call(comm, status, TSR_DONE_SHARED);
 }
 
 tsr_status tsr_call_middle(tsr_comm *comm, tsr_status local)
 {
     local = tsr_order_record(comm->order, comm->stream, TSR_MEETING_MIDDLE, local);
-    leave(comm);
-    const tsr_status status = conclude(comm, local, (int32_t)local);
+    leave_memory(comm);
+    const tsr_status status = conclude_call(comm, local, (int32_t)local);
     comm->meeting = TSR_MEETING_MIDDLE;
-    return status == TSR_OK ? reach(comm) : settle(comm, TSR_MEETING_MIDDLE, status);
+    return status == TSR_OK ? reach_memory(comm) : settle_order(comm, TSR_MEETING_MIDDLE, status);
 }
 
 tsr_status tsr_call_follow(tsr_comm *comm)

@@ -37,7 +37,7 @@ static tsr_status make_choices(tsr_comm *comm, const tsr_comm *parent)
     return TSR_OK;
 }
 
-static tsr_status make(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
+static tsr_status make_from_table(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out)
 {
     tsr_comm *comm;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *comm, (void **)&comm));
@@ -71,7 +71,7 @@ tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *tabl
 {
     tsr_context *held;
     TSR_TRY(tsr_context_resolve(context, &held));
-    const tsr_status status = make(held, table, self, parent, out);
+    const tsr_status status = make_from_table(held, table, self, parent, out);
     if (status != TSR_OK)
         tsr_context_destroy(held);
     return status;

@@ -55,7 +55,7 @@ static bool is_held_here(const tsr_comm *comm, const char *inside)
 
 /* `inside` is what the caller's compare-and-swap saw; it tells of a destroy that has not set the
  * mark's other fields yet, too. */
-static tsr_status refuse(const tsr_comm *comm, const char *call, const char *inside)
+static tsr_status refuse_call(const tsr_comm *comm, const char *call, const char *inside)
 {
     if (inside == destroyed)
         return refuse_destroyed(comm, call);
@@ -69,7 +69,7 @@ static tsr_status refuse(const tsr_comm *comm, const char *call, const char *ins
 tsr_status tsr_comm_enter_taken(tsr_comm *comm, const char *call, const char *inside)
 {
     if (!is_held_here(comm, inside))
-        return refuse(comm, call, inside);
+        return refuse_call(comm, call, inside);
     __atomic_store_n(&comm->mark.inside, call, __ATOMIC_RELAXED);
     __atomic_store_n(&comm->mark.caller, tsr_this_thread(), __ATOMIC_RELAXED);
     return TSR_OK;
@@ -83,7 +83,7 @@ tsr_status tsr_comm_hold(tsr_comm *comm, const char *call)
     const char *inside = NULL;
     if (!__atomic_compare_exchange_n(&mark->inside, &inside, call, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         if (!is_held_here(comm, inside))
-            return refuse(comm, call, inside);
+            return refuse_call(comm, call, inside);
         mark->holds++;
         return TSR_OK;
     }

@@ -11,7 +11,7 @@ static void destroy_events(tsr_order *order)
             order->ops.table->event_destroy(order->ops.self, order->ops.index, order->events[m]);
 }
 
-static void release(tsr_order *order)
+static void release_order(tsr_order *order)
 {
     if (!order || !tsr_references_drop(&order->references))
         return;
@@ -37,7 +37,7 @@ static tsr_status create_events(tsr_order *order)
     return TSR_OK;
 }
 
-static tsr_status create(const tsr_comm *comm, tsr_device device, tsr_order **out)
+static tsr_status create_order(const tsr_comm *comm, tsr_device device, tsr_order **out)
 {
     tsr_order *order;
     TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *order + (size_t)comm->size * sizeof *order->known, (void **)&order));
@@ -48,7 +48,7 @@ static tsr_status create(const tsr_comm *comm, tsr_device device, tsr_order **ou
     order->ranks = comm->size;
     const tsr_status status = create_events(order);
     if (status != TSR_OK) {
-        release(order);
+        release_order(order);
         return status;
     }
     *out = order;
@@ -64,7 +64,7 @@ tsr_status tsr_order_find(tsr_comm *comm, tsr_device device, tsr_order **out)
         }
     }
     tsr_order *made;
-    TSR_TRY(create(comm, device, &made));
+    TSR_TRY(create_order(comm, device, &made));
     made->next = comm->orders;
     comm->orders = made;
     *out = made;
@@ -75,7 +75,7 @@ tsr_status tsr_order_find(tsr_comm *comm, tsr_device device, tsr_order **out)
 static void forget_peers(tsr_order *order)
 {
     for (int r = 0; r < order->ranks; r++) {
-        release(order->known[r].order);
+        release_order(order->known[r].order);
         order->known[r] = (tsr_known){0};
     }
 }
@@ -86,7 +86,7 @@ void tsr_orders_destroy(tsr_comm *comm)
         tsr_order *const order = comm->orders;
         comm->orders = order->next;
         forget_peers(order);
-        release(order);
+        release_order(order);
     }
 }
 
@@ -98,14 +98,14 @@ void tsr_order_meet_peers(const tsr_comm *comm)
         tsr_known *const peer = &mine->known[r];
         if (peer->order == theirs)
             continue;
-        release(peer->order);
+        release_order(peer->order);
         *peer = (tsr_known){retain(theirs), false};
     }
 }
 
 /* Ranks may have different driver objects: the peer's driver, which owns the memory, is asked to
  * open it to this device. */
-static tsr_status reach(const tsr_comm *comm, const tsr_order *mine, int rank)
+static tsr_status reach_peer(const tsr_comm *comm, const tsr_order *mine, int rank)
 {
     const tsr_device_ops *const ops = &mine->known[rank].order->ops;
     const tsr_device there = mine->known[rank].order->device;
@@ -129,7 +129,7 @@ tsr_status tsr_order_reach_peers(const tsr_comm *comm)
         tsr_known *const peer = &mine->known[r];
         if (!peer->order || peer->reached)
             continue;
-        TSR_TRY(reach(comm, mine, r));
+        TSR_TRY(reach_peer(comm, mine, r));
         peer->reached = true;
     }
     return TSR_OK;
@@ -167,7 +167,7 @@ static tsr_status record(const tsr_order *order, tsr_stream stream, tsr_meeting 
     return status;
 }
 
-static tsr_status wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
+static tsr_status wait_for_events(const tsr_order *order, tsr_stream stream, tsr_meeting meeting)
 {
     const tsr_device_ops *const ops = &order->ops;
     for (int r = 0; r < order->ranks; r++) {
@@ -182,7 +182,7 @@ typedef tsr_status step(const tsr_order *order, tsr_stream stream, tsr_meeting m
 
 /* Takes `way` if the device has streams. An earlier failure `local` is returned with its
  * sentence. */
-static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
+static tsr_status take_step(step *way, const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
     if (!order || !order->events[meeting])
         return local;
@@ -196,10 +196,10 @@ static tsr_status take(step *way, const tsr_order *order, tsr_stream stream, tsr
 
 tsr_status tsr_order_record(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
-    return take(record, order, stream, meeting, local);
+    return take_step(record, order, stream, meeting, local);
 }
 
 tsr_status tsr_order_wait(const tsr_order *order, tsr_stream stream, tsr_meeting meeting, tsr_status local)
 {
-    return take(wait, order, stream, meeting, local);
+    return take_step(wait_for_events, order, stream, meeting, local);
 }

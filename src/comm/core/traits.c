@@ -42,7 +42,7 @@ bool tsr_comm_has_streams(const tsr_comm *comm)
     return comm->engine.table.wait;
 }
 
-static bool reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
+static bool engine_reduces(const tsr_comm *comm, tsr_dtype dtype, tsr_reduce_op op)
 {
     return !comm->engine.collectives.reduces || comm->engine.collectives.reduces(comm->self, dtype, op);
 }
@@ -64,9 +64,9 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
     case TSR_NATIVE_ALL_GATHER:
         return own->all_gather;
     case TSR_NATIVE_REDUCE_SCATTER:
-        return own->reduce_scatter ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
+        return own->reduce_scatter ? engine_reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_ALL_REDUCE:
-        return own->all_reduce ? reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
+        return own->all_reduce ? engine_reduces(comm, dtype, op) : reduces_by_nodes(comm, dtype, op);
     case TSR_NATIVE_BROADCAST:
         return own->broadcast;
     default:

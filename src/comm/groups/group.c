@@ -29,7 +29,7 @@ uint64_t tsr_rank_set_hash(tsr_rank_set set)
 
 /* The entry with this hash, or NULL. No set has the hash 0, which is that of the whole communicator
  * until it is prepared. */
-static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
+static tsr_group_entry *find_entry(tsr_comm *comm, uint64_t hash)
 {
     if (hash == comm->whole.hash)
         return &comm->whole;
@@ -41,7 +41,7 @@ static tsr_group_entry *find(tsr_comm *comm, uint64_t hash)
 
 const tsr_group *tsr_group_find(const tsr_comm *comm, uint64_t hash)
 {
-    const tsr_group_entry *entry = find((tsr_comm *)comm, hash);
+    const tsr_group_entry *entry = find_entry((tsr_comm *)comm, hash);
     return entry ? &entry->group : NULL;
 }
 
@@ -70,7 +70,7 @@ static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
 
 static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
 {
-    const tsr_group_entry *entry = find(comm, tsr_rank_set_hash(set));
+    const tsr_group_entry *entry = find_entry(comm, tsr_rank_set_hash(set));
     if (!entry || has_ranks(entry, set))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
@@ -82,7 +82,7 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
 /* An operation in flight uses the slot, which prepare may have to change. */
 static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
 {
-    const tsr_group_entry *entry = set.count > 0 ? find(comm, tsr_rank_set_hash(set)) : NULL;
+    const tsr_group_entry *entry = set.count > 0 ? find_entry(comm, tsr_rank_set_hash(set)) : NULL;
     if (!entry || !tsr_group_is_busy(&entry->group))
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
@@ -101,7 +101,7 @@ static tsr_group_record record_of(tsr_comm *comm, const tsr_group_request *reque
 {
     const int count = request->set.count;
     const uint64_t hash = tsr_rank_set_hash(request->set);
-    const tsr_group_entry *entry = count > 0 ? find(comm, hash) : NULL;
+    const tsr_group_entry *entry = count > 0 ? find_entry(comm, hash) : NULL;
     return (tsr_group_record){
         .hash = hash,
         .fingerprint = count > 0 ? request->fingerprint : 0,
@@ -175,7 +175,7 @@ static mismatch first_mismatch(const tsr_comm *comm)
     return (mismatch){0, 0};
 }
 
-static tsr_status explain(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
+static tsr_status explain_mismatch(tsr_comm *comm, const tsr_group_request *request, tsr_group_record mine)
 {
     char words[2][WORDS] = {"", ""};
     mine.odd = find_odd(comm, request->set, &mine);
@@ -259,7 +259,7 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
 }
 
 /* Makes what the slot of a group lacks, in the slot of `grown`. */
-static tsr_status grow(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
+static tsr_status grow_slot(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
 {
     grown->keeper = request->keeper;
     return grown->keeper->make(comm, held ? held->group.slot : unmade.slot, request->wanted, grown->slot);
@@ -276,12 +276,12 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
                               "be split: let all of its ranks take part",
                               comm->size, comm->engine.table.name);
     const bool make = set_is_missing(comm, set);
-    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find(comm, mine->hash) : NULL;
+    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find_entry(comm, mine->hash) : NULL;
     tsr_comm *made = NULL;
     tsr_group grown = {.keeper = NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
     if (local == TSR_OK && mine->growing)
-        local = grow(comm, request, held, &grown);
+        local = grow_slot(comm, request, held, &grown);
     tsr_status status = tsr_comm_agree(comm, TSR_HASH_SEED, local, request->describe, request->arg);
     if (status == TSR_OK && missing)
         status = tsr_comm_split_group(comm, make ? set.ranks[0] : -1, &made);
@@ -306,13 +306,13 @@ static int64_t most_rounds(const tsr_comm *comm, tsr_rank_set set)
 }
 
 /* To be called when all ranks are known to have comm->records and comm->cursors. */
-static tsr_status prepare(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
+static tsr_status prepare_group(tsr_comm *comm, const tsr_group_request *request, tsr_group_answer *out)
 {
     const tsr_rank_set set = request->set;
     const tsr_group_record mine = record_of(comm, request);
     TSR_TRY(share_records(comm, mine));
     if (!is_consistent(comm))
-        return explain(comm, request, mine);
+        return explain_mismatch(comm, request, mine);
     const int64_t rounds = most_rounds(comm, set);
     if (anybody(comm, is_missing) || anybody(comm, is_growing))
         TSR_TRY(make_groups(comm, request, &mine));
@@ -338,7 +338,7 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         local = tsr_records_create(comm);
     tsr_status status = tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
     if (status == TSR_OK)
-        status = prepare(comm, request, out);
+        status = prepare_group(comm, request, out);
     tsr_records_destroy(comm);
     return status;
 }

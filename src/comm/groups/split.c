@@ -46,7 +46,7 @@ static tsr_status split_off(tsr_comm *comm, int color, int key, tsr_comm **out)
     return TSR_OK;
 }
 
-static tsr_status split(tsr_comm *comm, int color, int key, tsr_comm **out)
+static tsr_status split_by_color(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     tsr_comm *made = NULL;
     tsr_status status = tsr_comm_agree_on(comm, "split", tsr_comm_check_out(out, "tsr_comm_split"));
@@ -92,5 +92,5 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
                               comm->engine.table.name);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
-    return tsr_comm_leave(comm, split(comm, color, key, out));
+    return tsr_comm_leave(comm, split_by_color(comm, color, key, out));
 }

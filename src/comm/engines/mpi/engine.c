@@ -43,12 +43,12 @@ static void tell_late(void *self, tsr_comm_late *late, void *arg)
     handle->late = handle->gate.late = (tsr_late_hook){late, arg};
 }
 
-static void leave(void *self)
+static void mpi_leave(void *self)
 {
     tsr_mpi_handle_leave(self);
 }
 
-static void destroy(void *self)
+static void mpi_destroy(void *self)
 {
     tsr_mpi_handle_destroy(self);
 }
@@ -69,19 +69,19 @@ static tsr_status tell_why(tsr_mpi_handle *handle, tsr_status status)
     return status;
 }
 
-static tsr_status meet(void *self)
+static tsr_status mpi_meet(void *self)
 {
     tsr_mpi_handle *handle = self;
     return tell_why(handle, tsr_mpi_gate_meet(&handle->gate));
 }
 
-static tsr_status arrive(void *self)
+static tsr_status mpi_arrive(void *self)
 {
     tsr_mpi_gate_arrive(&((tsr_mpi_handle *)self)->gate);
     return TSR_OK;
 }
 
-static tsr_status await(void *self)
+static tsr_status mpi_await(void *self)
 {
     tsr_mpi_handle *handle = self;
     return tell_why(handle, tsr_mpi_gate_await(&handle->gate));
@@ -92,7 +92,7 @@ static tsr_status alloc(void *self, size_t bytes, void **out)
     return tsr_mpi_node_alloc(((tsr_mpi_handle *)self)->node, bytes, out);
 }
 
-static void release(void *self, void *memory, size_t bytes)
+static void mpi_free(void *self, void *memory, size_t bytes)
 {
     (void)bytes;
     tsr_mpi_node_free(((tsr_mpi_handle *)self)->node, memory);
@@ -121,17 +121,17 @@ static const tsr_comm_messages mpi_messages = {
 static const tsr_comm_direct mpi_direct = {
     .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
-    .meet = meet,
-    .arrive = arrive,
-    .await = await,
+    .meet = mpi_meet,
+    .arrive = mpi_arrive,
+    .await = mpi_await,
     .life = life,
 };
 
 static const tsr_comm_memory mpi_memory = {
     .size = sizeof(tsr_comm_memory),
     .alloc = alloc,
-    .free = release,
-    .leave = leave,
+    .free = mpi_free,
+    .leave = mpi_leave,
     .shares = shares,
 };
 
@@ -151,7 +151,7 @@ static void tell_table(void *self, tsr_comm_table *out)
         .rank = rank_of,
         .ranks = count_ranks,
         .abort = abort_all,
-        .destroy = destroy,
+        .destroy = mpi_destroy,
         .split = options->no_split ? NULL : tsr_mpi_split,
         .tell_table = tell_table,
         .tell_late = tell_late,
@@ -275,7 +275,8 @@ static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *w
 
 /* Collective: makes the shared memory of this node, unless a rank has set no_sharing, and sets
  * t->shares. */
-static tsr_status share(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options, tsr_mpi_node **node)
+static tsr_status share_memory(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options,
+                               tsr_mpi_node **node)
 {
     char reason[256] = "a rank set options.no_sharing";
     int64_t sharing = 0;
@@ -317,7 +318,7 @@ static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const 
     TSR_TRY(tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     TSR_TRY(compare_options(together, comm, options));
     TSR_TRY(find_nodes(together, comm, t));
-    return share(together, comm, t, options, node);
+    return share_memory(together, comm, t, options, node);
 }
 
 /* Collective: makes the world. Takes over `comm`, on failure too. */
@@ -346,7 +347,7 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
 }
 
 /* Makes the communicator. Takes over the handle, on failure too. */
-static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
+static tsr_status wrap_handle(const tsr_mpi_together *together, tsr_mpi_handle *handle, tsr_comm **out)
 {
     tsr_comm_table table;
     tell_table(handle, &table);
@@ -358,8 +359,8 @@ static tsr_status wrap(const tsr_mpi_together *together, tsr_mpi_handle *handle,
 
 /* Collective. The world is held until all ranks know the outcome of the last step, which is
  * compared over its MPI communicator. */
-static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_handle **out_handle,
-                       tsr_comm **out)
+static tsr_status make_first_comm(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options,
+                                  tsr_mpi_handle **out_handle, tsr_comm **out)
 {
     tsr_mpi_world *world = NULL;
     tsr_mpi_handle *handle = NULL;
@@ -368,7 +369,7 @@ static tsr_status make(const tsr_mpi_together *together, MPI_Comm comm, const ts
     TSR_TRY(make_handle(together, world, &handle));
     tsr_mpi_world_hold(world);
     world->losses = together->losses;
-    const tsr_status status = agree_on(together, world->comm, wrap(together, handle, &made));
+    const tsr_status status = agree_on(together, world->comm, wrap_handle(together, handle, &made));
     if (status == TSR_OK) {
         *out = made;
         *out_handle = handle;
@@ -398,7 +399,7 @@ tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_
     const tsr_mpi_together together = {call, context, options.timeout_ms, losses};
     tsr_status status = tsr_mpi_duplicate(&together, comm, &own);
     if (status == TSR_OK)
-        status = make(&together, own, &options, handle, out);
+        status = make_first_comm(&together, own, &options, handle, out);
     tsr_context_destroy(context);
     return status;
 }

@@ -28,7 +28,7 @@
 #define SETTLE_MS 2000
 
 /* Places the arrays in `block` and returns their bytes; `block` NULL: only counts. */
-static size_t place(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
+static size_t place_arrays(tsr_mpi_exchange *e, char *block, size_t capacity, int ranks)
 {
     size_t used = tsr_round_up(sizeof *e->memory, TSR_LINE);
     e->transits = block ? (tsr_mpi_transit *)(block + used) : NULL;
@@ -50,9 +50,9 @@ tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count)
     if (count <= e->capacity)
         return TSR_OK;
     void *memory;
-    TSR_TRY(tsr_allocate(handle->world->context, place(&measured, NULL, count, handle->ranks), &memory));
+    TSR_TRY(tsr_allocate(handle->world->context, place_arrays(&measured, NULL, count, handle->ranks), &memory));
     tsr_release(handle->world->context, e->memory);
-    place(e, memory, count, handle->ranks);
+    place_arrays(e, memory, count, handle->ranks);
     e->memory = memory;
     e->capacity = count;
     return TSR_OK;
@@ -85,7 +85,7 @@ static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_tra
 }
 
 /* Tries to pass the message through the sender's tray. Ranks of different nodes have no tray. */
-static tsr_mpi_delivery deliver(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
+static tsr_mpi_delivery deliver_by_tray(tsr_mpi_handle *handle, const tsr_mpi_transit *transit)
 {
     if (!tsr_mpi_trays_reach(&handle->trays, transit->message->peer))
         return TSR_MPI_BY_MPI;
@@ -114,7 +114,7 @@ static tsr_status begin_transit(tsr_mpi_handle *handle, tsr_mpi_transit *transit
     int *turn = &handle->exchange.turns[transit->receives][transit->message->peer];
     if (transit->turn != *turn)
         return TSR_OK;
-    const tsr_mpi_delivery delivery = deliver(handle, transit);
+    const tsr_mpi_delivery delivery = deliver_by_tray(handle, transit);
     if (delivery == TSR_MPI_NOT_YET)
         return check_mate(handle, transit->message->peer);
     ++*turn;
@@ -139,7 +139,7 @@ static tsr_status note_taken(tsr_mpi_handle *handle, tsr_mpi_transit *transit, b
     return TSR_OK;
 }
 
-static void list(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
+static void list_transits(tsr_mpi_handle *handle, const tsr_message *messages, size_t count, bool receives)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     int *turns = e->turns[receives];
@@ -190,16 +190,16 @@ static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, si
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
-    list(handle, receives, receive_count, true);
-    list(handle, sends, send_count, false);
+    list_transits(handle, receives, receive_count, true);
+    list_transits(handle, sends, send_count, false);
     TSR_TRY(begin_range(handle, 0, receive_count));
     return begin_range(handle, receive_count, e->count);
 }
 
 /* If an exchange cannot begin, messages that peers have sent would be taken for those of a later
  * exchange, so the communicator breaks. */
-static tsr_status start(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                        size_t receive_count, tsr_device device)
+static tsr_status start_exchange(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(check_device(device));
@@ -226,7 +226,7 @@ static bool is_quiet(tsr_mpi_exchange *e)
 
 /* Keeps the exchange's memory in the world's list, because MPI still uses some of it: letters that
  * no peer has received, say. */
-static void bury(tsr_mpi_handle *handle)
+static void bury_exchange(tsr_mpi_handle *handle)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     tsr_mpi_grave *grave = e->memory;
@@ -268,7 +268,7 @@ static void take_back(tsr_mpi_handle *handle)
     for (int look = 0; !is_settled(handle) && !tsr_deadline_passed(deadline); look++)
         tsr_pause(look);
     if (!is_quiet(e))
-        bury(handle);
+        bury_exchange(handle);
 }
 
 void tsr_mpi_exchange_drop(tsr_mpi_handle *handle)
@@ -308,7 +308,7 @@ static tsr_status look_at(tsr_mpi_handle *handle, tsr_mpi_transit *transit, bool
 }
 
 /* Goes on with every message. `*some` becomes true if any of them has got further. */
-static tsr_status look(tsr_mpi_handle *handle, bool *some)
+static tsr_status look_at_transits(tsr_mpi_handle *handle, bool *some)
 {
     *some = false;
     for (size_t i = 0; i < handle->exchange.count; i++)
@@ -398,7 +398,7 @@ static tsr_status check_lives(const tsr_mpi_handle *handle)
 /* The state of a wait; it begins anew whenever a message gets further. */
 typedef struct patience {
     tsr_deadline deadline, last_words, question;
-    tsr_lateness late; /* begins at the first ask() */
+    tsr_lateness late; /* begins at the first ask_mates() */
     int looks;
 } patience;
 
@@ -425,7 +425,7 @@ static tsr_status say_left(tsr_mpi_handle *handle)
 
 /* Tells the log for which ranks this one waits, if it is time; shows it to mates; checks that they
  * live. */
-static tsr_status ask(tsr_mpi_handle *handle, patience *p)
+static tsr_status ask_mates(tsr_mpi_handle *handle, patience *p)
 {
     char words[TSR_MPI_WORDS];
     size_t at = 0;
@@ -450,7 +450,7 @@ static tsr_status be_patient(tsr_mpi_handle *handle, patience *p)
     if (tsr_deadline_passed(p->deadline))
         return say_late(handle);
     if (p->looks > QUICK_LOOKS && tsr_deadline_passed(p->question))
-        TSR_TRY(ask(handle, p));
+        TSR_TRY(ask_mates(handle, p));
     if (p->last_words == 0 && is_left(handle))
         p->last_words = tsr_deadline_in(LAST_WORDS_MS);
     if (p->last_words != 0 && tsr_deadline_passed(p->last_words))
@@ -464,7 +464,7 @@ static tsr_status wait_for_all(tsr_mpi_handle *handle)
     patience p = begin_waiting(handle);
     while (handle->exchange.under_way > 0) {
         bool some;
-        TSR_TRY(look(handle, &some));
+        TSR_TRY(look_at_transits(handle, &some));
         if (some)
             p = begin_waiting(handle);
         else
@@ -473,7 +473,7 @@ static tsr_status wait_for_all(tsr_mpi_handle *handle)
     return TSR_OK;
 }
 
-static tsr_status finish(tsr_mpi_handle *handle)
+static tsr_status finish_exchange(tsr_mpi_handle *handle)
 {
     const tsr_status status = wait_for_all(handle);
     if (status != TSR_OK) {
@@ -488,8 +488,8 @@ tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t sen
                                 tsr_device device, tsr_stream stream)
 {
     (void)stream;
-    TSR_TRY(start(self, sends, send_count, receives, receive_count, device));
-    return finish(self);
+    TSR_TRY(start_exchange(self, sends, send_count, receives, receive_count, device));
+    return finish_exchange(self);
 }
 
 tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
@@ -497,7 +497,7 @@ tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t s
 {
     tsr_mpi_handle *handle = self;
     (void)stream;
-    TSR_TRY(start(handle, sends, send_count, receives, receive_count, device));
+    TSR_TRY(start_exchange(handle, sends, send_count, receives, receive_count, device));
     handle->exchange.started = true;
     return TSR_OK;
 }
@@ -506,7 +506,7 @@ tsr_status tsr_mpi_exchange_finish(void *self)
 {
     tsr_mpi_handle *handle = self;
     handle->exchange.started = false;
-    return finish(handle);
+    return finish_exchange(handle);
 }
 
 /* Sends each rank's row, `bytes` bytes, to rank 0. */

@@ -117,7 +117,7 @@ static ending ending_of(tsr_status status)
 
 /* The least weight finds the rank whose ending counts: the lowest of those that failed for a reason
  * of their own, else of those that failed because of a peer, else of all. */
-static int64_t weigh(const tsr_mpi_job *job, const ending *mine)
+static int64_t weigh_ending(const tsr_mpi_job *job, const ending *mine)
 {
     const int64_t grade = mine->status == TSR_OK ? 2 : mine->status == TSR_ERROR_PEER ? 1 : 0;
     return grade << 32 | job->rank;
@@ -127,7 +127,7 @@ static int64_t weigh(const tsr_mpi_job *job, const ending *mine)
 static tsr_status find_cause(const tsr_mpi_job *job, tsr_comm *witness, const ending *mine, int *cause, ending *out)
 {
     const tsr_device host = tsr_device_host();
-    int64_t weight = weigh(job, mine);
+    int64_t weight = weigh_ending(job, mine);
     TSR_TRY(tsr_comm_all_reduce(witness, &weight, &weight, 1, TSR_I64, TSR_MIN, host, NULL));
     *cause = (int)(weight & INT32_MAX);
     *out = *mine;
@@ -170,7 +170,7 @@ static tsr_status say_lost(tsr_mpi_job *job, const ending *mine, tsr_status stat
 }
 
 /* Collective over the witness: every rank comes here, however its main ended. */
-static tsr_status conclude(tsr_mpi_job *job, tsr_comm *witness, const ending *mine)
+static tsr_status conclude_run(tsr_mpi_job *job, tsr_comm *witness, const ending *mine)
 {
     ending theirs;
     int cause;
@@ -198,7 +198,7 @@ static tsr_status run_witnessed(tsr_mpi_job *job, tsr_rank_main *main, void *arg
     const ending mine = ending_of(run_main(job, main, arg, options));
     if (job->losses.unmade || job->losses.missed)
         tsr_mpi_handle_hurry(handle, LOST_MS);
-    const tsr_status status = tsr_comm_let_go(witness, conclude(job, witness, &mine));
+    const tsr_status status = tsr_comm_let_go(witness, conclude_run(job, witness, &mine));
     tsr_comm_destroy(witness);
     return status;
 }

@@ -24,7 +24,7 @@ bool tsr_mpi_may_speak(void)
 }
 
 /* The sends are not waited for: a rank that is gone never receives them. */
-static void tell(const tsr_mpi_world *world, news what)
+static void tell_news(const tsr_mpi_world *world, news what)
 {
     MPI_Request request;
     for (int rank = 0; rank < world->ranks; rank++)
@@ -35,16 +35,16 @@ static void tell(const tsr_mpi_world *world, news what)
 void tsr_mpi_notice_abort(tsr_mpi_world *world)
 {
     if (world->apart && tsr_mpi_world_aborter(world) == world->rank && !atomic_exchange(&world->told, true))
-        tell(world, ABORTED);
+        tell_news(world, ABORTED);
 }
 
 void tsr_mpi_notice_departure(const tsr_mpi_world *world)
 {
     if (world->apart)
-        tell(world, LEFT);
+        tell_news(world, LEFT);
 }
 
-static void take(tsr_mpi_world *world, MPI_Message *message, int from)
+static void take_notice(tsr_mpi_world *world, MPI_Message *message, int from)
 {
     int what = ABORTED;
     if (MPI_Mrecv(&what, 1, MPI_INT, message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -63,7 +63,7 @@ void tsr_mpi_notice_hear(tsr_mpi_world *world)
         if (MPI_Improbe(MPI_ANY_SOURCE, TAG, world->comm, &some, &message, &from) != MPI_SUCCESS)
             return;
         if (some)
-            take(world, &message, from.MPI_SOURCE);
+            take_notice(world, &message, from.MPI_SOURCE);
     }
 }
 

@@ -137,7 +137,7 @@ static tsr_status agree_on_group(tsr_mpi_handle *parent, int *group, int *slot)
 
 /* `local`: the status of making this rank's handle. All ranks have the same posts, so all ranks of
  * a color get their peers, or none does. */
-static tsr_status join(tsr_mpi_handle *parent, tsr_mpi_handle *made, int group, int slot, tsr_status local)
+static tsr_status join_group(tsr_mpi_handle *parent, tsr_mpi_handle *made, int group, int slot, tsr_status local)
 {
     const tsr_mpi_post *posts = parent->posts;
     const int color = posts[parent->rank].color, unable = find_unable(posts, parent->ranks, color);
@@ -168,7 +168,7 @@ tsr_status tsr_mpi_split(void *self, int color, int key, void **out)
                                                  .desk = made ? made->trays.own : NULL};
     int group, slot;
     const tsr_status agreed = agree_on_group(parent, &group, &slot);
-    const tsr_status status = agreed == TSR_OK ? join(parent, made, group, slot, local) : agreed;
+    const tsr_status status = agreed == TSR_OK ? join_group(parent, made, group, slot, local) : agreed;
     if (status == TSR_OK)
         *out = made;
     else if (made && agreed == TSR_OK)

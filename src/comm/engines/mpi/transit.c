@@ -21,7 +21,7 @@ static int tag_of(const tsr_mpi_handle *handle, tsr_mpi_way way)
 }
 
 /* tsr_mpi_check() with a sentence that names the peer. */
-static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
+static tsr_status check_with_peer(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
 {
     char name[64];
     const tsr_status status = tsr_mpi_check(result, call);
@@ -30,14 +30,15 @@ static tsr_status check(const tsr_mpi_handle *handle, const tsr_mpi_transit *tra
     return tsr_status_set(status, "%s: %s", tsr_mpi_name(handle, transit->message->peer, name), tsr_status_message());
 }
 
-static tsr_status post(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory, size_t bytes, bool receives)
+static tsr_status post_request(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory, size_t bytes,
+                               bool receives)
 {
     const int peer = handle->names[transit->message->peer], tag = tag_of(handle, way);
     const MPI_Comm comm = handle->world->comm;
     MPI_Request *request = &transit->requests[way];
     if (receives)
-        return check(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
-    return check(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
+        return check_with_peer(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
+    return check_with_peer(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
 }
 
 static size_t next_piece(const tsr_mpi_transit *transit)
@@ -49,23 +50,23 @@ static size_t next_piece(const tsr_mpi_transit *transit)
 static tsr_status post_piece(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     char *data = (char *)transit->message->data + transit->done;
-    return post(handle, transit, TSR_MPI_DATA, data, next_piece(transit), transit->receives);
+    return post_request(handle, transit, TSR_MPI_DATA, data, next_piece(transit), transit->receives);
 }
 
 static tsr_status await_letter(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    return post(handle, transit, TSR_MPI_LETTER, transit->letter, LETTER_HEAD + TSR_MPI_SHORT, true);
+    return post_request(handle, transit, TSR_MPI_LETTER, transit->letter, LETTER_HEAD + TSR_MPI_SHORT, true);
 }
 
 static tsr_status await_token(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    return post(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, true);
+    return post_request(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, true);
 }
 
 static tsr_status send_token(const tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
     transit->token = (tsr_mpi_token){(uint32_t)handle->group, transit->number, transit->message->bytes, transit->piece};
-    return post(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, false);
+    return post_request(handle, transit, TSR_MPI_TOKEN, &transit->token, sizeof transit->token, false);
 }
 
 static tsr_status begin_send(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
@@ -80,7 +81,7 @@ static tsr_status begin_send(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     letter->bytes = message->bytes;
     if (inside > 0)
         memcpy(letter->text, message->data, inside);
-    return post(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false);
+    return post_request(handle, transit, TSR_MPI_LETTER, letter, LETTER_HEAD + inside, false);
 }
 
 static tsr_status begin_receive(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
@@ -133,7 +134,7 @@ void tsr_mpi_transit_note_length(tsr_mpi_handle *handle, const tsr_mpi_transit *
  * receiver's length from the token, which is sent all the same, or has sent the whole message in
  * its letter. So no send has matched the memory that was posted here, and MPI_Wait() waits for no
  * peer. */
-static tsr_status refuse(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
+static tsr_status refuse_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit, size_t sent)
 {
     tsr_mpi_transit_note_length(handle, transit, sent);
     transit->done = transit->message->bytes;
@@ -176,7 +177,7 @@ static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *trans
     const tsr_mpi_letter *letter = transit->letter;
     const tsr_message *message = transit->message;
     if (letter->bytes != message->bytes)
-        return refuse(handle, transit, (size_t)letter->bytes);
+        return refuse_letter(handle, transit, (size_t)letter->bytes);
     if (is_long(message->bytes))
         return TSR_OK;
     if (message->bytes > 0)
@@ -215,7 +216,7 @@ static tsr_status go_on(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
     return transit->done < transit->message->bytes ? post_piece(handle, transit) : TSR_OK;
 }
 
-static tsr_status arrive(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way)
+static tsr_status take_arrival(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way)
 {
     if (way == TSR_MPI_DATA)
         return go_on(handle, transit);
@@ -232,11 +233,11 @@ static tsr_status test(tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi
     if (transit->requests[way] == MPI_REQUEST_NULL)
         return TSR_OK;
     const int result = MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE);
-    TSR_TRY(check(handle, transit, result, transit->receives ? "MPI_Irecv" : "MPI_Isend"));
+    TSR_TRY(check_with_peer(handle, transit, result, transit->receives ? "MPI_Irecv" : "MPI_Isend"));
     if (!done)
         return TSR_OK;
     *some = true;
-    return arrive(handle, transit, way);
+    return take_arrival(handle, transit, way);
 }
 
 static bool has_ended(const tsr_mpi_transit *transit)

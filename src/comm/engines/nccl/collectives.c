@@ -118,7 +118,8 @@ static tsr_status run_staged(tsr_nccl_handle *handle, const collective *c)
     return TSR_OK;
 }
 
-static tsr_status run(tsr_nccl_handle *handle, collective *c, tsr_dtype dtype, tsr_reduce_op op, tsr_device device, tsr_stream stream)
+static tsr_status run_native(tsr_nccl_handle *handle, collective *c, tsr_dtype dtype, tsr_reduce_op op, tsr_device device,
+                             tsr_stream stream)
 {
     bool staged;
     c->bytes = tsr_dtype_bytes(dtype);
@@ -137,7 +138,7 @@ tsr_status tsr_nccl_all_gather(void *self, const void *send, void *receive, int6
 {
     static const nccl_operation all_gather = {"ncclAllGather", false, true, false, issue_all_gather};
     collective c = {.operation = &all_gather, .send = send, .receive = receive, .count = (size_t)count};
-    return run(self, &c, dtype, TSR_SUM, device, stream);
+    return run_native(self, &c, dtype, TSR_SUM, device, stream);
 }
 
 tsr_status tsr_nccl_reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
@@ -145,7 +146,7 @@ tsr_status tsr_nccl_reduce_scatter(void *self, const void *send, void *receive, 
 {
     static const nccl_operation reduce_scatter = {"ncclReduceScatter", true, false, true, issue_reduce_scatter};
     collective c = {.operation = &reduce_scatter, .send = send, .receive = receive, .count = (size_t)count};
-    return run(self, &c, dtype, op, device, stream);
+    return run_native(self, &c, dtype, op, device, stream);
 }
 
 tsr_status tsr_nccl_all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
@@ -153,12 +154,12 @@ tsr_status tsr_nccl_all_reduce(void *self, const void *send, void *receive, int6
 {
     static const nccl_operation all_reduce = {"ncclAllReduce", false, false, true, issue_all_reduce};
     collective c = {.operation = &all_reduce, .send = send, .receive = receive, .count = (size_t)count};
-    return run(self, &c, dtype, op, device, stream);
+    return run_native(self, &c, dtype, op, device, stream);
 }
 
 tsr_status tsr_nccl_broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const nccl_operation broadcast = {"ncclBroadcast", false, false, false, issue_broadcast};
     collective c = {.operation = &broadcast, .send = buffer, .receive = buffer, .count = (size_t)count, .root = root};
-    return run(self, &c, dtype, TSR_SUM, device, stream);
+    return run_native(self, &c, dtype, TSR_SUM, device, stream);
 }

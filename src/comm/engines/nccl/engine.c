@@ -30,7 +30,7 @@ static void abort_family(void *self)
     tsr_nccl_family_abort(((tsr_nccl_handle *)self)->family);
 }
 
-static void destroy(void *self)
+static void nccl_destroy(void *self)
 {
     tsr_nccl_handle_destroy(self);
 }
@@ -40,7 +40,7 @@ static tsr_status wait_for(void *self, tsr_stream stream, int64_t timeout_ms)
     return tsr_nccl_drain(self, stream, timeout_ms);
 }
 
-static int reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
+static int nccl_reduces(void *self, tsr_dtype dtype, tsr_reduce_op op)
 {
     tsr_nccl_reduction found;
     (void)self;
@@ -66,7 +66,7 @@ static const tsr_comm_collectives nccl_collectives = {
     .reduce_scatter = tsr_nccl_reduce_scatter,
     .all_reduce = tsr_nccl_all_reduce,
     .broadcast = tsr_nccl_broadcast,
-    .reduces = reduces,
+    .reduces = nccl_reduces,
 };
 
 static const tsr_comm_table nccl_table = {
@@ -75,7 +75,7 @@ static const tsr_comm_table nccl_table = {
     .rank = rank_of,
     .ranks = count_ranks,
     .abort = abort_family,
-    .destroy = destroy,
+    .destroy = nccl_destroy,
     .split = tsr_nccl_split,
     .tell_late = tell_late,
     .wait = wait_for,

@@ -59,7 +59,7 @@ static ncclResult_t post_list(tsr_nccl_handle *handle, direction way, char **sta
 
 /* Posts one round as a group. A group that was begun is ended even if a call in it fails; `*ended`
  * is the result of that. */
-static tsr_status post(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
+static tsr_status post_round(tsr_nccl_handle *handle, cudaStream_t stream, ncclResult_t *ended)
 {
     const tsr_nccl_api *api = handle->family->api;
     char *staged = handle->staging->at;
@@ -119,7 +119,7 @@ static tsr_status start_round(tsr_nccl_handle *handle)
         return TSR_OK;
     TSR_TRY(tsr_nccl_reserve(handle, bytes));
     copy_in(handle);
-    TSR_TRY(post(handle, handle->family->stream, &ended));
+    TSR_TRY(post_round(handle, handle->family->stream, &ended));
     tsr_nccl_conclude_later(handle);
     return TSR_OK;
 }
@@ -131,7 +131,7 @@ static tsr_status start_on(tsr_nccl_handle *handle, cudaStream_t stream)
     ncclResult_t ended = ncclSuccess;
     if (round_bytes(&handle->exchange) == 0)
         return TSR_OK;
-    TSR_TRY(post(handle, stream, &ended));
+    TSR_TRY(post_round(handle, stream, &ended));
     return tsr_nccl_conclude(handle, ended, "ncclGroupEnd", stream);
 }
 

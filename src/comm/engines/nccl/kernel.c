@@ -94,7 +94,7 @@ static void let_go(tsr_nccl_handle *handle, uint64_t number)
 /* Waits until the unsettled handle's kernel is in the stream. Until then the handle stays
  * `unsettled`, so that no other thread goes on before. If it breaks here, its own next call returns
  * the error too. */
-static tsr_status conclude(tsr_nccl_family *family, const tsr_nccl_handle *only)
+static tsr_status conclude_unsettled(tsr_nccl_family *family, const tsr_nccl_handle *only)
 {
     uint64_t number;
     tsr_nccl_handle *handle = hold_unsettled(family, only, &number);
@@ -125,15 +125,15 @@ static bool note_unsettled(tsr_nccl_handle *handle)
 void tsr_nccl_conclude_later(tsr_nccl_handle *handle)
 {
     while (!note_unsettled(handle))
-        conclude(handle->family, NULL);
+        conclude_unsettled(handle->family, NULL);
 }
 
 tsr_status tsr_nccl_conclude_now(tsr_nccl_family *family)
 {
-    return conclude(family, NULL);
+    return conclude_unsettled(family, NULL);
 }
 
 tsr_status tsr_nccl_conclude_own(tsr_nccl_handle *handle)
 {
-    return conclude(handle->family, handle);
+    return conclude_unsettled(handle->family, handle);
 }

@@ -27,7 +27,7 @@ static void unlink_handle(tsr_nccl_handle *handle)
 
 /* Under the lock, for a finalizing handle without holders: frees it if NCCL is done with its
  * communicator. `at_once`: aborts the communicator if NCCL is not. */
-static void bury(tsr_nccl_handle *handle, bool at_once)
+static void bury_handle(tsr_nccl_handle *handle, bool at_once)
 {
     const tsr_nccl_api *api = handle->family->api;
     ncclResult_t state = ncclSuccess;
@@ -49,13 +49,13 @@ static void bury(tsr_nccl_handle *handle, bool at_once)
 
 /* Frees the finalizing handles that NCCL is done with (`at_once`: all of them). True if the family
  * has no handles left. */
-static bool sweep(tsr_nccl_family *family, bool at_once)
+static bool sweep_handles(tsr_nccl_family *family, bool at_once)
 {
     tsr_nccl_lock(family);
     for (tsr_nccl_handle *handle = family->handles, *next; handle; handle = next) {
         next = handle->next;
         if (handle->finalizing && handle->holders == 0)
-            bury(handle, at_once);
+            bury_handle(handle, at_once);
     }
     const bool empty = !family->handles;
     tsr_nccl_unlock(family);
@@ -65,7 +65,7 @@ static bool sweep(tsr_nccl_family *family, bool at_once)
 static void destroy_family(tsr_nccl_family *family)
 {
     const tsr_deadline deadline = tsr_deadline_in(family->timeout_ms);
-    for (int look = 0; !sweep(family, tsr_deadline_passed(deadline)); look++)
+    for (int look = 0; !sweep_handles(family, tsr_deadline_passed(deadline)); look++)
         tsr_pause(look);
     tsr_nccl_family_free(family);
 }
@@ -123,7 +123,7 @@ void tsr_nccl_handle_destroy(tsr_nccl_handle *handle)
     if (last)
         destroy_family(family);
     else
-        sweep(family, false);
+        sweep_handles(family, false);
     tsr_status_restore(&sentence, TSR_OK);
 }
 

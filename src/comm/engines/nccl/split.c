@@ -36,7 +36,7 @@ tsr_status tsr_nccl_adopt(tsr_nccl_handle *handle, ncclComm_t comm)
 
 /* Ends a call that makes a communicator: waits until NCCL has made it. A failure breaks the
  * handle. */
-static tsr_status conclude(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
+static tsr_status conclude_comm(tsr_nccl_handle *handle, ncclResult_t result, const char *call)
 {
     const tsr_status status = tsr_nccl_check(handle->family->api, result, call);
     if (status != TSR_OK)
@@ -57,7 +57,7 @@ tsr_status tsr_nccl_init(tsr_nccl_handle *handle, int ranks, int rank, const tsr
     handle->owned = true;
     const ncclResult_t result = api->comm_init_rank_config(&handle->comm, ranks, theirs, rank, &config);
     tsr_nccl_close(handle, previous);
-    return conclude(handle, result, "ncclCommInitRankConfig");
+    return conclude_comm(handle, result, "ncclCommInitRankConfig");
 }
 
 /* NCCL splits only a communicator without work in progress: the family's stream is ordered behind
@@ -79,7 +79,7 @@ static tsr_status split_comm(tsr_nccl_handle *parent, int color, int key)
     TSR_TRY(tsr_nccl_open(parent, &previous));
     const ncclResult_t result = api->comm_split(parent->comm, color, key, &parent->made, &config);
     tsr_nccl_close(parent, previous);
-    const tsr_status status = conclude(parent, result, "ncclCommSplit");
+    const tsr_status status = conclude_comm(parent, result, "ncclCommSplit");
     parent->stuck = status != TSR_OK && !parent->owned;
     return status;
 }

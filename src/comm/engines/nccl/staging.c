@@ -60,7 +60,7 @@ static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nc
 }
 
 /* A new block has at least twice the size of the old one, since outgrown blocks are kept. */
-static tsr_status grow(tsr_nccl_handle *handle, size_t bytes)
+static tsr_status grow_staging(tsr_nccl_handle *handle, size_t bytes)
 {
     tsr_nccl_block *block = take_spare(handle->family, bytes);
     const size_t doubled = handle->staging ? 2 * handle->staging->bytes : 0;
@@ -77,7 +77,7 @@ tsr_status tsr_nccl_reserve(tsr_nccl_handle *handle, size_t bytes)
     if (handle->staging && bytes <= handle->staging->bytes)
         return TSR_OK;
     TSR_TRY(tsr_nccl_open(handle, &previous));
-    const tsr_status status = grow(handle, bytes);
+    const tsr_status status = grow_staging(handle, bytes);
     tsr_nccl_close(handle, previous);
     return status;
 }

@@ -48,7 +48,7 @@ static bool is_pending(const glance *seen)
     return seen->state == ncclInProgress || seen->stream == cudaErrorNotReady;
 }
 
-static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t stream, int64_t timeout_ms)
+static tsr_status await_work(tsr_nccl_handle *handle, bool at_stream, cudaStream_t stream, int64_t timeout_ms)
 {
     const tsr_deadline deadline = tsr_deadline_in(timeout_ms);
     tsr_lateness late = tsr_lateness_begin();
@@ -70,12 +70,12 @@ static tsr_status await(tsr_nccl_handle *handle, bool at_stream, cudaStream_t st
 
 tsr_status tsr_nccl_settle(tsr_nccl_handle *handle)
 {
-    const tsr_status status = await(handle, false, NULL, handle->family->timeout_ms);
+    const tsr_status status = await_work(handle, false, NULL, handle->family->timeout_ms);
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }
 
 tsr_status tsr_nccl_drain(tsr_nccl_handle *handle, cudaStream_t stream, int64_t timeout_ms)
 {
-    const tsr_status status = await(handle, true, stream, timeout_ms);
+    const tsr_status status = await_work(handle, true, stream, timeout_ms);
     return status == TSR_OK ? TSR_OK : tsr_nccl_break(handle, status);
 }

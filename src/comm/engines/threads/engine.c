@@ -34,20 +34,20 @@ static void *const *slots_of(void *self)
     return ((const seat *)self)->team->slot_list;
 }
 
-static tsr_status meet(void *self)
+static tsr_status threads_meet(void *self)
 {
     const seat *mine = self;
     return tsr_rendezvous_meet(&mine->team->rendezvous, mine->member);
 }
 
-static tsr_status arrive(void *self)
+static tsr_status threads_arrive(void *self)
 {
     const seat *mine = self;
     tsr_rendezvous_arrive(&mine->team->rendezvous, mine->member);
     return TSR_OK;
 }
 
-static tsr_status await(void *self)
+static tsr_status threads_await(void *self)
 {
     const seat *mine = self;
     return tsr_rendezvous_await(&mine->team->rendezvous, mine->member);
@@ -74,7 +74,7 @@ static tsr_status take_seat(tsr_team *team, int member, seat **out)
     return TSR_OK;
 }
 
-static void leave(void *self)
+static void threads_destroy(void *self)
 {
     seat *mine = self;
     const seat held = *mine;
@@ -135,7 +135,7 @@ static tsr_status show_team(seat *mine, int color, bool first)
     const int count = count_color(team, color);
     const tsr_status local = first ? make_team(team, color, count, &made) : TSR_OK;
     team->posts[mine->member].made = made;
-    const tsr_status met = meet(mine);
+    const tsr_status met = threads_meet(mine);
     if (met != TSR_OK && made)
         tsr_team_discard(made, count);
     return met != TSR_OK ? met : local;
@@ -156,14 +156,14 @@ static tsr_status enter_team(tsr_team *made, int place, seat **out)
  * fast member may write the color and key of its next split then, but writes its next `made` only
  * after a meet that all members have reached. So no member reads what another is writing.
  */
-static tsr_status split(void *self, int color, int key, void **out)
+static tsr_status threads_split(void *self, int color, int key, void **out)
 {
     seat *mine = self, *taken = NULL;
     tsr_team *team = mine->team;
     tsr_post *post = &team->posts[mine->member];
     post->color = color;
     post->key = key;
-    TSR_TRY(meet(self));
+    TSR_TRY(threads_meet(self));
     const int first = first_of(team, mine->member), place = place_of(team, mine->member);
     TSR_TRY(show_team(mine, color, color >= 0 && first == mine->member));
     if (color >= 0) {
@@ -179,9 +179,9 @@ static tsr_status split(void *self, int color, int key, void **out)
 static const tsr_comm_direct threads_direct = {
     .size = sizeof(tsr_comm_direct),
     .slot = slot_of,
-    .meet = meet,
-    .arrive = arrive,
-    .await = await,
+    .meet = threads_meet,
+    .arrive = threads_arrive,
+    .await = threads_await,
     .slots = slots_of,
 };
 
@@ -191,8 +191,8 @@ static const tsr_comm_table threads_table = {
     .rank = rank_of,
     .ranks = count_ranks,
     .abort = abort_world,
-    .destroy = leave,
-    .split = split,
+    .destroy = threads_destroy,
+    .split = threads_split,
     .tell_late = tell_late,
     .direct = &threads_direct,
 };

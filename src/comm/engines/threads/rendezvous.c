@@ -93,7 +93,7 @@ bool tsr_rendezvous_is_waiting(tsr_rendezvous *rendezvous, uint64_t arrival)
 }
 
 /* The status of an arrival, once all members have arrived or the rendezvous is broken. */
-static tsr_status settle(tsr_rendezvous *rendezvous, uint64_t arrival)
+static tsr_status settle_arrival(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
     if (!atomic_load(&rendezvous->broken))
         return TSR_OK;
@@ -117,7 +117,7 @@ static bool is_over(void *arg)
     return all_came(w->rendezvous, w->arrival, &w->from) || atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
 }
 
-static bool look(tsr_rendezvous *rendezvous, uint64_t arrival)
+static bool look_at_arrivals(tsr_rendezvous *rendezvous, uint64_t arrival)
 {
     watch w = {rendezvous, arrival, 0};
     return tsr_look(rendezvous->patience->looks, rendezvous->patience->crowded, is_over, &w);
@@ -170,7 +170,7 @@ static void tell_late(sleeper *mine)
 }
 
 /* Called, without the mutex, after each sleep without a wake-up. */
-static void stir(sleeper *mine)
+static void stir_sleeper(sleeper *mine)
 {
     const tsr_patience *const patience = mine->bed.where->patience;
     if (mine->late.seconds == 0)
@@ -191,7 +191,7 @@ static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
         return;
     }
     pthread_mutex_unlock(&rendezvous->mutex);
-    stir(mine);
+    stir_sleeper(mine);
     pthread_mutex_lock(&rendezvous->mutex);
 }
 
@@ -231,7 +231,7 @@ static void sleep_until_met(tsr_rendezvous *rendezvous, int member, uint64_t arr
 
 /* Called by the member that stored its count last and so saw all the others. No sleeper misses the
  * wake-up: it raised `sleepers` before its last look at the counts. */
-static void wake(tsr_rendezvous *rendezvous)
+static void wake_sleepers(tsr_rendezvous *rendezvous)
 {
     if (!atomic_load(&rendezvous->sleepers))
         return;
@@ -241,35 +241,35 @@ static void wake(tsr_rendezvous *rendezvous)
 }
 
 /* Counts an arrival of `member`. Returns true if it came last. */
-static bool arrive(tsr_rendezvous *rendezvous, int member, uint64_t *arrival)
+static bool arrive_at_rendezvous(tsr_rendezvous *rendezvous, int member, uint64_t *arrival)
 {
     tsr_arrivals *mine = &rendezvous->arrivals[member];
     *arrival = atomic_load_explicit(&mine->count, memory_order_relaxed) + 1;
     atomic_store(&mine->count, *arrival);
     if (!is_complete(rendezvous, *arrival))
         return false;
-    wake(rendezvous);
+    wake_sleepers(rendezvous);
     return true;
 }
 
 static tsr_status wait_for_all(tsr_rendezvous *rendezvous, int member, uint64_t arrival)
 {
-    if (!look(rendezvous, arrival))
+    if (!look_at_arrivals(rendezvous, arrival))
         sleep_until_met(rendezvous, member, arrival);
-    return settle(rendezvous, arrival);
+    return settle_arrival(rendezvous, arrival);
 }
 
 tsr_status tsr_rendezvous_meet(tsr_rendezvous *rendezvous, int member)
 {
     uint64_t arrival;
-    const bool last = arrive(rendezvous, member, &arrival);
-    return last ? settle(rendezvous, arrival) : wait_for_all(rendezvous, member, arrival);
+    const bool last = arrive_at_rendezvous(rendezvous, member, &arrival);
+    return last ? settle_arrival(rendezvous, arrival) : wait_for_all(rendezvous, member, arrival);
 }
 
 void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member)
 {
     uint64_t arrival;
-    arrive(rendezvous, member, &arrival);
+    arrive_at_rendezvous(rendezvous, member, &arrival);
 }
 
 tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member)

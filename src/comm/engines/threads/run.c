@@ -111,7 +111,7 @@ static void *run_rank(void *arg)
 }
 
 /* Starts one thread per rank. Returns how many could be started, with `*error` if not all. */
-static int start(run *shared, runner *runners, int nranks, int *error)
+static int start_threads(run *shared, runner *runners, int nranks, int *error)
 {
     for (int r = 0; r < nranks; r++) {
         runners[r] = (runner){.run = shared, .rank = r};
@@ -187,7 +187,7 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
     tsr_status status = TSR_OK;
     int error = 0;
     pthread_mutex_lock(&shared->gate);
-    const int started = start(shared, runners, nranks, &error);
+    const int started = start_threads(shared, runners, nranks, &error);
     if (started < nranks)
         status =
             tsr_status_set(TSR_ERROR_MEMORY,

@@ -84,7 +84,7 @@ static long count_of(const char *name)
     return value ? strtol(value, NULL, 10) : 0;
 }
 
-static tsr_status refuse(const char *call, const implementation *launcher, long count)
+static tsr_status refuse_launcher(const char *call, const implementation *launcher, long count)
 {
     char words[WORDS];
     if (launcher == own || !launcher->package)
@@ -107,9 +107,9 @@ tsr_status tsr_mpi_check_launcher(const char *call)
     if (size > 1 || mine == 1)
         return TSR_OK;
     if (mine > 1)
-        return refuse(call, own, mine);
+        return refuse_launcher(call, own, mine);
     if (theirs > 1)
-        return refuse(call, other, theirs);
+        return refuse_launcher(call, other, theirs);
     const long tasks = getenv("PMIX_RANK") ? count_of(slurm.count) : 0;
-    return tasks > 1 ? refuse(call, &slurm, tasks) : TSR_OK;
+    return tasks > 1 ? refuse_launcher(call, &slurm, tasks) : TSR_OK;
 }

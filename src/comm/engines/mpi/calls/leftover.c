@@ -26,7 +26,7 @@ static void drain(MPI_Comm comm)
 }
 
 /* Waits for the barrier, and drains meanwhile. False if not all ranks came. */
-static bool await(tsr_mpi_leftover *leftover, tsr_deadline deadline)
+static bool await_barrier(tsr_mpi_leftover *leftover, tsr_deadline deadline)
 {
     int done = 0;
     for (int look = 0; !done; look++) {
@@ -40,11 +40,11 @@ static bool await(tsr_mpi_leftover *leftover, tsr_deadline deadline)
     return true;
 }
 
-static void settle(tsr_mpi_leftover *leftover)
+static void settle_leftover(tsr_mpi_leftover *leftover)
 {
     const tsr_deadline deadline = tsr_deadline_in(COME_MS);
-    if (await(leftover, deadline) && leftover->again && MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
-        (void)await(leftover, deadline);
+    if (await_barrier(leftover, deadline) && leftover->again && MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
+        (void)await_barrier(leftover, deadline);
     const tsr_deadline drained = tsr_deadline_in(DRAIN_MS);
     for (int look = 0; !tsr_deadline_passed(drained); look++) {
         drain(leftover->comm);
@@ -52,28 +52,29 @@ static void settle(tsr_mpi_leftover *leftover)
     }
 }
 
-static void release(tsr_mpi_leftover *leftover)
+static void release_leftover(tsr_mpi_leftover *leftover)
 {
     tsr_context *const context = leftover->context;
     tsr_release(context, leftover);
     tsr_context_destroy(context);
 }
 
-static int end(MPI_Comm self, int key, void *value, void *extra)
+static int end_leftover(MPI_Comm self, int key, void *value, void *extra)
 {
     (void)self;
     (void)key;
     (void)extra;
-    settle(value);
-    release(value);
+    settle_leftover(value);
+    release_leftover(value);
     return MPI_SUCCESS;
 }
 
-/* MPI_Finalize() first of all deletes the attributes of MPI_COMM_SELF, which calls end(). */
+/* MPI_Finalize() first of all deletes the attributes of MPI_COMM_SELF, which calls
+ * end_leftover(). */
 static bool attach(tsr_mpi_leftover *leftover)
 {
     int key;
-    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end, &key, NULL) != MPI_SUCCESS)
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_leftover, &key, NULL) != MPI_SUCCESS)
         return false;
     const bool attached = MPI_Comm_set_attr(MPI_COMM_SELF, key, leftover) == MPI_SUCCESS;
     MPI_Comm_free_keyval(&key);
@@ -94,5 +95,5 @@ void tsr_mpi_leftover_keep(const tsr_mpi_leftover *leftover)
     *kept = *leftover;
     kept->context = context;
     if (!attach(kept))
-        release(kept);
+        release_leftover(kept);
 }

@@ -175,7 +175,7 @@ static tsr_status say_hurried(const tsr_mpi_gate *gate)
     return tsr_status_set(TSR_ERROR_PEER, "%s went on after a loss, before this rank came" BROKEN_WORDS, name);
 }
 
-static tsr_status settle(const tsr_mpi_gate *gate, uint64_t arrival)
+static tsr_status settle_at_gate(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     tsr_mpi_seat *root = root_of(gate);
     if (atomic_load(&root->state) == WHOLE)
@@ -210,7 +210,7 @@ static bool is_seen(void *arg)
     return is_over(w->gate, w->arrival, &w->from);
 }
 
-static bool look(const tsr_mpi_gate *gate, uint64_t arrival)
+static bool look_at_gate(const tsr_mpi_gate *gate, uint64_t arrival)
 {
     watch w = {gate, arrival, 0};
     return tsr_look(gate->looks, gate->crowded, is_seen, &w);
@@ -273,7 +273,7 @@ typedef struct sleep_state {
     tsr_lateness late;
 } sleep_state;
 
-static void show(const tsr_mpi_gate *gate, sleep_state *s)
+static void show_awaited(const tsr_mpi_gate *gate, sleep_state *s)
 {
     if (!gate->sleeper || s->from == s->shown)
         return;
@@ -300,7 +300,7 @@ static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
         gate->listen(gate->listener);
     if (heed_abort(gate) || heed_gone(gate) || (asks && heed_death(gate, s->arrival, s->from)))
         return true;
-    show(gate, s);
+    show_awaited(gate, s);
     if (asks && gate->sleeper)
         tsr_mpi_resident_check_stall(tsr_mpi_node_residents(gate->node), gate->sleeper);
     tell_late(gate, s);
@@ -308,7 +308,7 @@ static bool heed_all(const tsr_mpi_gate *gate, sleep_state *s)
 }
 
 /* Ends what this process shows of its sleep. TSR_ERROR_PEER if it was found to wait in a circle. */
-static tsr_status wake(const tsr_mpi_gate *gate, const sleep_state *s)
+static tsr_status wake_from_sleep(const tsr_mpi_gate *gate, const sleep_state *s)
 {
     if (s->shown < 0)
         return TSR_OK;
@@ -332,12 +332,12 @@ static tsr_status sleep_until_met(const tsr_mpi_gate *gate, uint64_t arrival)
         nap(root, bell);
     }
     atomic_fetch_sub(&root->sleepers, 1);
-    return wake(gate, &s);
+    return wake_from_sleep(gate, &s);
 }
 
 /* Counts an arrival; true if this member came last. An abort that is known by now breaks the gate
  * before the arrival counts. */
-static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
+static bool arrive_at_gate(const tsr_mpi_gate *gate, uint64_t *arrival)
 {
     tsr_mpi_seat *mine = gate->seats[gate->member];
     heed_abort(gate);
@@ -352,16 +352,16 @@ static bool arrive(const tsr_mpi_gate *gate, uint64_t *arrival)
 
 static tsr_status wait_for_all(const tsr_mpi_gate *gate, uint64_t arrival)
 {
-    if (!look(gate, arrival))
+    if (!look_at_gate(gate, arrival))
         TSR_TRY(sleep_until_met(gate, arrival));
-    return settle(gate, arrival);
+    return settle_at_gate(gate, arrival);
 }
 
 tsr_status tsr_mpi_gate_meet(tsr_mpi_gate *gate)
 {
     uint64_t arrival;
-    const bool last = arrive(gate, &arrival);
-    return last ? settle(gate, arrival) : wait_for_all(gate, arrival);
+    const bool last = arrive_at_gate(gate, &arrival);
+    return last ? settle_at_gate(gate, arrival) : wait_for_all(gate, arrival);
 }
 
 void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms)
@@ -375,7 +375,7 @@ void tsr_mpi_gate_hurry(tsr_mpi_gate *gate, int64_t timeout_ms)
 void tsr_mpi_gate_arrive(tsr_mpi_gate *gate)
 {
     uint64_t arrival;
-    arrive(gate, &arrival);
+    arrive_at_gate(gate, &arrival);
 }
 
 tsr_status tsr_mpi_gate_await(tsr_mpi_gate *gate)
@@ -413,7 +413,7 @@ void tsr_mpi_gate_lose(tsr_mpi_gate *gate, const char *reason)
 tsr_status tsr_mpi_gate_say_broken(tsr_mpi_gate *gate)
 {
     heed_abort(gate);
-    return settle(gate, UINT64_MAX);
+    return settle_at_gate(gate, UINT64_MAX);
 }
 
 /* True if the node has more ranks than cores: cores of the machine, not those that this process may
@@ -465,7 +465,7 @@ void tsr_mpi_gate_listen(tsr_mpi_gate *gate, void (*listen)(void *arg), void *ar
     gate->listener = arg;
 }
 
-static void depart(tsr_mpi_gate *gate)
+static void depart_from_gate(tsr_mpi_gate *gate)
 {
     char name[64], reason[REASON];
     print_name(gate, gate->member, name, sizeof name);
@@ -481,7 +481,7 @@ void tsr_mpi_gate_leave(tsr_mpi_gate *gate)
     if (!gate->own)
         return;
     if (gate->count > 0)
-        depart(gate);
+        depart_from_gate(gate);
     else
         tsr_mpi_node_free(gate->node, gate->own);
     tsr_release(gate->context, gate->seats);

@@ -41,7 +41,7 @@ static size_t bytes_of(const tsr_mpi_block *block)
 }
 
 /* Removes the block at `*link`; a large one gives its pages back. */
-static void drop(tsr_mpi_heap *heap, tsr_mpi_block **link)
+static void drop_block(tsr_mpi_heap *heap, tsr_mpi_block **link)
 {
     tsr_mpi_block *block = *link;
     *link = block->next;
@@ -70,7 +70,7 @@ size_t tsr_mpi_heap_trim(tsr_mpi_heap *heap)
     for (tsr_mpi_block **link = &heap->blocks; *link;) {
         if ((*link)->kept) {
             bytes += bytes_of(*link);
-            drop(heap, link);
+            drop_block(heap, link);
         } else {
             link = &(*link)->next;
         }
@@ -92,7 +92,7 @@ static bool may_keep(tsr_mpi_heap *heap, size_t bytes)
         tsr_mpi_block **const oldest = find_oldest(heap);
         if (!oldest)
             return false;
-        drop(heap, oldest);
+        drop_block(heap, oldest);
     }
     heap->kept += bytes;
     return true;
@@ -122,12 +122,12 @@ static tsr_mpi_block *take_kept(tsr_mpi_heap *heap, size_t wanted)
     return block;
 }
 
-static void sweep(tsr_mpi_heap *heap)
+static void sweep_retired(tsr_mpi_heap *heap)
 {
     for (tsr_mpi_block **link = &heap->blocks; *link;) {
         const tsr_mpi_block *block = *link;
         if (block->left && __atomic_load_n(block->left, __ATOMIC_ACQUIRE) == block->count)
-            drop(heap, link);
+            drop_block(heap, link);
         else
             link = &(*link)->next;
     }
@@ -166,7 +166,7 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
 {
     tsr_mpi_block *block, **link;
     size_t at;
-    sweep(heap);
+    sweep_retired(heap);
     const size_t wanted = bytes == 0 ? PAGE : bytes <= heap->bytes ? (bytes + PAGE - 1) & ~(PAGE - 1) : SIZE_MAX;
     block = take_kept(heap, wanted);
     if (block) {
@@ -182,7 +182,7 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
     return TSR_OK;
 }
 
-static tsr_mpi_block **find(tsr_mpi_heap *heap, const void *memory)
+static tsr_mpi_block **find_link(tsr_mpi_heap *heap, const void *memory)
 {
     const size_t begin = (size_t)((const char *)memory - heap->base);
     tsr_mpi_block **link = &heap->blocks;
@@ -193,18 +193,18 @@ static tsr_mpi_block **find(tsr_mpi_heap *heap, const void *memory)
 
 void tsr_mpi_heap_free(tsr_mpi_heap *heap, void *memory)
 {
-    tsr_mpi_block *const block = *find(heap, memory);
+    tsr_mpi_block *const block = *find_link(heap, memory);
     if (!block || block->kept)
         return;
     if (may_keep(heap, bytes_of(block)))
         block->kept = ++heap->turns;
     else
-        drop(heap, find(heap, memory));
+        drop_block(heap, find_link(heap, memory));
 }
 
 void tsr_mpi_heap_retire(tsr_mpi_heap *heap, void *memory, const int32_t *left, int32_t count)
 {
-    tsr_mpi_block **link = find(heap, memory);
+    tsr_mpi_block **link = find_link(heap, memory);
     if (!*link)
         return;
     (*link)->left = left;

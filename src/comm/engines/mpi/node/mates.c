@@ -66,7 +66,7 @@ static void list_first(const identity *all, int ranks, int *first)
     }
 }
 
-static tsr_status make(const tsr_mpi_together *together, const int *first, int rank, int ranks, tsr_mpi_mates *mates)
+static tsr_status make_mates(const tsr_mpi_together *together, const int *first, int rank, int ranks, tsr_mpi_mates *mates)
 {
     size_t count = 0;
     for (int r = 0; r < ranks; r++)
@@ -87,7 +87,7 @@ static tsr_status make(const tsr_mpi_together *together, const int *first, int r
 }
 
 /* Collective: lists the mates of every rank. If a rank has no memory for that, all ranks fail. */
-static tsr_status find(const tsr_mpi_together *together, identity *all, int *first, tsr_mpi_mates *out)
+static tsr_status find_mates(const tsr_mpi_together *together, identity *all, int *first, tsr_mpi_mates *out)
 {
     identity mine;
     int rank, ranks;
@@ -97,7 +97,7 @@ static tsr_status find(const tsr_mpi_together *together, identity *all, int *fir
     TSR_TRY(identify(&mine));
     TSR_TRY(tsr_mpi_gather_all(together, out->comm, &mine, all, sizeof mine));
     list_first(all, ranks, first);
-    const tsr_status made = make(together, first, rank, ranks, out);
+    const tsr_status made = make_mates(together, first, rank, ranks, out);
     TSR_TRY(tsr_mpi_least(together, out->comm, made == TSR_OK, &able));
     return able ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of its node's ranks", together->call);
 }
@@ -114,7 +114,7 @@ tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, i
     if (status == TSR_OK && !able)
         status = tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, ranks);
     if (status == TSR_OK)
-        status = find(together, all, first, out);
+        status = find_mates(together, all, first, out);
     tsr_release(together->context, all);
     return status;
 }
@@ -139,7 +139,7 @@ static tsr_status test_all(tsr_mpi_mates *mates, int count, bool *done)
 
 /* Waits until the first `count` requests are over. On failure their memory is left to MPI, with the
  * context that it is from. */
-static tsr_status await(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count, tsr_deadline deadline)
+static tsr_status await_requests(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count, tsr_deadline deadline)
 {
     bool done = false;
     for (int look = 0; !done; look++) {
@@ -158,7 +158,7 @@ static tsr_status await(const tsr_mpi_together *together, tsr_mpi_mates *mates, 
     return TSR_OK;
 }
 
-static tsr_status post(tsr_mpi_mates *mates, int request, int mate, void *rows, size_t bytes, bool receives)
+static tsr_status post_rows(tsr_mpi_mates *mates, int request, int mate, void *rows, size_t bytes, bool receives)
 {
     const int peer = mates->ranks[mate], count = (int)bytes;
     MPI_Request *const out = &mates->requests[request];
@@ -168,26 +168,27 @@ static tsr_status post(tsr_mpi_mates *mates, int request, int mate, void *rows, 
 
 /* The part of the first mate: it receives a row from each other mate, and sends all rows to
  * each. */
-static tsr_status collect(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
+static tsr_status collect_rows(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
 {
     memcpy(all, mates->rows, bytes);
     for (int m = 1; m < mates->count; m++)
-        TSR_TRY(post(mates, m - 1, m, all + (size_t)m * bytes, bytes, true));
-    TSR_TRY(await(together, mates, mates->count - 1, deadline));
+        TSR_TRY(post_rows(mates, m - 1, m, all + (size_t)m * bytes, bytes, true));
+    TSR_TRY(await_requests(together, mates, mates->count - 1, deadline));
     for (int m = 1; m < mates->count; m++)
-        TSR_TRY(post(mates, m - 1, m, all, (size_t)mates->count * bytes, false));
-    return await(together, mates, mates->count - 1, deadline);
+        TSR_TRY(post_rows(mates, m - 1, m, all, (size_t)mates->count * bytes, false));
+    return await_requests(together, mates, mates->count - 1, deadline);
 }
 
 static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
 {
-    TSR_TRY(post(mates, 0, 0, mates->rows, bytes, false));
-    TSR_TRY(post(mates, 1, 0, all, (size_t)mates->count * bytes, true));
-    return await(together, mates, 2, deadline);
+    TSR_TRY(post_rows(mates, 0, 0, mates->rows, bytes, false));
+    TSR_TRY(post_rows(mates, 1, 0, all, (size_t)mates->count * bytes, true));
+    return await_requests(together, mates, 2, deadline);
 }
 
 /* Collective: `*all` becomes one row of `bytes` bytes per mate, in memory of `mates`. */
-static tsr_status gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, size_t bytes, const char **all)
+static tsr_status gather_from_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, size_t bytes,
+                                    const char **all)
 {
     const tsr_deadline deadline = tsr_deadline_in(together->timeout_ms);
     char *const rows = mates->rows + TSR_MPI_ROW_BYTES;
@@ -195,13 +196,13 @@ static tsr_status gather(const tsr_mpi_together *together, tsr_mpi_mates *mates,
         mates->requests[m] = MPI_REQUEST_NULL;
     memcpy(mates->rows, mine, bytes);
     *all = rows;
-    return mates->place == 0 ? collect(together, mates, rows, bytes, deadline) : hand_in(together, mates, rows, bytes, deadline);
+    return mates->place == 0 ? collect_rows(together, mates, rows, bytes, deadline) : hand_in(together, mates, rows, bytes, deadline);
 }
 
 tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all, size_t bytes)
 {
     const char *rows;
-    TSR_TRY(gather(together, mates, mine, bytes, &rows));
+    TSR_TRY(gather_from_mates(together, mates, mine, bytes, &rows));
     memcpy(all, rows, (size_t)mates->count * bytes);
     return TSR_OK;
 }
@@ -209,7 +210,7 @@ tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates 
 tsr_status tsr_mpi_mates_least(const tsr_mpi_together *together, tsr_mpi_mates *mates, int64_t mine, int64_t *least)
 {
     const char *rows;
-    TSR_TRY(gather(together, mates, &mine, sizeof mine, &rows));
+    TSR_TRY(gather_from_mates(together, mates, &mine, sizeof mine, &rows));
     *least = mine;
     for (int m = 0; m < mates->count; m++) {
         int64_t theirs;

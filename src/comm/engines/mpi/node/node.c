@@ -87,7 +87,7 @@ static void fail(char *reason, const char *what)
 }
 
 /* Collective: `*yes` becomes true if it is true on every rank. */
-static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
+static tsr_status agree_with_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, bool *yes)
 {
     int64_t all = 0;
     TSR_TRY(tsr_mpi_mates_least(together, mates, *yes, &all));
@@ -95,7 +95,7 @@ static tsr_status agree(const tsr_mpi_together *together, tsr_mpi_mates *mates, 
     return TSR_OK;
 }
 
-static bool reserve(tsr_mpi_node *node, uintptr_t at)
+static bool reserve_addresses(tsr_mpi_node *node, uintptr_t at)
 {
     void *const wanted = (void *)at;
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
@@ -153,7 +153,7 @@ static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node
 static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine, bool *done)
 {
     *done = mine;
-    TSR_TRY(agree(together, mates, done));
+    TSR_TRY(agree_with_mates(together, mates, done));
     if (mine && !*done) {
         munmap(node->base, span_of(node));
         node->base = NULL;
@@ -166,7 +166,7 @@ static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_nod
 {
     const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
     for (uintptr_t at = FIRST_ADDRESS; at + span_of(node) < LAST_ADDRESS && !*done; at += stride)
-        TSR_TRY(settle_place(together, node, mates, reserve(node, at), done));
+        TSR_TRY(settle_place(together, node, mates, reserve_addresses(node, at), done));
     return TSR_OK;
 }
 
@@ -176,10 +176,10 @@ static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_nod
     node->room = node->room / LESS & ~(size_t)0xffff;
     for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++) {
         int64_t at = INT64_MAX;
-        bool mine = node->rank == 0 && reserve(node, 0);
+        bool mine = node->rank == 0 && reserve_addresses(node, 0);
         TSR_TRY(tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
         if (node->rank > 0 && at > 0)
-            mine = reserve(node, (uintptr_t)at);
+            mine = reserve_addresses(node, (uintptr_t)at);
         TSR_TRY(settle_place(together, node, mates, mine, done));
     }
     return TSR_OK;
@@ -251,7 +251,7 @@ static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node
     if (*done)
         tsr_mpi_resident_introduce(&header_of(node, node->rank)->resident, mates->ranks[mates->place]);
     if (status == TSR_OK)
-        status = agree(together, mates, done);
+        status = agree_with_mates(together, mates, done);
     if (file >= 0)
         close(file);
     return status;
@@ -304,8 +304,8 @@ static void open_heap(tsr_mpi_node *node)
     tsr_keeper_add(node->context, &node->keeper);
 }
 
-static tsr_status share(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
-                        bool *done)
+static tsr_status share_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
+                              bool *done)
 {
     *done = false;
     TSR_TRY(find_room(together, node, mates, reason));
@@ -333,9 +333,9 @@ tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *
     bool done = node && tsr_allocate(context, (size_t)mates->count * sizeof(address_card), &cards) == TSR_OK;
     if (!done)
         snprintf(reason, REASON, "no memory");
-    tsr_status status = agree(together, mates, &done);
+    tsr_status status = agree_with_mates(together, mates, &done);
     if (status == TSR_OK && done)
-        status = share(together, node, mates, cards, reason, &done);
+        status = share_files(together, node, mates, cards, reason, &done);
     tsr_release(context, cards);
     if (status == TSR_OK && done) {
         *out = node;

@@ -119,7 +119,7 @@ typedef struct step {
 
 /* Follows each sleeper to the one that it waits for, until one comes again; returns how many
  * `steps` that took. 0: one of them is awake, or they are too many. */
-static int follow(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps)
+static int follow_sleepers(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps)
 {
     for (int count = 0; resident && count < MOST_STEPS; count++) {
         for (int i = 0; i < count; i++)
@@ -134,7 +134,7 @@ static int follow(tsr_mpi_residents all, tsr_mpi_resident *resident, step *steps
     return 0;
 }
 
-static void describe(const step *steps, int count, char *words)
+static void describe_circle(const step *steps, int count, char *words)
 {
     size_t used = (size_t)snprintf(words, TSR_MPI_VERDICT_BYTES, "ranks wait in different communicators, so that none can go on (");
     for (int i = 0; i < count && i < RANKS_NAMED; i++)
@@ -143,7 +143,7 @@ static void describe(const step *steps, int count, char *words)
     snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "): all must call in the same order");
 }
 
-static void tell(const step *one, const char *words)
+static void tell_verdict(const step *one, const char *words)
 {
     uint64_t before = atomic_load(&one->resident->verdict);
     if ((before & ~BUSY) == one->nap || !atomic_compare_exchange_strong(&one->resident->verdict, &before, one->nap | BUSY))
@@ -159,7 +159,7 @@ static void tell(const step *one, const char *words)
  */
 static int find_circle(tsr_mpi_residents all, tsr_mpi_resident *sleeper, step *steps)
 {
-    const int count = follow(all, sleeper, steps);
+    const int count = follow_sleepers(all, sleeper, steps);
     for (int i = 0; i < count; i++)
         if (!sleeps_in_vain(steps[i].resident, steps[i].nap))
             return 0;
@@ -173,11 +173,11 @@ void tsr_mpi_resident_check_stall(tsr_mpi_residents all, tsr_mpi_resident *sleep
     const int count = find_circle(all, sleeper, steps);
     if (count == 0)
         return;
-    describe(steps, count, words);
+    describe_circle(steps, count, words);
     for (int r = 0; r < all.count; r++)
         if (at(all, r) != sleeper && find_circle(all, at(all, r), others) > 0)
-            tell(&others[0], words);
-    tell(&steps[0], words);
+            tell_verdict(&others[0], words);
+    tell_verdict(&steps[0], words);
 }
 
 const char *tsr_mpi_resident_verdict(const tsr_mpi_resident *resident)

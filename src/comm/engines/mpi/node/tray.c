@@ -65,7 +65,7 @@ void tsr_mpi_trays_set(tsr_mpi_trays *trays, int member, tsr_mpi_desk *desk)
     trays->desks[member] = desk;
 }
 
-static void depart(const tsr_mpi_trays *trays)
+static void depart_from_trays(const tsr_mpi_trays *trays)
 {
     int mates = 0;
     atomic_store(&trays->own->gone, LEFT);
@@ -82,7 +82,7 @@ void tsr_mpi_trays_leave(tsr_mpi_trays *trays)
     if (!trays->node)
         return;
     if (trays->count > 0)
-        depart(trays);
+        depart_from_trays(trays);
     else
         tsr_mpi_node_free(trays->node, trays->own);
     tsr_release(trays->context, trays->desks);
