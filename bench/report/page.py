@@ -15,7 +15,8 @@ on that day. `scripts/bench-report` wrote this page from the figures of `scripts
     ./scripts/bench-peers --output figures.json
     ./scripts/bench-report figures.json
 
-The figures of this page are in [benchmarks/peers.json](benchmarks/peers.json){times}.
+The figures of this page are in
+[benchmarks/peers.json](benchmarks/peers.json){times}.
 
 In each round all implementations are measured in turn. A figure is the median of its rounds'
 medians. After it comes its noise: an interval between two rounds that contains the median of
@@ -34,7 +35,8 @@ A ratio is a peer's time over Tessera's, which writes into the memory of its las
 and JAX make a new result at each call; `with a new result` is Tessera's ratio when it does so too
 (`tsr_redistribute()`), with the same goal. MPI is the fastest of its own collectives. `MPI by hand`
 is what a program makes of them where no collective does the move well, an `MPI_Alltoall` of the
-terms, a loop that adds them, and, for P to R, an `MPI_Allgather`: it has no goal. {ranks}
+terms, a loop that adds them, and, for P to R, an `MPI_Allgather`: it has no goal.
+{ranks}
 """
 
 MOVING = """\
@@ -91,7 +93,8 @@ ASKED = """\
 | transformers | `generate` of a model loaded with a `DistributedConfig` of as many devices as ranks, on gloo; on one rank of a model loaded plainly | processes |
 | memcpy | the C library's, of the payload, by as many threads as ranks | threads |
 
-Where an implementation has several ways, its fastest counts. The scripts are in [`bench/peers`](../bench/peers/README.md).
+Where an implementation has several ways, its fastest counts. The scripts are in
+[`bench/peers`](../bench/peers/README.md).
 """
 
 SAMPLED = """\

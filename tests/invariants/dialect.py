@@ -42,12 +42,17 @@ def matches(texts, pattern, keep=lambda m: True):
 
 def prose(lines):
     """(number, line) of what a page says in sentences: no code, no table, no address on a line of its own."""
-    fenced = False
+    fenced = code = listed = False
+    before = ""
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
             fenced = not fenced
-        indented = line.startswith("    ") and not line.lstrip().startswith(("*", "-")) and not re.match(r" +\d+\.", line)
-        if not fenced and not indented and not line.lstrip().startswith(("|", "<", "#", "![")) and " " in line.strip():
+        if line.strip():
+            indented = line.startswith("    ")
+            code = indented and (code or (not before.strip() and not listed))
+            listed = bool(re.match(r" *([*-]|\d+\.) ", line)) and not code or (listed and line.startswith(" "))
+        before = line
+        if not fenced and not code and not line.lstrip().startswith(("|", "<", "#", "![")) and " " in line.strip():
             yield number, line
 
 
