@@ -102,7 +102,7 @@ static size_t kept_bytes(const tsr_context_options *options)
 }
 
 /* The steps of decide() that may fail while the settings own a profile. */
-static tsr_status choose(const tsr_context_options *options, tsr_settings *settings)
+static tsr_status choose_settings(const tsr_context_options *options, tsr_settings *settings)
 {
     TSR_TRY(tsr_profile_check("tsr_context_create: options.profile", &settings->profile));
     if (options->kernels)
@@ -132,7 +132,7 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     };
     if (options.measured)
         tsr_settings_set_profile(settings, options.measured);
-    const tsr_status status = choose(&options, settings);
+    const tsr_status status = choose_settings(&options, settings);
     if (status != TSR_OK) {
         tsr_profile_destroy(settings->measured);
         return status;

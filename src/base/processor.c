@@ -82,7 +82,7 @@ static int best(void)
 }
 #endif
 
-static int find(const char *kernels)
+static int find_name(const char *kernels)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(kernels, names[i]) == 0)
@@ -97,11 +97,11 @@ const char *tsr_processor_kernels(void)
 
 bool tsr_processor_runs(const char *kernels)
 {
-    return find(kernels) <= best();
+    return find_name(kernels) <= best();
 }
 
 const char *tsr_processor_name(const char *kernels)
 {
-    const int found = find(kernels);
+    const int found = find_name(kernels);
     return found < NAMES ? names[found] : NULL;
 }

@@ -62,7 +62,7 @@ static size_t run_end(const heap *h, size_t begin, size_t count)
 
 /* Sorts an array that is ascending, or ascending but rotated (3 4 1 2), and returns true; else
  * false. */
-static bool rotate(const heap *h, size_t count)
+static bool sort_rotated(const heap *h, size_t count)
 {
     const size_t middle = run_end(h, 0, count);
     if (middle >= count)
@@ -78,7 +78,7 @@ static bool rotate(const heap *h, size_t count)
 void tsr_sort(void *array, size_t count, size_t bytes, tsr_compare *compare, const void *arg)
 {
     const heap h = {array, bytes, compare, arg};
-    if (rotate(&h, count))
+    if (sort_rotated(&h, count))
         return;
     for (size_t root = count / 2; root-- > 0;)
         sift_down(&h, root, count);

@@ -8,7 +8,7 @@
 #include <tessera/sys/status.h>
 
 /* The lowest rank that failed, `failed`, broadcasts its sentence. */
-static tsr_status tell(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
+static tsr_status tell_sentence(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
 {
     tsr_kept_sentence told = {.text = ""};
     if (tsr_comm_rank(comm) == failed)
@@ -18,29 +18,29 @@ static tsr_status tell(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
 }
 
 /* Each value becomes its minimum over all ranks. */
-static tsr_status reduce(tsr_comm *comm, int64_t *values, int count)
+static tsr_status reduce_values(tsr_comm *comm, int64_t *values, int count)
 {
     return tsr_comm_all_reduce(comm, values, values, count, TSR_I64, TSR_MIN, tsr_device_host(), NULL);
 }
 
 /* tsr_agree() that also takes the minimum of values[1 .. count); values[0] is used for the lowest
  * rank that failed. */
-static tsr_status agree(tsr_comm *comm, tsr_status local, int64_t *values, int count)
+static tsr_status agree_on_values(tsr_comm *comm, tsr_status local, int64_t *values, int count)
 {
     tsr_kept_sentence own;
     if (local != TSR_OK)
         tsr_status_keep(&own);
     values[0] = local == TSR_OK ? INT64_MAX : tsr_comm_rank(comm);
-    tsr_status status = reduce(comm, values, count);
+    tsr_status status = reduce_values(comm, values, count);
     if (status == TSR_OK && values[0] != INT64_MAX)
-        status = tell(comm, (int)values[0], &own);
+        status = tell_sentence(comm, (int)values[0], &own);
     return local == TSR_OK ? status : tsr_status_restore(&own, local);
 }
 
 tsr_status tsr_agree(tsr_comm *comm, tsr_status local)
 {
     int64_t values[1];
-    return agree(comm, local, values, 1);
+    return agree_on_values(comm, local, values, 1);
 }
 
 /* The values of tsr_agree_on_provider(), all reduced by minimum: the lowest rank that failed, the
@@ -57,7 +57,7 @@ static int64_t fingerprint(const tsr_choice *choice)
     return (int64_t)(value >> 2);
 }
 
-static bool has(const tsr_choice *choice, int64_t identity, int *at)
+static bool has_provider(const tsr_choice *choice, int64_t identity, int *at)
 {
     for (*at = 0; *at < choice->count; ++*at)
         if (tsr_provider_identity(choice->by[*at]) == identity)
@@ -67,13 +67,13 @@ static bool has(const tsr_choice *choice, int64_t identity, int *at)
 
 /* Returns an error that names two ranks with different providers: `first`, and the lowest rank that
  * multiplies but lacks the best provider of `first`. */
-static tsr_status explain(tsr_comm *comm, int first, const int64_t *identities, const tsr_choice *choice)
+static tsr_status explain_difference(tsr_comm *comm, int first, const int64_t *identities, const tsr_choice *choice)
 {
     char words[2][256] = {"", ""};
     int at;
     const int rank = tsr_comm_rank(comm);
-    int64_t odd = choice->count == 0 || has(choice, identities[0], &at) ? INT64_MAX : rank;
-    TSR_TRY(reduce(comm, &odd, 1));
+    int64_t odd = choice->count == 0 || has_provider(choice, identities[0], &at) ? INT64_MAX : rank;
+    TSR_TRY(reduce_values(comm, &odd, 1));
     for (int i = 0; i < 2; i++) {
         const int of = i == 0 ? first : (int)odd;
         if (rank == of)
@@ -103,7 +103,7 @@ static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t
     tsr_choice kept = {.kernels = choice->kernels};
     int at;
     for (int i = 0; i < TSR_MOST_PROVIDERS; i++)
-        if (common[i] && has(choice, identities[i], &at))
+        if (common[i] && has_provider(choice, identities[i], &at))
             kept.by[kept.count++] = choice->by[at];
     warn_of_another(comm, choice, &kept);
     *choice = kept;
@@ -111,7 +111,7 @@ static void keep_common(tsr_comm *comm, const int64_t *identities, const int64_t
 
 /* The lowest rank that multiplies, `first`, broadcasts its providers; those of them that all ranks
  * have remain. */
-static tsr_status meet(tsr_comm *comm, int first, tsr_choice *choice)
+static tsr_status meet_on_providers(tsr_comm *comm, int first, tsr_choice *choice)
 {
     int64_t identities[TSR_MOST_PROVIDERS] = {0}, common[TSR_MOST_PROVIDERS];
     int at;
@@ -121,12 +121,12 @@ static tsr_status meet(tsr_comm *comm, int first, tsr_choice *choice)
             identities[i] = tsr_provider_identity(choice->by[i]);
     TSR_TRY(tsr_comm_broadcast(comm, identities, TSR_MOST_PROVIDERS, TSR_I64, first, tsr_device_host(), NULL));
     for (int i = 0; i < TSR_MOST_PROVIDERS; i++)
-        common[i] = identities[i] != 0 && (choice->count == 0 || has(choice, identities[i], &at));
-    TSR_TRY(reduce(comm, common, TSR_MOST_PROVIDERS));
+        common[i] = identities[i] != 0 && (choice->count == 0 || has_provider(choice, identities[i], &at));
+    TSR_TRY(reduce_values(comm, common, TSR_MOST_PROVIDERS));
     for (int i = 0; i < TSR_MOST_PROVIDERS; i++)
         some = some || common[i];
     if (!some)
-        return explain(comm, first, identities, choice);
+        return explain_difference(comm, first, identities, choice);
     if (choice->count > 0)
         keep_common(comm, identities, common, choice);
     return TSR_OK;
@@ -141,10 +141,10 @@ tsr_status tsr_agree_on_provider(tsr_comm *comm, tsr_status local, tsr_choice *c
         values[GREATEST] = -values[LEAST];
         values[KERNELS] = tsr_kernels_level(choice->kernels);
     }
-    TSR_TRY(agree(comm, local, values, VALUES));
+    TSR_TRY(agree_on_values(comm, local, values, VALUES));
     if (choice->count > 0)
         choice->kernels = tsr_kernels_name((int)values[KERNELS]);
-    return values[FIRST] == INT64_MAX || values[LEAST] == -values[GREATEST] ? TSR_OK : meet(comm, (int)values[FIRST], choice);
+    return values[FIRST] == INT64_MAX || values[LEAST] == -values[GREATEST] ? TSR_OK : meet_on_providers(comm, (int)values[FIRST], choice);
 }
 
 tsr_comm *tsr_agreement_comm(const tsr_layout *const *layouts, int count)

@@ -128,7 +128,7 @@ static tsr_status check_products(const tsr_linear_backward_plan *plan)
     return TSR_OK;
 }
 
-static tsr_status measure(tsr_linear_backward_plan *plan)
+static tsr_status measure_backward_plan(tsr_linear_backward_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
@@ -139,7 +139,7 @@ static tsr_status measure(tsr_linear_backward_plan *plan)
     return inside ? measure_products(plan) : TSR_OK;
 }
 
-static tsr_status prepare(const tsr_linear_backward_plan *plan)
+static tsr_status prepare_moves(const tsr_linear_backward_plan *plan)
 {
     if (plan->align)
         TSR_TRY(tsr_plan_prepare(plan->align, plan->comm));
@@ -163,7 +163,7 @@ static tsr_status check_request(const request *r, const void *out)
 
 /* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
  * the plan. */
-static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+static tsr_status make_backward_plan(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
     void *memory;
@@ -173,21 +173,21 @@ static tsr_status make(tsr_comm *comm, const request *r, tsr_device device, tsr_
     *out = plan;
     TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, r));
-    return measure(plan);
+    return measure_backward_plan(plan);
 }
 
-static tsr_status create(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+static tsr_status create_backward_plan(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
 {
     tsr_linear_backward_plan *plan = NULL;
     tsr_choice none = {.count = 0};
     tsr_status status = check_request(r, out);
     if (status == TSR_OK)
-        status = make(comm, r, device, &plan);
+        status = make_backward_plan(comm, r, device, &plan);
     status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
     if (status == TSR_OK)
         tsr_choice_hold(&plan->choice);
     if (status == TSR_OK)
-        status = prepare(plan);
+        status = prepare_moves(plan);
     if (status == TSR_OK)
         *out = plan;
     else
@@ -205,7 +205,7 @@ tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout
     if (!comm)
         return check_request(&r, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
-    return tsr_comm_let_go(comm, create(comm, &r, device, out));
+    return tsr_comm_let_go(comm, create_backward_plan(comm, &r, device, out));
 }
 
 void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
@@ -273,7 +273,7 @@ static size_t rest_offset(const tsr_linear_backward_plan *plan)
 }
 
 /* All ranks go through the same moves: after a failure this rank takes part in a move as failed. */
-static void move(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
+static void move_tensor(execution *e, const tsr_plan *move, const tsr_tensor *from, const tsr_tensor *to)
 {
     const size_t rest = rest_offset(e->plan);
     if (e->status != TSR_OK)
@@ -290,7 +290,7 @@ static void align_dy(execution *e, const tsr_tensor *dy)
         return;
     }
     e->from.dy = tsr_local_form_tensor(&plan->aligned, e->workspace, plan->device);
-    move(e, plan->align, dy, &e->from.dy);
+    move_tensor(e, plan->align, dy, &e->from.dy);
 }
 
 static void make_gradient(execution *e, int which, const tsr_tensor *result)
@@ -305,10 +305,11 @@ static void make_gradient(execution *e, int which, const tsr_tensor *result)
         e->status = tsr_gradient_compute(which, &site, &e->from, &own);
     }
     if (g->move)
-        move(e, g->move, &own, result);
+        move_tensor(e, g->move, &own, result);
 }
 
-static tsr_status execute(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *const *results)
+static tsr_status execute_backward_plan(execution *e, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
+                                        const tsr_tensor *const *results)
 {
     const tsr_linear_backward_plan *plan = e->plan;
     e->status = check_execution(plan, x, w, dy, results, e->workspace, e->bytes, e->stream);
@@ -345,7 +346,7 @@ tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan
     const tsr_tensor *const results[TSR_GRADIENTS] = {dx, dw, db};
     execution e = {.plan = plan, .workspace = workspace, .bytes = bytes, .stream = stream};
     if (!moves(plan))
-        return execute(&e, x, w, dy, results);
+        return execute_backward_plan(&e, x, w, dy, results);
     TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
-    return tsr_comm_let_go(plan->comm, execute(&e, x, w, dy, results));
+    return tsr_comm_let_go(plan->comm, execute_backward_plan(&e, x, w, dy, results));
 }

@@ -13,7 +13,7 @@
 #define PANEL_MULTIPLE  8
 #define BYTES           ((int64_t)sizeof(double))
 
-static tsr_status multiply(const tsr_blas_provider *provider, tsr_dtype dtype, const tsr_gemm *g)
+static tsr_status multiply_by_gemm(const tsr_blas_provider *provider, tsr_dtype dtype, const tsr_gemm *g)
 {
     const tsr_blas_gemm product = {.trans_a = g->trans_a,
                                    .trans_b = g->trans_b,
@@ -33,7 +33,7 @@ static tsr_status multiply(const tsr_blas_provider *provider, tsr_dtype dtype, c
 
 static tsr_status multiply_f32(const void *provider, const tsr_gemm *g)
 {
-    return multiply(provider, TSR_F32, g);
+    return multiply_by_gemm(provider, TSR_F32, g);
 }
 
 /* A panel is some stored rows of b; the first row of c brings it into the cache for the others. If
@@ -83,7 +83,7 @@ static tsr_status run_in_blas(const tsr_blas_provider *provider, const tsr_gemm 
         start_from_bias(g);
         sum.beta = 1;
     }
-    return by_vectors ? multiply_by_vectors(provider, &sum) : multiply(provider, g->b_dtype, &sum);
+    return by_vectors ? multiply_by_vectors(provider, &sum) : multiply_by_gemm(provider, g->b_dtype, &sum);
 }
 
 /* How the host computes a product. */

@@ -51,7 +51,7 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 }
 
 /* Computes the products into `y`, or measures their needs if the site measures. */
-static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
+static tsr_status multiply_into_y(const call *c, const tsr_matmul_site *site, const tsr_tensor *y)
 {
     const tsr_tensor x = tsr_dtensor_to_local(c->x), w = tsr_dtensor_to_local(c->w);
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
@@ -61,23 +61,23 @@ static tsr_status multiply(const call *c, const tsr_matmul_site *site, const tsr
 }
 
 /* Measures the products for y in the rule's layout, without data: only its strides matter. */
-static tsr_status measure(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
+static tsr_status measure_call(const call *c, tsr_matmul_site site, tsr_matmul_needs *needs)
 {
     int64_t shape[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(c->own, NULL, shape, NULL));
     const tsr_tensor y = tsr_tensor_contiguous(NULL, tsr_layout_dtype(c->own), tsr_layout_ndim(c->own), shape);
     site.needs = needs;
-    return multiply(c, &site, &y);
+    return multiply_into_y(c, &site, &y);
 }
 
 /* Allocates everything that this call needs, and gives the site its part. */
-static tsr_status acquire(call *c, bool inside, tsr_matmul_site *site)
+static tsr_status acquire_call(call *c, bool inside, tsr_matmul_site *site)
 {
     tsr_matmul_needs needs = {0};
     size_t own_bytes;
     TSR_TRY(tsr_dtensor_create(c->wanted, c->device, &c->y));
     if (inside)
-        TSR_TRY(measure(c, *site, &needs));
+        TSR_TRY(measure_call(c, *site, &needs));
     TSR_TRY(tsr_layout_local_bytes(c->own, NULL, &own_bytes));
     own_bytes = c->moves ? tsr_aligned_bytes(own_bytes) : 0;
     c->bytes = own_bytes + tsr_layer_needs_bytes(&needs);
@@ -96,19 +96,19 @@ static tsr_status compute(call *c)
     int inside;
     tsr_matmul_site site = tsr_layer_site(c->device, &c->choice, NULL);
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(c->own), coordinate, &inside));
-    TSR_TRY(acquire(c, inside, &site));
+    TSR_TRY(acquire_call(c, inside, &site));
     const tsr_tensor y = tsr_dtensor_to_local(c->computed);
     if (!inside)
         return TSR_OK;
     tsr_choice_hold(&c->choice);
-    const tsr_status status = multiply(c, &site, &y);
+    const tsr_status status = multiply_into_y(c, &site, &y);
     tsr_choice_release(&c->choice);
     return status;
 }
 
 /* Redistributes y to the wanted placements, unless a rank failed (`local` is this rank's
  * status). */
-static tsr_status finish(const call *c, tsr_status local)
+static tsr_status finish_result(const call *c, tsr_status local)
 {
     TSR_TRY(tsr_agree(c->comm, local));
     return c->moves ? tsr_redistribute_into(c->computed, c->y, NULL) : TSR_OK;
@@ -132,7 +132,7 @@ static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr
 }
 
 /* Ranks agree, and so communicate, only if the caller gives placements for y. */
-static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
+static tsr_status run_call(call *c, const tsr_placement *y_placements, tsr_dtensor **y)
 {
     tsr_status status = check_pointers(c->x, c->w, y);
     if (status == TSR_OK)
@@ -140,7 +140,7 @@ static tsr_status run(call *c, const tsr_placement *y_placements, tsr_dtensor **
     if (y_placements)
         status = tsr_agree_on_provider(c->comm, status, &c->choice);
     if (status == TSR_OK)
-        status = y_placements ? finish(c, compute(c)) : compute(c);
+        status = y_placements ? finish_result(c, compute(c)) : compute(c);
     if (status == TSR_OK)
         *y = tsr_dtensor_retain(c->y);
     clean_up(c);
@@ -155,8 +155,8 @@ tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dten
         return check_pointers(x, w, y);
     if (!y_placements) {
         TSR_TRY(tsr_comm_check_open(c.comm, "tsr_linear"));
-        return run(&c, NULL, y);
+        return run_call(&c, NULL, y);
     }
     TSR_TRY(tsr_comm_hold(c.comm, "tsr_linear"));
-    return tsr_comm_let_go(c.comm, run(&c, y_placements, y));
+    return tsr_comm_let_go(c.comm, run_call(&c, y_placements, y));
 }

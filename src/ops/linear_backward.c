@@ -84,7 +84,7 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
 }
 
 /* A contiguous local tensor of a layout without data, for measuring. */
-static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
+static tsr_status describe_local(const tsr_layout *layout, tsr_tensor *out)
 {
     int64_t shape[TSR_MAX_DIMS];
     TSR_TRY(tsr_layout_local(layout, NULL, shape, NULL));
@@ -92,17 +92,17 @@ static tsr_status describe(const tsr_layout *layout, tsr_tensor *out)
     return TSR_OK;
 }
 
-static tsr_status measure(backward *call)
+static tsr_status measure_backward(backward *call)
 {
     const tsr_matmul_site site = {.device = call->device, .needs = &call->needs};
     tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x), tsr_dtensor_to_local(call->w)};
     if (call->dy_moves)
-        TSR_TRY(describe(call->dy_layout, &from.dy));
+        TSR_TRY(describe_local(call->dy_layout, &from.dy));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         tsr_tensor to;
         if (!call->gradients[i].out)
             continue;
-        TSR_TRY(describe(call->gradients[i].own, &to));
+        TSR_TRY(describe_local(call->gradients[i].own, &to));
         TSR_TRY(tsr_gradient_compute(i, &site, &from, &to));
     }
     return TSR_OK;
@@ -143,10 +143,10 @@ static tsr_status acquire_gradient(const backward *call, gradient *g, void *memo
 }
 
 /* Allocates everything that this call needs, and gives the site its part. */
-static tsr_status acquire(backward *call, tsr_matmul_site *site)
+static tsr_status acquire_backward(backward *call, tsr_matmul_site *site)
 {
     if (call->inside)
-        TSR_TRY(measure(call));
+        TSR_TRY(measure_backward(call));
     TSR_TRY(size_memory(call));
     TSR_TRY(tsr_layer_workspace_create(call->context, call->device, call->bytes, &call->memory));
     char *at = call->memory;
@@ -182,11 +182,11 @@ static tsr_status compute_gradients(backward *call, const tsr_matmul_site *site)
 }
 
 /* All ranks go through the same agreements and redistributions, whatever happens on one of them. */
-static tsr_status run(backward *call, tsr_status planned)
+static tsr_status run_backward(backward *call, tsr_status planned)
 {
     tsr_matmul_site site = tsr_layer_site(call->device, &call->choice, NULL);
     if (planned == TSR_OK)
-        planned = acquire(call, &site);
+        planned = acquire_backward(call, &site);
     if (planned == TSR_OK)
         planned = tsr_layer_choose(call->context, call->device, &call->choice);
     TSR_TRY(tsr_agree_on_provider(call->comm, planned, &call->choice));
@@ -230,7 +230,7 @@ tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const
     if (!call.comm)
         return check_pointers(&call, b);
     TSR_TRY(tsr_comm_hold(call.comm, CALLER));
-    tsr_status status = run(&call, plan_backward(&call, b));
+    tsr_status status = run_backward(&call, plan_backward(&call, b));
     for (int i = 0; i < TSR_GRADIENTS && status == TSR_OK; i++) {
         if (call.gradients[i].out)
             *call.gradients[i].out = tsr_dtensor_retain(call.gradients[i].finished);

@@ -27,7 +27,7 @@ static tsr_tensor tensor_of(const tsr_linear_plan *plan, const tsr_local_form *f
 
 /* Measures the packing and workspace that this rank's products need for any strides of the
  * operands. */
-static tsr_status measure(tsr_linear_plan *plan)
+static tsr_status measure_linear_plan(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
@@ -67,8 +67,8 @@ static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const 
 
 /* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
  * the plan. */
-static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                       tsr_device device, tsr_linear_plan **out)
+static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                   tsr_device device, tsr_linear_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     void *memory;
@@ -78,17 +78,17 @@ static tsr_status make(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w,
     *out = plan;
     TSR_TRY(tsr_layer_choose(context, device, &plan->choice));
     TSR_TRY(fill_plan(plan, x, w, b, y));
-    return measure(plan);
+    return measure_linear_plan(plan);
 }
 
-static tsr_status create(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                         tsr_device device, tsr_linear_plan **out)
+static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                     tsr_device device, tsr_linear_plan **out)
 {
     tsr_linear_plan *plan = NULL;
     tsr_choice none = {.count = 0};
     tsr_status status = check_request(x, w, out);
     if (status == TSR_OK)
-        status = make(comm, x, w, b, y, device, &plan);
+        status = make_linear_plan(comm, x, w, b, y, device, &plan);
     status = tsr_agree_on_provider(comm, status, plan ? &plan->choice : &none);
     if (status == TSR_OK)
         tsr_choice_hold(&plan->choice);
@@ -109,7 +109,7 @@ tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, c
     if (!comm)
         return check_request(x, w, out);
     TSR_TRY(tsr_comm_hold(comm, CALLER "_create"));
-    return tsr_comm_let_go(comm, create(comm, x, w, b, y, device, out));
+    return tsr_comm_let_go(comm, create_linear_plan(comm, x, w, b, y, device, out));
 }
 
 tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_linear_plan **out)
@@ -167,22 +167,22 @@ static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, v
     return plan->move ? tsr_local_form_tensor(&plan->own, workspace, plan->device) : *y;
 }
 
-static tsr_status multiply(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                           const tsr_tensor *own, void *workspace, tsr_stream stream)
+static tsr_status multiply_into_own(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
+                                    const tsr_tensor *own, void *workspace, tsr_stream stream)
 {
     tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, stream);
     tsr_layer_place(&site, &plan->needs, rest_of(plan, workspace));
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }
 
-static tsr_status execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b, const tsr_tensor *y,
-                          void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status execute_linear_plan(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
+                                      const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
 {
     tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b}, y, workspace, bytes, stream);
     tsr_tensor own;
     if (status == TSR_OK) {
         own = own_tensor(plan, y, workspace);
-        status = multiply(plan, x, w, b, &own, workspace, stream);
+        status = multiply_into_own(plan, x, w, b, &own, workspace, stream);
     }
     if (!plan->move)
         return status;
@@ -200,7 +200,7 @@ tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor
     if (!plan->inside)
         return TSR_OK;
     if (!plan->move)
-        return execute(plan, x, w, b, y, workspace, bytes, stream);
+        return execute_linear_plan(plan, x, w, b, y, workspace, bytes, stream);
     TSR_TRY(tsr_comm_hold(plan->comm, CALLER "_execute"));
-    return tsr_comm_let_go(plan->comm, execute(plan, x, w, b, y, workspace, bytes, stream));
+    return tsr_comm_let_go(plan->comm, execute_linear_plan(plan, x, w, b, y, workspace, bytes, stream));
 }

@@ -36,7 +36,7 @@ size_t tsr_local_form_bytes(const tsr_local_form *form)
     return tsr_aligned_bytes(bytes);
 }
 
-static tsr_status refuse(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor)
+static tsr_status refuse_tensor(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor)
 {
     char wanted[256] = "", given[256] = "";
     size_t a = 0, b = 0;
@@ -71,7 +71,7 @@ tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, 
         empty = empty || form->shape[dim] == 0;
     }
     if (!same)
-        return refuse(form, caller, name, tensor);
+        return refuse_tensor(form, caller, name, tensor);
     if (!tensor->data && !empty)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s has no data", caller, name);
     return check_device(caller, name, tensor->device, device);

@@ -38,7 +38,7 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
 }
 
 /* Describes c = a b as a gemm; false if the strides of a, b and c do not allow one. */
-static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
     tsr_gemm g = {.size = sizeof g,
                   .a_dtype = a.dtype,
@@ -64,8 +64,8 @@ static bool describe(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, ts
  * neither. */
 static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
 {
-    return describe(site, a, b, c, accumulate, out) ||
-           describe(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
+    return describe_gemm(site, a, b, c, accumulate, out) ||
+           describe_gemm(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
 }
 
 /* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b,
@@ -148,11 +148,11 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
         packed_b = b;
     else
         TSR_TRY(tsr_matrix_copy(site, b, packed_b));
-    if (describe(site, packed_a, packed_b, c, accumulate, &g))
+    if (describe_gemm(site, packed_a, packed_b, c, accumulate, &g))
         return tsr_gemm_run(site->device, site->choice, &g, site->stream);
     if (accumulate)
         TSR_TRY(tsr_matrix_copy(site, c, packed_c));
-    describe(site, packed_a, packed_b, packed_c, accumulate, &g);
+    describe_gemm(site, packed_a, packed_b, packed_c, accumulate, &g);
     TSR_TRY(tsr_gemm_run(site->device, site->choice, &g, site->stream));
     return tsr_matrix_copy(site, packed_c, c);
 }
@@ -233,7 +233,7 @@ tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matr
 {
     tsr_gemm g;
     const bool adds =
-        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe(site, a, b, c, false, &g);
+        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe_gemm(site, a, b, c, false, &g);
     if (adds) {
         g.bias = bias.data;
         g.bias_dtype = bias.dtype;
@@ -345,7 +345,7 @@ tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *seco
 }
 
 /* NULL stays NULL: a product that is only measured has no data. */
-static void *move(void *data, int64_t bytes)
+static void *move_pointer(void *data, int64_t bytes)
 {
     return data ? (char *)data + bytes : NULL;
 }
@@ -361,8 +361,8 @@ void tsr_row_blocks_get(const tsr_row_blocks *blocks, int64_t index, tsr_matrix 
     }
     *first = blocks->first;
     *second = blocks->second;
-    first->data = move(first->data, p * (int64_t)tsr_dtype_bytes(first->dtype));
-    second->data = move(second->data, q * (int64_t)tsr_dtype_bytes(second->dtype));
+    first->data = move_pointer(first->data, p * (int64_t)tsr_dtype_bytes(first->dtype));
+    second->data = move_pointer(second->data, q * (int64_t)tsr_dtype_bytes(second->dtype));
 }
 
 tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)

@@ -62,7 +62,7 @@ static tsr_status pack_transposed(const tsr_gemm *g, float *rows)
     return TSR_OK;
 }
 
-static tsr_status pack(const tsr_gemm *g, float *rows)
+static tsr_status pack_rows(const tsr_gemm *g, float *rows)
 {
     if (g->trans_a)
         return pack_transposed(g, rows);
@@ -101,7 +101,7 @@ tsr_status tsr_rows_run(const tsr_rows_kernels *kernels, const tsr_gemm *g)
     if (!has_plain_rows(g)) {
         part.x = g->workspace;
         part.x_ld = g->k;
-        TSR_TRY(pack(g, g->workspace));
+        TSR_TRY(pack_rows(g, g->workspace));
     }
     return run_by_panels(kernel, g, part);
 }

@@ -67,7 +67,7 @@ static void propose(const application *a, int operand, int keeper, bool keep, ts
     }
 }
 
-static tsr_status refuse(const application *a, int operand, const tsr_placement *proposal, const char *why)
+static tsr_status refuse_operand(const application *a, int operand, const tsr_placement *proposal, const char *why)
 {
     char now[PLACEMENTS_TEXT], then[PLACEMENTS_TEXT];
     const char *name = a->rule->names[operand];
@@ -85,7 +85,7 @@ static tsr_status refuse_beside(const application *a, int operand, int keeper, c
         tsr_layout_destroy(possible);
     else
         propose(a, operand, keeper, false, proposal);
-    return refuse(a, operand, proposal, why);
+    return refuse_operand(a, operand, proposal, why);
 }
 
 /* The multiplied operand whose placements `operand` must fit: the pivot; for the pivot, another
@@ -333,7 +333,7 @@ static tsr_status check_added(const application *a, int operand, const tsr_place
         return TSR_OK;
     char why[PLACEMENTS_TEXT + 64], text[PLACEMENTS_TEXT];
     snprintf(why, sizeof(why), "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
-    return refuse(a, operand, wanted, why);
+    return refuse_operand(a, operand, wanted, why);
 }
 
 static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layout **out)

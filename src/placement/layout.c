@@ -175,7 +175,7 @@ tsr_status tsr_layout_probe_init(tsr_layout_probe *probe, const tsr_layout *like
 }
 
 /* The place in `to` of a list that lies behind `from`; NULL for NULL. */
-static const int64_t *follow(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
+static const int64_t *follow_list(const int64_t *numbers, const tsr_layout *from, const tsr_layout *to)
 {
     return numbers ? (const int64_t *)(to + 1) + (numbers - (const int64_t *)(from + 1)) : NULL;
 }
@@ -194,10 +194,10 @@ tsr_status tsr_layout_keep(const tsr_layout_probe *probe, tsr_layout **out)
     for (int i = 0; i < layout->mesh_ndim; i++) {
         tsr_placement *p = &layout->placements[i];
         tsr_cut *cut = &layout->cuts[i];
-        p->sizes = follow(p->sizes, from, layout);
-        p->blocks = follow(p->blocks, from, layout);
-        cut->size_starts = follow(cut->size_starts, from, layout);
-        cut->block_starts = follow(cut->block_starts, from, layout);
+        p->sizes = follow_list(p->sizes, from, layout);
+        p->blocks = follow_list(p->blocks, from, layout);
+        cut->size_starts = follow_list(cut->size_starts, from, layout);
+        cut->block_starts = follow_list(cut->block_starts, from, layout);
     }
     tsr_mesh_retain(layout->mesh);
     *out = layout;

@@ -36,7 +36,7 @@ static tsr_status replicated(const tsr_mesh *mesh, const tsr_tensor *global, tsr
 
 /* Every rank has the tensor, so a plan that does not communicate copies this rank's shard out of
  * it. */
-static tsr_status cut(const tsr_tensor *global, tsr_dtensor *y)
+static tsr_status cut_shard(const tsr_tensor *global, tsr_dtensor *y)
 {
     tsr_layout *src;
     TSR_TRY(replicated(y->layout->mesh, global, &src));
@@ -79,8 +79,8 @@ static tsr_status check_data(const char *call, const tsr_tensor *global, const t
 
 /* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far;
  * after a failure the rank takes part as failed, and `dst` and `y` may be NULL. */
-static tsr_status scatter(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
-                          tsr_status local)
+static tsr_status scatter_tensor(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
+                                 tsr_status local)
 {
     tsr_context *context = tsr_comm_context(comm);
     tsr_plan *plan = NULL;
@@ -103,7 +103,7 @@ static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_t
                                    tsr_dtensor *y, tsr_status local)
 {
     TSR_TRY(tsr_comm_enter(comm, call));
-    return tsr_comm_leave(comm, scatter(comm, global, source_rank, dst, y, local));
+    return tsr_comm_leave(comm, scatter_tensor(comm, global, source_rank, dst, y, local));
 }
 
 /* A distribution of `global` to `layout`. `status` is this rank's status so far; after a failure
@@ -128,7 +128,7 @@ static tsr_status distribute(const distribution *d, tsr_dtensor **out)
     if (d->source_rank >= 0)
         status = scatter_together(d->call, d->comm, d->global, d->source_rank, d->layout, y, status);
     else if (status == TSR_OK)
-        status = cut(d->global, y);
+        status = cut_shard(d->global, y);
     if (y) {
         /* From here on the caller may change `global` on any stream, so the copy must be done. */
         const tsr_device_ops ops = tsr_device_resolve(d->layout->context, d->global->device);

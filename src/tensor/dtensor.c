@@ -37,7 +37,7 @@ static tsr_tensor local_tensor(const tsr_layout *layout, tsr_device device)
     return local;
 }
 
-static tsr_status wrap(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
+static tsr_status wrap_local(const tsr_layout *layout, const tsr_tensor *local, tsr_dtensor **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate_zeroed(layout->context, sizeof(tsr_dtensor), &memory));
@@ -107,7 +107,7 @@ tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_d
     TSR_TRY(check_device("tsr_dtensor_create", layout, device));
     const tsr_tensor local = local_tensor(layout, device);
     tsr_dtensor *dtensor;
-    TSR_TRY(wrap(layout, &local, &dtensor));
+    TSR_TRY(wrap_local(layout, &local, &dtensor));
     const tsr_status status = allocate_local(dtensor);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(dtensor);
@@ -169,7 +169,7 @@ tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *lay
         status = check_local(local, layout);
     tsr_dtensor *dtensor = NULL;
     if (status == TSR_OK)
-        status = wrap(layout, local, &dtensor);
+        status = wrap_local(layout, local, &dtensor);
     if (options.check)
         status = agree_on_layout(layout, status);
     if (status != TSR_OK) {

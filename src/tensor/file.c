@@ -52,7 +52,7 @@ static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
     return TSR_OK;
 }
 
-static tsr_status flush(reader *r)
+static tsr_status flush_stage(reader *r)
 {
     if (r->staged == 0)
         return TSR_OK;
@@ -75,7 +75,7 @@ static tsr_status read_run(reader *r, int64_t first, int64_t count)
     }
     while (bytes > 0) {
         if (r->staged == STAGE_BYTES)
-            TSR_TRY(flush(r));
+            TSR_TRY(flush_stage(r));
         const size_t part = bytes < STAGE_BYTES - r->staged ? bytes : STAGE_BYTES - r->staged;
         TSR_TRY(read_bytes(r, at, r->stage + r->staged, part));
         r->staged += part;
@@ -122,7 +122,7 @@ static tsr_status read_shard(reader *r)
     for (int dim = cut; dim < r->layout->ndim; dim++)
         inner *= r->layout->shape[dim];
     TSR_TRY(cut == 0 ? read_run(r, 0, inner) : read_dim(r, 0, cut, 0, inner));
-    return r->stage ? flush(r) : TSR_OK;
+    return r->stage ? flush_stage(r) : TSR_OK;
 }
 
 /* False if this rank is to hold the identity of `*op` and reads nothing: on a Partial(sum) or

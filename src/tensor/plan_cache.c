@@ -180,7 +180,8 @@ static tsr_cached_plan *place_for(cache *c)
 
 /* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes
  * part in tsr_plan_prepare_with(). */
-static tsr_status add(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device, tsr_cached_plan **out)
+static tsr_status add_entry(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device,
+                            tsr_cached_plan **out)
 {
     tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
     if (status == TSR_OK)
@@ -237,7 +238,7 @@ static tsr_cached_plan *hit(cache *c, tsr_cached_plan *entry)
 }
 
 /* Inlined for hits; a miss makes a plan, which is slow anyway. */
-static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
+static inline tsr_status find_entry(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
     const tsr_layout *first, *unused;
     pairs->get(pairs->arg, 0, &first, &unused);
@@ -248,7 +249,7 @@ static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, 
         return TSR_OK;
     }
     const tsr_status status = c ? TSR_OK : cache_create(first->mesh, &c);
-    TSR_TRY(add(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
+    TSR_TRY(add_entry(c, status, pairs, tsr_mesh_comm(first->mesh), device, &entry));
     c->statistics.misses++;
     entry->used = ++c->clock;
     *out = entry;
@@ -257,7 +258,7 @@ static inline tsr_status find(const tsr_layout_pairs *pairs, tsr_device device, 
 
 tsr_status tsr_cache_find_batch(const tsr_layout_pairs *pairs, tsr_device device, tsr_cached_plan **out)
 {
-    return find(pairs, device, out);
+    return find_entry(pairs, device, out);
 }
 
 typedef struct pair {
@@ -275,7 +276,7 @@ tsr_status tsr_cache_find(const tsr_layout *src, const tsr_layout *dst, tsr_devi
 {
     const pair one = {src, dst};
     const tsr_layout_pairs pairs = {1, get_one, &one};
-    return find(&pairs, device, out);
+    return find_entry(&pairs, device, out);
 }
 
 void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst)

@@ -7,26 +7,27 @@
 #include "tensor/dtensor.h"
 #include "tensor/plan_cache.h"
 
-static tsr_status execute(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+static tsr_status execute_entry(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream,
+                                tsr_status local)
 {
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
 /* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as
  * failed. */
-static tsr_status run(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+static tsr_status run_entry(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
 {
     if (!entry->group)
         return local;
     if (!entry->event || local != TSR_OK)
-        return execute(entry, src, dst, stream, local);
+        return execute_entry(entry, src, dst, stream, local);
     const tsr_status begun = tsr_cached_begin(entry, stream);
-    const tsr_status status = execute(entry, src, dst, stream, begun);
+    const tsr_status status = execute_entry(entry, src, dst, stream, begun);
     return begun == TSR_OK ? tsr_cached_end(entry, stream, status) : status;
 }
 
 /* Tells peers that this rank's arguments are wrong (tsr_cache_tell()); returns `fault`. */
-static tsr_status tell(const tsr_dtensor *x, tsr_status fault)
+static tsr_status tell_fault(const tsr_dtensor *x, tsr_status fault)
 {
     return tsr_cache_tell(x->layout, x->local.device, fault);
 }
@@ -77,7 +78,7 @@ static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cach
         return TSR_OK;
     const tsr_status fault = tsr_name_call("tsr_redistribute_into", check_pair(x, y));
     if (fault != TSR_OK)
-        return tell(x, fault);
+        return tell_fault(x, fault);
     TSR_TRY(tsr_cache_find(x->layout, y->layout, x->local.device, entry));
     tsr_cache_remember(*entry, x->layout, y->layout);
     return TSR_OK;
@@ -87,9 +88,9 @@ static inline tsr_status redistribute_into(const tsr_dtensor *x, tsr_dtensor *y,
 {
     tsr_cached_plan *entry;
     if (!y)
-        return tell(x, refuse_null("tsr_redistribute_into", "y"));
+        return tell_fault(x, refuse_null("tsr_redistribute_into", "y"));
     TSR_TRY(find_plan(x, y, &entry));
-    return run(entry, &x->local, &y->local, stream, TSR_OK);
+    return run_entry(entry, &x->local, &y->local, stream, TSR_OK);
 }
 
 tsr_status tsr_redistribute_into(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream)
@@ -151,17 +152,17 @@ static tsr_status redistribute_batch(const batch *b, tsr_stream stream)
     const size_t count = b->count;
     const tsr_status fault = check_batch(b);
     if (fault != TSR_OK)
-        return tell(b->x[0], fault);
+        return tell_fault(b->x[0], fault);
     const tsr_layout_pairs pairs = {count, get_layouts, b};
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find_batch(&pairs, b->x[0]->local.device, &entry));
     if (count == 1)
-        return run(entry, &b->x[0]->local, &b->y[0]->local, stream, TSR_OK);
+        return run_entry(entry, &b->x[0]->local, &b->y[0]->local, stream, TSR_OK);
     for (size_t i = 0; i < count; i++) {
         entry->tensors[i] = b->x[i]->local;
         entry->tensors[count + i] = b->y[i]->local;
     }
-    return run(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
+    return run_entry(entry, entry->tensors, entry->tensors + count, stream, TSR_OK);
 }
 
 tsr_status tsr_redistribute_batch(size_t count, const tsr_dtensor *const *x, tsr_dtensor *const *y, tsr_stream stream)
@@ -190,11 +191,11 @@ static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr
     tsr_layout_probe to;
     tsr_status status = placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
     if (status != TSR_OK)
-        return tell(x, status);
+        return tell_fault(x, status);
     TSR_TRY(tsr_cache_find(x->layout, &to.layout, x->local.device, &entry));
     tsr_dtensor *y = NULL;
     status = out ? create_like(x, &to, &y) : refuse_null(call, "out");
-    status = run(entry, &x->local, y ? &y->local : NULL, NULL, status);
+    status = run_entry(entry, &x->local, y ? &y->local : NULL, NULL, status);
     if (status != TSR_OK) {
         tsr_dtensor_destroy(y);
         return status;
@@ -222,7 +223,7 @@ static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const 
     if (!placements)
         return redistribute(call, x, NULL, out);
     const tsr_status status = tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
-    return status == TSR_OK ? redistribute(call, x, parsed, out) : tell(x, status);
+    return status == TSR_OK ? redistribute(call, x, parsed, out) : tell_fault(x, status);
 }
 
 tsr_status tsr_redistribute_to(const tsr_dtensor *x, const char *placements, tsr_dtensor **out)
@@ -256,13 +257,13 @@ static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_
     tsr_layout_probe probe;
     const tsr_status fault = probe_in_place(x, placements, &probe);
     if (fault != TSR_OK)
-        return tell(x, fault);
+        return tell_fault(x, fault);
     const tsr_layout *const to = &probe.layout;
     tsr_cached_plan *entry;
     TSR_TRY(tsr_cache_find(x->layout, to, x->local.device, &entry));
     tsr_layout *layout = NULL;
     tsr_status status = tsr_layout_keep(&probe, &layout);
-    status = run(entry, &x->local, &x->local, stream, status);
+    status = run_entry(entry, &x->local, &x->local, stream, status);
     if (status != TSR_OK) {
         tsr_layout_destroy(layout);
         return status;
@@ -297,7 +298,7 @@ static tsr_status backward(const char *call, const tsr_dtensor *dy, const tsr_la
 {
     tsr_placement placements[TSR_MAX_DIMS];
     const tsr_status fault = find_gradient(dy, x_layout, placements);
-    return fault == TSR_OK ? redistribute(call, dy, placements, dx) : tell(dy, fault);
+    return fault == TSR_OK ? redistribute(call, dy, placements, dx) : tell_fault(dy, fault);
 }
 
 tsr_status tsr_redistribute_backward(const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)

@@ -73,7 +73,7 @@ static tsr_status out_of_memory(size_t bytes)
 }
 
 /* If there is no memory, gives the pool's kept blocks back to the system and tries again. */
-static tsr_status allocate(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
+static tsr_status allocate_or_trim(const tsr_settings *settings, allocate_function *how, size_t bytes, void **out)
 {
     if (bytes > PTRDIFF_MAX - sizeof(header))
         return out_of_memory(bytes);
@@ -88,14 +88,14 @@ static tsr_status allocate(const tsr_settings *settings, allocate_function *how,
 
 tsr_status tsr_allocate(tsr_context *context, size_t bytes, void **out)
 {
-    return allocate(tsr_context_settings(context), allocate_block, bytes, out);
+    return allocate_or_trim(tsr_context_settings(context), allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_data(tsr_context *context, size_t bytes, void **out)
 {
     const tsr_settings *settings = tsr_context_settings(context);
     const bool pooled = settings->pool && bytes > TSR_POOL_ABOVE - sizeof(header);
-    return allocate(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
+    return allocate_or_trim(settings, pooled ? allocate_pooled : allocate_block, bytes, out);
 }
 
 tsr_status tsr_allocate_zeroed(tsr_context *context, size_t bytes, void **out)

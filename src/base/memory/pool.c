@@ -64,7 +64,7 @@ void tsr_pool_destroy(tsr_pool *pool)
 }
 
 /* True if the block holds `wanted` bytes and at most about an eighth more. */
-static bool fits(const pool_block *block, size_t wanted)
+static bool block_fits(const pool_block *block, size_t wanted)
 {
     return block->bytes >= wanted && block->bytes <= tsr_pages_round(wanted + wanted / 8);
 }
@@ -84,7 +84,7 @@ static pool_block *find_best(tsr_pool *pool, size_t wanted)
     const pthread_t self = pthread_self();
     pool_block *best = NULL;
     for (pool_block *block = pool->blocks; block < pool->blocks + pool->count; block++)
-        if (fits(block, wanted) && is_better(block, best, self))
+        if (block_fits(block, wanted) && is_better(block, best, self))
             best = block;
     return best;
 }
@@ -135,7 +135,7 @@ void *tsr_pool_take(tsr_pool *pool, size_t wanted, size_t *bytes)
     return block.pages;
 }
 
-static void drop(const pool_block *block)
+static void drop_block(const pool_block *block)
 {
     tsr_pages_unpoison(block->pages, block->bytes);
     tsr_pages_unmap(block->pages, block->bytes);
@@ -166,7 +166,7 @@ static void insert_block(tsr_pool *pool, const pool_block *block)
 /* Keeps a block if there is room: the result then has no pages. Else returns a block that the
  * caller must drop: the oldest one, after which the caller tries again, or `block` itself if the
  * pool has no other. */
-static pool_block keep(tsr_pool *pool, const pool_block *block)
+static pool_block keep_block(tsr_pool *pool, const pool_block *block)
 {
     pool_block gone = {.pages = NULL};
     pthread_mutex_lock(&pool->mutex);
@@ -186,15 +186,15 @@ void tsr_pool_give(tsr_pool *pool, void *pages, size_t bytes)
 {
     pool_block block = {.pages = pages, .bytes = bytes, .giver = pthread_self()};
     if (bytes > pool->most_bytes) {
-        drop(&block);
+        drop_block(&block);
         return;
     }
     block.warm = stays_warm(pool, bytes);
     if (!block.warm)
         tsr_pages_offer(pages, bytes);
     tsr_pages_poison(pages, bytes);
-    for (pool_block gone = keep(pool, &block); gone.pages; gone = keep(pool, &block)) {
-        drop(&gone);
+    for (pool_block gone = keep_block(pool, &block); gone.pages; gone = keep_block(pool, &block)) {
+        drop_block(&gone);
         if (gone.pages == pages)
             return;
     }
@@ -215,7 +215,7 @@ size_t tsr_pool_trim(tsr_pool *pool)
 {
     size_t bytes = 0;
     for (pool_block block; take_any(pool, &block); bytes += block.bytes)
-        drop(&block);
+        drop_block(&block);
     return bytes;
 }
 

@@ -228,7 +228,7 @@ static tsr_status describe_bias(const problem *p, tsr_cuda_choice *c)
     return set_bias(c, (const void *)(uintptr_t)p->bias_aligned);
 }
 
-static tsr_status describe(const problem *p, bool adds_bias, tsr_cuda_choice *c)
+static tsr_status describe_product(const problem *p, bool adds_bias, tsr_cuda_choice *c)
 {
     const type_row *const t = &types[p->dtype];
     const cublasComputeType_t compute = p->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : t->compute;
@@ -262,14 +262,14 @@ static tsr_status prefer(const problem *p, cublasLtMatmulPreferenceOpaque_t *pre
 
 /* Asks cuBLASLt for an algorithm. TSR_ERROR_UNSUPPORTED: it returns that, or no result, or a result
  * whose state is a failure. */
-static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
+static tsr_status ask_for_algorithm(cublasLtHandle_t handle, const problem *p, bool adds_bias, tsr_cuda_choice *out)
 {
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulHeuristicResult_t found;
     tsr_cuda_choice c;
     int count = 0;
     memset(&c, 0, sizeof c);
-    TSR_TRY(describe(p, adds_bias, &c));
+    TSR_TRY(describe_product(p, adds_bias, &c));
     TSR_TRY(prefer(p, &preference));
     TSR_BLAS_TRY(
         cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result, &preference, 1, &found, &count),
@@ -288,8 +288,8 @@ static tsr_status ask(cublasLtHandle_t handle, const problem *p, bool adds_bias,
 static tsr_status search(cublasLtHandle_t handle, const problem *p, tsr_cuda_choice *out)
 {
     const bool with_bias = p->bias_aligned > 0 && types[p->dtype].has_epilogues;
-    const tsr_status status = with_bias ? ask(handle, p, true, out) : TSR_ERROR_UNSUPPORTED;
-    return status == TSR_ERROR_UNSUPPORTED ? ask(handle, p, false, out) : status;
+    const tsr_status status = with_bias ? ask_for_algorithm(handle, p, true, out) : TSR_ERROR_UNSUPPORTED;
+    return status == TSR_ERROR_UNSUPPORTED ? ask_for_algorithm(handle, p, false, out) : status;
 }
 
 /* The place of a problem in the cache, by FNV-1a (Fowler, Noll and Vo) over 64-bit words. */
@@ -303,7 +303,7 @@ static size_t slot_of(const problem *p)
     return (size_t)(hash >> 32) % CACHE_ENTRIES;
 }
 
-static tsr_status find(station *s, const problem *p, tsr_cuda_choice *out)
+static tsr_status find_choice(station *s, const problem *p, tsr_cuda_choice *out)
 {
     entry *const e = &s->cache[slot_of(p)];
     tsr_status status = TSR_OK;
@@ -336,11 +336,11 @@ tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *g, si
     station *s;
     problem p = problem_of(cuda, g, MOST_WORKSPACE, aligned);
     TSR_TRY(find_station(cuda, index, stream, &s));
-    TSR_TRY(find(s, &p, out));
+    TSR_TRY(find_choice(s, &p, out));
     if (out->workspace <= workspace)
         return TSR_OK;
     p.workspace = rounded_down(workspace);
-    return find(s, &p, out);
+    return find_choice(s, &p, out);
 }
 
 tsr_status tsr_cuda_blas_prefer(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_cuda_choice *out)

@@ -19,7 +19,7 @@ static tsr_status count(void *self, int *out, const char **reason)
     return TSR_OK;
 }
 
-static void destroy(void *self)
+static void cuda_destroy(void *self)
 {
     tsr_cuda *const cuda = self;
     tsr_context *const context = cuda->context;
@@ -54,7 +54,7 @@ static const tsr_device_table table = {
     .event_destroy = tsr_cuda_event_destroy,
     .event_record = tsr_cuda_event_record,
     .event_wait = tsr_cuda_event_wait,
-    .destroy = destroy,
+    .destroy = cuda_destroy,
     .gemm_workspace = tsr_cuda_gemm_workspace,
     .default_stream = cudaStreamLegacy,
     .reaches = tsr_cuda_reach,
@@ -82,7 +82,7 @@ static int count_devices(char *reason, size_t bytes)
 
 /* Makes a driver; its devices are opened when first used. Takes over the caller's reference to
  * `context`, also on failure. */
-static tsr_status make(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
+static tsr_status make_driver(tsr_context *context, const tsr_cuda_options *options, tsr_cuda **out)
 {
     char reason[sizeof((tsr_cuda *)NULL)->reason];
     const int devices = count_devices(reason, sizeof reason);
@@ -128,16 +128,16 @@ tsr_status tsr_cuda_driver_create(tsr_context *context, const tsr_cuda_options *
         tsr_context_retain(context);
     else
         TSR_TRY(tsr_context_create(NULL, &context));
-    TSR_TRY(make(context, &known, &cuda));
+    TSR_TRY(make_driver(context, &known, &cuda));
     const tsr_status status = tsr_device_driver_create(&table, cuda, out);
     if (status != TSR_OK)
-        destroy(cuda);
+        cuda_destroy(cuda);
     return status;
 }
 
 /* Copies as much of `known`, of `bytes` bytes, as the caller's struct, which begins with `*size`,
  * has room for. */
-static tsr_status give(const char *call, size_t *size, void *known, size_t bytes)
+static tsr_status give_known(const char *call, size_t *size, void *known, size_t bytes)
 {
     const size_t room = *size;
     if (room < sizeof room)
@@ -153,7 +153,7 @@ tsr_status tsr_cuda_versions_get(tsr_cuda_versions *out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_cuda_versions_get: out is NULL");
     TSR_CUDA_TRY(cudaRuntimeGetVersion(&known.runtime), "asking for versions");
     TSR_CUDA_TRY(cudaDriverGetVersion(&known.driver), "asking for versions");
-    return give("tsr_cuda_versions_get", &out->size, &known, sizeof known);
+    return give_known("tsr_cuda_versions_get", &out->size, &known, sizeof known);
 }
 
 static tsr_status find_device(const char *call, const tsr_device_driver *driver, int index, tsr_cuda **out)
@@ -185,7 +185,7 @@ tsr_status tsr_cuda_device_describe(const tsr_device_driver *driver, int index, 
     known.minor = properties.minor;
     known.multiprocessors = properties.multiProcessorCount;
     known.memory_bytes = (int64_t)properties.totalGlobalMem;
-    return give("tsr_cuda_device_describe", &out->size, &known, sizeof known);
+    return give_known("tsr_cuda_device_describe", &out->size, &known, sizeof known);
 }
 
 tsr_status tsr_cuda_reaches(const tsr_device_driver *driver, int index, int owner, int *reaches)

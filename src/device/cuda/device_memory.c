@@ -34,7 +34,7 @@ static cudaStream_t order_of(const tsr_cuda_gpu *gpu, tsr_stream stream)
     return stream == cudaStreamLegacy ? NULL : stream ? stream : gpu->unordered;
 }
 
-static tsr_status allocate(const tsr_cuda_gpu *gpu, int index, size_t bytes, cudaStream_t stream, void **out)
+static tsr_status allocate_in_order(const tsr_cuda_gpu *gpu, int index, size_t bytes, cudaStream_t stream, void **out)
 {
     void *memory = NULL;
     char doing[DOING_BYTES];
@@ -64,7 +64,7 @@ tsr_status tsr_cuda_alloc(void *self, int index, size_t bytes, tsr_stream stream
     tsr_cuda *const cuda = self;
     int previous;
     TSR_TRY(tsr_cuda_enter(cuda, index, &previous));
-    const tsr_status status = allocate(&cuda->gpu[index], index, bytes > 0 ? bytes : 1, stream, out);
+    const tsr_status status = allocate_in_order(&cuda->gpu[index], index, bytes > 0 ? bytes : 1, stream, out);
     tsr_cuda_leave(previous);
     return status;
 }

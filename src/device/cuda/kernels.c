@@ -40,7 +40,7 @@ static const struct {
     REDUCE(3, C128, c128),
 };
 
-static tsr_status load(tsr_cuda_kernels *kernels)
+static tsr_status load_images(tsr_cuda_kernels *kernels)
 {
     for (int i = 0; i < TSR_CUDA_IMAGES; i++)
         TSR_CUDA_TRY(cudaLibraryLoadData(&kernels->library[i], images[i], NULL, NULL, 0, NULL, NULL, 0), "loading kernels");
@@ -51,7 +51,7 @@ static tsr_status load(tsr_cuda_kernels *kernels)
 
 tsr_status tsr_cuda_kernels_load(tsr_cuda_kernels *kernels)
 {
-    const tsr_status status = load(kernels);
+    const tsr_status status = load_images(kernels);
     if (status != TSR_OK)
         tsr_cuda_kernels_unload(kernels);
     else

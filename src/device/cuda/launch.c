@@ -35,7 +35,7 @@ static tsr_status launch_batch(const box_launch *to, tsr_cuda_kernel kernel, con
     return launch(to->cuda, kernel, blocks, arguments, to->stream);
 }
 
-static tsr_status flush(void *opaque, const tsr_cuda_large_batch *batch, uint32_t dim_count)
+static tsr_status flush_batch(void *opaque, const tsr_cuda_large_batch *batch, uint32_t dim_count)
 {
     const box_launch *const to = opaque;
     const bool fill = to->pattern != NULL;
@@ -53,7 +53,7 @@ static tsr_status copy_all(box_launch *to, const tsr_box_copy *boxes, size_t cou
 {
     tsr_cuda_batcher batcher;
     tsr_box box;
-    tsr_cuda_batcher_init(&batcher, flush, to);
+    tsr_cuda_batcher_init(&batcher, flush_batch, to);
     for (size_t i = 0; i < count; i++)
         if (tsr_box_normalise(&boxes[i], &box))
             TSR_TRY(tsr_cuda_add_copy(&batcher, &box, boxes[i].dst, boxes[i].src));
@@ -89,7 +89,7 @@ static tsr_status fill_box(box_launch *to, const tsr_box_fill *fill)
     tsr_box box;
     if (!tsr_box_normalise(&copy, &box))
         return TSR_OK;
-    tsr_cuda_batcher_init(&batcher, flush, to);
+    tsr_cuda_batcher_init(&batcher, flush_batch, to);
     TSR_TRY(tsr_cuda_add_fill(&batcher, &box, fill->dst, fill->element_bytes));
     return tsr_cuda_batcher_finish(&batcher);
 }

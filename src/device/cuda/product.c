@@ -13,7 +13,7 @@ static bool is_uniform(const tsr_gemm *g)
     return g->a_dtype == g->b_dtype && (g->c_dtype == g->a_dtype || (narrow && g->c_dtype == TSR_F32));
 }
 
-static tsr_status check(const tsr_gemm *g)
+static tsr_status check_gemm(const tsr_gemm *g)
 {
     if (!tsr_cuda_blas_takes(g->a_dtype))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no GEMM of %s; there are f64, f32, f16 and bf16",
@@ -106,7 +106,7 @@ static void *workspace_of(const tsr_gemm *g, size_t *bytes)
     return *bytes > 0 ? (char *)g->workspace + skipped : NULL;
 }
 
-static tsr_status multiply(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
+static tsr_status multiply_by_cublaslt(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
     tsr_cuda_choice choice;
     tsr_gemm rest = *g;
@@ -128,11 +128,11 @@ static bool is_empty(const tsr_gemm *g)
 tsr_status tsr_cuda_gemm(void *self, int index, const tsr_gemm *gemm, tsr_stream stream)
 {
     int previous;
-    TSR_TRY(check(gemm));
+    TSR_TRY(check_gemm(gemm));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     const tsr_status status = is_empty(gemm) ? TSR_OK
                               : gemm->k == 0 ? multiply_nothing(self, index, gemm, stream)
-                                             : multiply(self, index, gemm, stream);
+                                             : multiply_by_cublaslt(self, index, gemm, stream);
     tsr_cuda_leave(previous);
     return status;
 }
@@ -142,7 +142,7 @@ tsr_status tsr_cuda_gemm_workspace(void *self, int index, const tsr_gemm *gemm, 
 {
     tsr_cuda_choice choice;
     int previous;
-    TSR_TRY(check(gemm));
+    TSR_TRY(check_gemm(gemm));
     if (is_empty(gemm) || gemm->k == 0) {
         *bytes = 0;
         return TSR_OK;

@@ -178,7 +178,7 @@ static bool lies_alike(const reduction *r, int64_t *head)
     return true;
 }
 
-static tsr_status cut(const reduction *r)
+static tsr_status cut_rows(const reduction *r)
 {
     const int64_t size = r->ndim > 0 ? r->size[0] : 1, per_unit = 16 / r->bytes;
     int64_t head;
@@ -196,5 +196,5 @@ tsr_status tsr_cuda_plan_reduction(const tsr_box_reduce *reduce, tsr_cuda_op op,
     order_dims(&r);
     merge_dims(&r);
     TSR_TRY(check_room(&r));
-    return cut(&r);
+    return cut_rows(&r);
 }

@@ -18,7 +18,7 @@ static double bandwidth(uint32_t nanoseconds_a_mib)
     return nanoseconds_a_mib > 0 ? 1048576e9 / nanoseconds_a_mib : 0;
 }
 
-static void describe(const tsr_way_class *choice, tsr_kernel_choice *out)
+static void describe_choice(const tsr_way_class *choice, tsr_kernel_choice *out)
 {
     if (__atomic_load_n(&choice->settled, __ATOMIC_RELAXED))
         out->way = tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED));
@@ -43,7 +43,7 @@ tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t inde
                                .run_to = tsr_run_class_begin(run + 1),
                                .bytes_from = tsr_size_class_begin(size),
                                .bytes_to = tsr_size_class_begin(size + 1)};
-    describe(&choices->at[index], out);
+    describe_choice(&choices->at[index], out);
     return TSR_OK;
 }
 

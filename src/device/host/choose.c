@@ -185,7 +185,7 @@ static tsr_way find_rival(const tsr_way_class *c)
     return near[(GET(c->places[near[0]]) + GET(c->places[near[1]])) % 2];
 }
 
-static void settle(tsr_way_class *c, tsr_way way)
+static void settle_way(tsr_way_class *c, tsr_way way)
 {
     SET(c->way, (uint8_t)way);
     SET(c->reference, tsr_way_class_estimate(c, way));
@@ -211,7 +211,7 @@ static void restart(tsr_way_class *c)
 /* All ways have been tried: the fastest is taken from now on. */
 static void begin_use(tsr_way_class *c)
 {
-    settle(c, find_best(c, 1));
+    settle_way(c, find_best(c, 1));
     SET(c->settled, 1);
     SET(c->stretches, 0);
     SET(c->next_rival, RIVAL);
@@ -227,7 +227,7 @@ static void review(tsr_way_class *c)
     const uint64_t takes = tsr_way_class_estimate(c, way), least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
     SET(c->stretches, GET(c->stretches) + 1);
     if (100 * least < 97 * takes) {
-        settle(c, best);
+        settle_way(c, best);
         count_up(&c->changes);
     } else if (takes < GET(c->reference))
         SET(c->reference, (uint32_t)takes);

@@ -98,7 +98,7 @@ static void copy_tile(const tsr_box_copy *copy, bool stream)
 
 /* The tile's elements in source `s`, contiguous: in place if they are contiguous there, else copied
  * to `packed`. */
-static const void *gather(const reduction *r, const tile *t, int s, char *packed)
+static const void *gather_tile(const reduction *r, const tile *t, int s, char *packed)
 {
     const int64_t *const strides = r->given->src_strides[s];
     if (r->flat)
@@ -118,7 +118,7 @@ static const void *gather(const reduction *r, const tile *t, int s, char *packed
 }
 
 /* Writes the tile's results to destination `to`. */
-static void scatter(const reduction *r, const tile *t, int to, const void *values)
+static void scatter_tile(const reduction *r, const tile *t, int to, const void *values)
 {
     const int64_t *const strides = r->given->dst_strides[to];
     if (r->flat) {
@@ -143,9 +143,9 @@ static void scatter(const reduction *r, const tile *t, int to, const void *value
 
 /* The tile's elements in source `s` as accumulators, in place or in the buffers number `which` (0
  * or 1). */
-static const void *load(const reduction *r, const tile *t, int s, buffers *b, int which)
+static const void *load_tile(const reduction *r, const tile *t, int s, buffers *b, int which)
 {
-    const void *const values = gather(r, t, s, b->packed[which]);
+    const void *const values = gather_tile(r, t, s, b->packed[which]);
     if (!r->widen)
         return values;
     r->widen(b->wide[which], values, t->rows * t->columns);
@@ -155,31 +155,31 @@ static const void *load(const reduction *r, const tile *t, int s, buffers *b, in
 static const void *accumulate(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t parts = t->rows * t->columns * r->arithmetic->parts;
-    const void *const first = load(r, t, 0, b, 0);
+    const void *const first = load_tile(r, t, 0, b, 0);
     if (r->given->src_count == 1 && !r->arithmetic->settle && r->given->divisor == 1)
         return first;
     if (r->given->src_count > 1)
-        r->combine.into(b->accumulator, first, load(r, t, 1, b, 1), parts);
+        r->combine.into(b->accumulator, first, load_tile(r, t, 1, b, 1), parts);
     else if (r->arithmetic->settle)
         r->arithmetic->settle(b->accumulator, first, parts);
     else
         memcpy(b->accumulator, first, (size_t)(t->rows * t->columns) * r->arithmetic->bytes);
     for (int s = 2; s < r->given->src_count; s++)
-        r->combine.into(b->accumulator, b->accumulator, load(r, t, s, b, 1), parts);
+        r->combine.into(b->accumulator, b->accumulator, load_tile(r, t, s, b, 1), parts);
     if (r->given->divisor != 1)
         r->arithmetic->divide(b->accumulator, r->given->divisor, parts);
     return b->accumulator;
 }
 
 /* The tile's results, contiguous, in the dtype. */
-static const void *finish(const reduction *r, const tile *t, buffers *b)
+static const void *finish_tile(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t count = t->rows * t->columns;
     const bool pair =
         r->narrow && r->given->src_count == 2 && r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
     if (pair) {
-        const void *const left = gather(r, t, 0, b->packed[0]);
-        KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather(r, t, 1, b->packed[1]), count);
+        const void *const left = gather_tile(r, t, 0, b->packed[0]);
+        KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather_tile(r, t, 1, b->packed[1]), count);
         return b->narrow;
     }
     const void *const accumulated = accumulate(r, t, b);
@@ -229,9 +229,9 @@ static void reduce_tile(const reduction *r, const tile *t, buffers *b)
         fetch_next(r, t, r->shape[r->ndim - 1]);
     if (stream_part(r, b, (size_t)t->index[r->ndim - 1] * r->bytes, (size_t)t->columns * r->bytes))
         return;
-    const void *const values = finish(r, t, b);
+    const void *const values = finish_tile(r, t, b);
     for (int to = 0; to < r->given->dst_count; to++)
-        scatter(r, t, to, values);
+        scatter_tile(r, t, to, values);
 }
 
 /* Moves to the next index in all dims but the two last; false after the last. */

@@ -27,12 +27,12 @@ static void hold_nothing(void *self)
     (void)self;
 }
 
-static int begin(void *self)
+static int mkl_begin(void *self)
 {
     return ((const mkl *)self)->set_threads(1);
 }
 
-static void end(void *self, int token)
+static void mkl_end(void *self, int token)
 {
     if (token != 1)
         ((const mkl *)self)->set_threads(token);
@@ -47,7 +47,7 @@ static bool find_all(void *handle, mkl *out)
 
 /* Called before all other MKL functions: 32-bit integers, no threads of MKL's own, and no AMX if
  * that would end the process. If the program has used MKL before, these calls change nothing. */
-static void settle(void *handle)
+static void settle_mkl(void *handle)
 {
     int (*set)(int);
     if (!tsr_processor_amx_is_safe() && tsr_library_symbol(handle, "MKL_Enable_Instructions", &set))
@@ -64,7 +64,7 @@ static const struct {
     const char *words, *core, *kernels;
 } cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};
 
-static void describe(const mkl_version *found, tsr_library *library)
+static void describe_library(const mkl_version *found, tsr_library *library)
 {
     const char *words = found->processor ? found->processor : "";
     size_t row = 0;
@@ -87,12 +87,12 @@ tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library
     *calls = (mkl){.set_threads = NULL};
     if (!find_all(handle, calls) || !tsr_library_symbol(handle, "MKL_Get_Version", &get_version))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that MKL has", library->source);
-    settle(handle);
+    settle_mkl(handle);
     tsr_library_symbol(handle, "cblas_gemm_bf16bf16f32", &calls->calls.bf16);
     tsr_library_symbol(handle, "cblas_gemm_f16f16f32", &calls->calls.f16);
     get_version(&found);
-    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end};
+    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = mkl_begin, .end = mkl_end};
     tsr_cblas_fill(&calls->calls, &library->table);
-    describe(&found, library);
+    describe_library(&found, library);
     return TSR_OK;
 }

@@ -53,7 +53,7 @@ typedef struct onednn {
 } onednn;
 
 /* OpenMP's thread count is one per calling thread; the token is the count to restore. */
-static int begin(void *self)
+static int onednn_begin(void *self)
 {
     const onednn *dnn = self;
     const int own = dnn->omp_get ? dnn->omp_get() : 1;
@@ -62,7 +62,7 @@ static int begin(void *self)
     return own;
 }
 
-static void end(void *self, int token)
+static void onednn_end(void *self, int token)
 {
     if (token != 1)
         ((const onednn *)self)->omp_set(token);
@@ -73,7 +73,7 @@ static void hold_nothing(void *self)
     (void)self;
 }
 
-static tsr_status refuse(const char *what, int code)
+static tsr_status refuse_code(const char *what, int code)
 {
     return tsr_status_set(TSR_ERROR_INTERNAL, "onednn: %s returned %d", what, code);
 }
@@ -83,7 +83,7 @@ static tsr_status gemm_f32(void *self, const tsr_blas_gemm *g)
     const int code = ((const onednn *)self)
                          ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b,
                                  g->ldb, (float)g->beta, g->c, g->ldc);
-    return code == SUCCESS ? TSR_OK : refuse("dnnl_sgemm", code);
+    return code == SUCCESS ? TSR_OK : refuse_code("dnnl_sgemm", code);
 }
 
 /* The objects of one product; NULL: not made yet. */
@@ -91,7 +91,7 @@ typedef struct narrow {
     void *stream, *descs[3], *post_ops, *attr, *desc, *primitive, *memory[3];
 } narrow;
 
-static int describe(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow *p)
+static int describe_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow *p)
 {
     const int64_t dims[3][2] = {{g->m, g->k}, {g->k, g->n}, {g->m, g->n}};
     const int64_t steps[3] = {g->lda, g->ldb, g->ldc};
@@ -112,7 +112,7 @@ static int describe(const onednn *dnn, int type, const tsr_blas_gemm *g, narrow 
     return code;
 }
 
-static int execute(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
+static int execute_narrow(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
 {
     void *const data[3] = {(void *)g->a, (void *)g->b, g->c};
     int code = dnn->matmul_create(&p->desc, dnn->engine, p->descs[0], p->descs[1], NULL, p->descs[2], p->attr);
@@ -129,7 +129,7 @@ static int execute(const onednn *dnn, const tsr_blas_gemm *g, narrow *p)
     return code == SUCCESS ? dnn->stream_wait(p->stream) : code;
 }
 
-static void destroy(int (*function)(void *), void *object)
+static void destroy_object(int (*function)(void *), void *object)
 {
     if (object)
         function(object);
@@ -137,15 +137,15 @@ static void destroy(int (*function)(void *), void *object)
 
 static void clean_up(const onednn *dnn, const narrow *p)
 {
-    destroy(dnn->stream_destroy, p->stream);
+    destroy_object(dnn->stream_destroy, p->stream);
     for (int i = 0; i < 3; i++) {
-        destroy(dnn->memory_destroy, p->memory[i]);
-        destroy(dnn->desc_destroy, p->descs[i]);
+        destroy_object(dnn->memory_destroy, p->memory[i]);
+        destroy_object(dnn->desc_destroy, p->descs[i]);
     }
-    destroy(dnn->primitive_destroy, p->primitive);
-    destroy(dnn->matmul_destroy, p->desc);
-    destroy(dnn->attr_destroy, p->attr);
-    destroy(dnn->post_ops_destroy, p->post_ops);
+    destroy_object(dnn->primitive_destroy, p->primitive);
+    destroy_object(dnn->matmul_destroy, p->desc);
+    destroy_object(dnn->attr_destroy, p->attr);
+    destroy_object(dnn->post_ops_destroy, p->post_ops);
 }
 
 /* Makes all objects for each product: oneDNN caches its latest primitives, so that making one again
@@ -153,11 +153,11 @@ static void clean_up(const onednn *dnn, const narrow *p)
 static tsr_status multiply_narrow(const onednn *dnn, int type, const tsr_blas_gemm *g)
 {
     narrow product = {.stream = NULL};
-    int code = describe(dnn, type, g, &product);
+    int code = describe_narrow(dnn, type, g, &product);
     if (code == SUCCESS)
-        code = execute(dnn, g, &product);
+        code = execute_narrow(dnn, g, &product);
     clean_up(dnn, &product);
-    return code == SUCCESS ? TSR_OK : refuse("a matmul of narrow operands", code);
+    return code == SUCCESS ? TSR_OK : refuse_code("a matmul of narrow operands", code);
 }
 
 static tsr_status gemm_bf16(void *self, const tsr_blas_gemm *g)
@@ -177,7 +177,7 @@ static bool multiplies(const onednn *dnn, int type)
     float c;
     const tsr_blas_gemm g = {.m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
     narrow product = {.stream = NULL};
-    const bool made = describe(dnn, type, &g, &product) == SUCCESS && execute(dnn, &g, &product) == SUCCESS;
+    const bool made = describe_narrow(dnn, type, &g, &product) == SUCCESS && execute_narrow(dnn, &g, &product) == SUCCESS;
     clean_up(dnn, &product);
     return made;
 }
@@ -258,7 +258,7 @@ static tsr_status check_version(const tsr_library *library, void *handle, const 
     return TSR_OK;
 }
 
-static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_library *library)
+static tsr_status fill_library(void *handle, const version *found, onednn *dnn, tsr_library *library)
 {
     if (!find_all(handle, dnn))
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that oneDNN 3 has", library->source);
@@ -270,7 +270,8 @@ static tsr_status fill(void *handle, const version *found, onednn *dnn, tsr_libr
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s makes no engine for this processor", library->source);
     snprintf(library->name, sizeof library->name, "onednn");
     snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
-    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = begin, .end = end, .gemm_f32 = gemm_f32};
+    library->table =
+        (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = onednn_begin, .end = onednn_end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
     /* For some processors oneDNN has no kernels for narrow operands, or only slow reference
      * kernels. */
@@ -287,5 +288,5 @@ tsr_status tsr_onednn_open(tsr_context *context, void *handle, tsr_library *libr
     TSR_TRY(tsr_allocate(context, sizeof(onednn), &memory));
     library->family = memory;
     *(onednn *)memory = (onednn){.engine = NULL};
-    return fill(handle, found, memory, library);
+    return fill_library(handle, found, memory, library);
 }

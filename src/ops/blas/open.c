@@ -53,7 +53,7 @@ const char *tsr_library_name(int index)
 }
 
 /* Makes a complete provider of the filled-in fields. */
-static void finish(tsr_library *library)
+static void finish_provider(tsr_library *library)
 {
     tsr_blas_table *table = &library->table;
     table->size = sizeof *table;
@@ -68,13 +68,13 @@ static tsr_status open_with(tsr_context *context, open_function *open, void *han
 {
     const tsr_status status = open(context, handle, library);
     if (status == TSR_OK)
-        finish(library);
+        finish_provider(library);
     return status;
 }
 
 /* Never unloaded, because such libraries have threads of their own, and leave thread-local data in
  * other threads. */
-static void *load(const char *name)
+static void *load_library(const char *name)
 {
     return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
@@ -84,7 +84,7 @@ static tsr_status open_path(tsr_context *context, const char *path, tsr_library 
     if (strlen(path) >= sizeof library->source)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "blas \"%.64s..\": a path may have %zu bytes", path, sizeof library->source - 1);
     strcpy(library->source, path);
-    void *handle = load(path);
+    void *handle = load_library(path);
     if (!handle)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" cannot be opened: %s", path, dlerror());
     for (int i = 0; i < FAMILIES; i++)
@@ -98,7 +98,7 @@ static tsr_status open_family(tsr_context *context, int family, tsr_library *lib
 {
     char why[TSR_PROVIDER_TEXT] = "";
     for (int i = 0; i < 3 && families[family].sonames[i]; i++) {
-        void *handle = load(families[family].sonames[i]);
+        void *handle = load_library(families[family].sonames[i]);
         if (handle) {
             snprintf(library->source, sizeof library->source, "%s", families[family].sonames[i]);
             return open_with(context, families[family].open, handle, library);

@@ -20,17 +20,17 @@ static void hold(void *self)
     tsr_blas_hold(((openblas *)self)->guard);
 }
 
-static void release(void *self)
+static void openblas_release(void *self)
 {
     tsr_blas_release(((openblas *)self)->guard);
 }
 
-static int begin(void *self)
+static int openblas_begin(void *self)
 {
     return tsr_blas_begin(((openblas *)self)->guard);
 }
 
-static void end(void *self, int token)
+static void openblas_end(void *self, int token)
 {
     tsr_blas_end(((openblas *)self)->guard, token);
 }
@@ -113,14 +113,15 @@ tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *nam
     snprintf(library->name, sizeof library->name, "%s", name);
     snprintf(library->version, sizeof library->version, "%s", calls->config());
     snprintf(library->core, sizeof library->core, "%s", calls->core());
-    library->table = (tsr_blas_table){.kernels = find_kernels(library->core), .hold = hold, .release = release, .begin = begin, .end = end};
+    library->table = (tsr_blas_table){
+        .kernels = find_kernels(library->core), .hold = hold, .release = openblas_release, .begin = openblas_begin, .end = openblas_end};
     tsr_cblas_fill(&calls->products, &library->table);
     warn_of_core(library);
     return TSR_OK;
 }
 
 /* Finds symbol `name` of a library whose symbols all begin with `prefix`. */
-static bool find(void *handle, const char *prefix, const char *name, void *function)
+static bool find_symbol(void *handle, const char *prefix, const char *name, void *function)
 {
     char symbol[64];
     snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
@@ -130,18 +131,19 @@ static bool find(void *handle, const char *prefix, const char *name, void *funct
 static tsr_status open_prefixed(tsr_context *context, void *handle, const char *name, const char *prefix, tsr_library *library)
 {
     tsr_openblas_calls c = {.threads = {.parallel = NULL}};
-    const bool whole = find(handle, prefix, "cblas_sgemm", &c.products.sgemm) && find(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
-                       find(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
-                       find(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
-                       find(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
-                       find(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
-                       find(handle, prefix, "openblas_get_config", &c.config) && find(handle, prefix, "openblas_get_corename", &c.core);
+    const bool whole =
+        find_symbol(handle, prefix, "cblas_sgemm", &c.products.sgemm) && find_symbol(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
+        find_symbol(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
+        find_symbol(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
+        find_symbol(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
+        find_symbol(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
+        find_symbol(handle, prefix, "openblas_get_config", &c.config) && find_symbol(handle, prefix, "openblas_get_corename", &c.core);
     if (!whole)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that OpenBLAS has", library->source);
     /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not
      * allow it. */
     if (tsr_processor_amx_is_safe())
-        find(handle, prefix, "cblas_sbgemm", &c.products.bf16);
+        find_symbol(handle, prefix, "cblas_sbgemm", &c.products.bf16);
     return tsr_openblas_fill(context, handle, name, &c, library);
 }
 

@@ -28,7 +28,7 @@ static void close_all(tsr_context *context, void *made)
 
 /* Adds a provider unless one with the same identity is there: one library under two names, or an
  * equal build. */
-static void add(opened *all, const tsr_blas_provider *provider)
+static void add_provider(opened *all, const tsr_blas_provider *provider)
 {
     for (int i = 0; i < all->count; i++)
         if (tsr_provider_identity(&all->by[i]) == tsr_provider_identity(provider))
@@ -45,7 +45,7 @@ static tsr_status link_first(tsr_context *context, opened *all)
 
 static void add_linked(opened *all)
 {
-    add(all, &all->libraries[0].provider);
+    add_provider(all, &all->libraries[0].provider);
 }
 
 static tsr_status add_named(tsr_context *context, opened *all, const char *name)
@@ -58,7 +58,7 @@ static tsr_status add_named(tsr_context *context, opened *all, const char *name)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "blas names more than %d libraries", TSR_MOST_PROVIDERS - 1);
     tsr_library *library = &all->libraries[all->library_count++];
     TSR_TRY(tsr_library_open(context, name, library));
-    add(all, &library->provider);
+    add_provider(all, &library->provider);
     return TSR_OK;
 }
 
@@ -93,7 +93,7 @@ static tsr_status add_listed(tsr_context *context, opened *all, const char *list
 enum { SIDE = 256, ROUNDS = 5 };
 
 /* Seconds of this thread's CPU time: other threads may take its core meanwhile. */
-static double now(void)
+static double cpu_seconds(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -113,16 +113,16 @@ static double time_product(const tsr_blas_provider *provider, float *matrices)
                                    .ldb = SIDE,
                                    .ldc = SIDE};
     const int token = tsr_provider_begin(provider);
-    const double start = now();
+    const double start = cpu_seconds();
     const tsr_status status = provider->table->gemm_f32(provider->self, &product);
-    const double seconds = now() - start;
+    const double seconds = cpu_seconds() - start;
     tsr_provider_end(provider, token);
     return status == TSR_OK ? seconds : 1e9;
 }
 
 /* Times the libraries in turns and takes the best of each, because a library's first products are
  * slow. */
-static void measure(opened *all, float *matrices)
+static void measure_providers(opened *all, float *matrices)
 {
     for (int i = 0; i < 2 * SIDE * SIDE; i++)
         matrices[i] = (float)(i % 61 - 30) / 64;
@@ -171,14 +171,14 @@ static tsr_status put_in_order(tsr_context *context, opened *all, int named)
     TSR_TRY(tsr_allocate(context, 2 * SIDE * SIDE * sizeof(float), &memory));
     tsr_choice choice = choose_all(all);
     tsr_choice_hold(&choice);
-    measure(all, memory);
+    measure_providers(all, memory);
     tsr_choice_release(&choice);
     tsr_release(context, memory);
     sort(all, named);
     return TSR_OK;
 }
 
-static void tell(tsr_context *context, const opened *all)
+static void tell_first(tsr_context *context, const opened *all)
 {
     const tsr_blas_provider *first = &all->by[0];
     tsr_log(context, TSR_LOG_INFO, "BLAS: %s (%s), kernels for %s, the first of %d", first->table->name, first->source, first->table->core,
@@ -199,7 +199,7 @@ static tsr_status open_all(tsr_context *context, opened *all)
     return put_in_order(context, all, named);
 }
 
-static tsr_status make(tsr_context *context, void **out)
+static tsr_status make_providers(tsr_context *context, void **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(context, sizeof(opened), &memory));
@@ -211,12 +211,12 @@ static tsr_status make(tsr_context *context, void **out)
         close_all(context, all);
         return tsr_status_restore(&kept, status);
     }
-    tell(context, all);
+    tell_first(context, all);
     *out = all;
     return TSR_OK;
 }
 
-static const tsr_attachment_kind kind = {make, close_all};
+static const tsr_attachment_kind kind = {make_providers, close_all};
 
 tsr_status tsr_blas_providers(tsr_context *context, const tsr_blas_provider **out, int *count)
 {
