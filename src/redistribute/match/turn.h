@@ -7,6 +7,9 @@
  * receivers too, and their turns go unused. Receivers are a product set over tensor dims, so t is a
  * sum of products: both sides compute the turn of a receiver, and the receiver of a turn, without
  * listing ranks.
+ *
+ * Two other files choose senders: match/homes.h those of regions that are reduced, and
+ * schedule/nodes.h, where nodes are known, by which a copy in the receiver's own node comes first.
  */
 #ifndef TSR_REDISTRIBUTE_MATCH_TURN_H
 #define TSR_REDISTRIBUTE_MATCH_TURN_H
