@@ -49,8 +49,8 @@ static void options_that_are_left_out_have_defaults(void **state)
     assert_int_equal(settings->plan_cache_entries, 64);
     assert_int_equal(settings->plan_entries, 1 << 23);
     assert_int_equal(settings->kept_bytes, 1 << 30);
-    assert_int_equal(settings->timeout_ms, -1);
-    assert_int_equal(settings->spin, -2);
+    assert_false(settings->timeout_ms.is_set);
+    assert_false(settings->spin.is_set);
     assert_int_equal(settings->log_level, TSR_LOG_SILENT);
     const tsr_cost_profile profile = tsr_cost_default();
     assert_memory_equal(&settings->profile, &profile, sizeof profile);
@@ -68,7 +68,7 @@ static void each_variable_overrides_its_setting(void **state)
     assert_string_equal(tsr_context_kernels(context), "portable");
     tsr_context_destroy(context);
     context = with("TSR_TIMEOUT_MS=1500");
-    assert_int_equal(tsr_context_settings(context)->timeout_ms, 1500);
+    assert_int_equal(tsr_context_settings(context)->timeout_ms.value, 1500);
     assert_int_equal(tsr_context_timeout_ms(context, 7), 1500);
     tsr_context_destroy(context);
     context = with("TSR_BLAS=mkl,/opt/libblas.so");
@@ -78,10 +78,11 @@ static void each_variable_overrides_its_setting(void **state)
     assert_int_equal(tsr_context_timeout_ms(context, 7), 7);
     tsr_context_destroy(context);
     context = with("TSR_SPIN=-1");
-    assert_int_equal(tsr_context_settings(context)->spin, -1);
+    assert_int_equal(tsr_context_settings(context)->spin.value, -1);
     tsr_context_destroy(context);
     context = with("TSR_STALL_MS=0");
-    assert_int_equal(tsr_context_settings(context)->stall_ms, 0);
+    assert_true(tsr_context_settings(context)->stall_ms.is_set);
+    assert_int_equal(tsr_context_settings(context)->stall_ms.value, 0);
     tsr_context_destroy(context);
     context = with("TSR_PLAN_CACHE=3");
     assert_int_equal(tsr_context_settings(context)->plan_cache_entries, 3);
