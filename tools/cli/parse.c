@@ -8,7 +8,7 @@
 #include <tessera/context.h>
 #include <tessera/status.h>
 
-/** The form of a mesh, whose sense (sizes, ranks, names that repeat) the library judges. */
+/** The syntax of a mesh. The library judges its sizes, ranks and names. */
 #define NUMBER       "[0-9]{1,18}"
 #define COMMA        " *, *"
 #define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
@@ -32,7 +32,8 @@ static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
     return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
 }
 
-/** The default context reads the environment, in which a wrong value is no fault of the text. */
+/** The default context reads the environment: a wrong value there is reported before the text is
+ * parsed. */
 static int check_environment(void)
 {
     tsr_context *context;
@@ -126,13 +127,14 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
     if (tsr_layout_parse(mesh, text, shape->ndim, shape->size, dtype, out) == TSR_OK)
         return EXIT_DONE;
     const char *const reason = tsr_status_message();
-    /* Of a size, not of the placements. */
+    /* The library refuses the shape, not the placements, so the option is not named. */
     if (strncmp(reason, "shape ", strlen("shape ")) == 0)
         return complain(EXIT_REFUSED, "%s", reason);
     return complain(EXIT_REFUSED, "%s: %s", option, reason);
 }
 
-/** The whole text as a number; `least` is what is said to be the least. */
+/** The whole text as a number; `least` is the lower bound that the error names, checked by the
+ * caller. */
 static int parse_whole(const char *option, const char *text, int least, int64_t *out)
 {
     const char *at = text;
