@@ -76,7 +76,7 @@ static int read_number(const char *text, int64_t least, int64_t *out)
     *out = strtoll(text, &end, 10);
     if (errno == 0 && *end == '\0' && *text != '\0' && *out >= least && *out <= INT32_MAX)
         return 0;
-    fprintf(stderr, "gemm-peer: '%s' is no number from %d to 2^31-1\n", text, (int)least);
+    fprintf(stderr, "gemm-peer: '%s' is not a number from %d to 2^31-1\n", text, (int)least);
     return 2;
 }
 

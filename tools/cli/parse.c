@@ -81,7 +81,7 @@ int parse_shape(const char *text, tensor_shape *out)
     for (const char *at = text;; at++) {
         int64_t size;
         if (!parse_number(&at, &size) || (*at != 'x' && *at != '\0'))
-            return complain(EXIT_USAGE, "--shape '%s', character %td: this is no shape; 31x3 and scalar are, with sizes from 0 to 2^63-1",
+            return complain(EXIT_USAGE, "--shape '%s', character %td: this is not a shape: 31x3, with sizes from 0 to 2^63-1, or scalar",
                             text, at - text + 1);
         if (shape.ndim < TSR_MAX_DIMS)
             shape.size[shape.ndim] = size;
@@ -139,7 +139,7 @@ static int parse_whole(const char *option, const char *text, int least, int64_t 
 {
     const char *at = text;
     if (!parse_number(&at, out) || *at != '\0')
-        return complain(EXIT_USAGE, "%s '%s' is no number from %d to 2^63-1", option, text, least);
+        return complain(EXIT_USAGE, "%s '%s' is not a number from %d to 2^63-1", option, text, least);
     return EXIT_DONE;
 }
 

@@ -70,7 +70,7 @@ static int read_open_file(const char *option, const char *path, size_t most, int
     else if (bytes == 0 && is_pipe(file))
         status = complain(EXIT_REFUSED, "%s %s is a pipe into which nothing was written", option, path);
     else if (memchr(text, '\0', (size_t)bytes) != NULL)
-        status = complain(EXIT_REFUSED, "%s %s is no text: byte %zu is 0", option, path, strlen(text) + 1);
+        status = complain(EXIT_REFUSED, "%s %s is not text: byte %zu is 0", option, path, strlen(text) + 1);
     if (status == EXIT_DONE) {
         text[bytes] = '\0';
         *out = text;

@@ -53,7 +53,7 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
     if (!S_ISREG(facts.st_mode))
         return tsr_status_set(TSR_ERROR_IO, "%s: it is not a regular file", path);
     if (facts.st_size == 0)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so no .npy file", path);
+        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so it is not a .npy file", path);
     unsigned char *const begin = malloc(MOST_HEADER);
     size_t known;
     if (begin == NULL)

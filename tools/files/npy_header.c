@@ -170,13 +170,13 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
         *seen |= keys[i].bit;
         return keys[i].take(r, h);
     }
-    return malformed("a key is none of descr, fortran_order and shape");
+    return malformed("a key is not descr, fortran_order or shape");
 }
 
 static tsr_status take_dict(reader *r, npy_header *h)
 {
     if (!take(r, '{'))
-        return malformed("it is no Python dict");
+        return malformed("it is not a Python dict");
     unsigned seen = 0;
     for (bool comma = true; !take(r, '}'); comma = take(r, ',')) {
         if (!comma)
@@ -194,7 +194,7 @@ static tsr_status take_dict(reader *r, npy_header *h)
 static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
 {
     if (known < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_IO, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
+        return tsr_status_set(TSR_ERROR_IO, "this is not a .npy file: it does not begin with \\x93NUMPY and a version");
     const unsigned major = file[MAGIC_BYTES], minor = file[MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor != 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known", major, minor);

@@ -181,7 +181,7 @@ static const char *find_fault(const json_t *object, spread *seconds)
 {
     const json_t *const times = json_object_get(object, "seconds"), *const wrong = json_object_get(object, "wrong");
     if (!json_is_object(object))
-        return "this is no object, but benchmarks print one a line";
+        return "this is not an object; benchmarks print an object on each line";
     if (!json_is_string(json_object_get(object, "bench")))
         return "there is no text \"bench\", which names the benchmark, as in {\"bench\": \"plan\", ..}";
     if (times != NULL && !read_seconds(times, seconds))

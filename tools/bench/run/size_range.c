@@ -19,7 +19,7 @@ int size_read(const char *option, const char *text, int64_t *out)
     int64_t value = 0;
     const size_t digits = unit != NULL ? length - 1 : length;
     if (digits == 0 || digits > 18 || strspn(text, "0123456789") < digits)
-        return complain(EXIT_USAGE, "%s '%s' is no number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
+        return complain(EXIT_USAGE, "%s '%s' is not a number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
     memcpy(number, text, digits);
     number[digits] = '\0';
     value = strtoll(number, NULL, 10);
