@@ -71,7 +71,7 @@ def counts(text):
     except ValueError:
         found = [0]
     if min(found) < 1:
-        raise argparse.ArgumentTypeError(f'"{text}" is no list of whole numbers from 1, like 32,8192')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a list of whole numbers from 1, like 32,8192')
     return found
 
 

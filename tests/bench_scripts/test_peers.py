@@ -124,8 +124,8 @@ def check_mpi(report, folder):
 
 
 def check_usage(report):
-    for given, said in ((["--nonsense"], "--nonsense is no option"), (["--output"], "needs a value"), (["--sides", "32,x"], "no list of whole numbers"),
-                        (["--ranks", "0"], "no list of whole numbers"), (["--only", "moves"], "invalid choice"),
+    for given, said in ((["--nonsense"], "--nonsense is not an option"), (["--output"], "needs a value"), (["--sides", "32,x"], "not a list of whole numbers"),
+                        (["--ranks", "0"], "not a list of whole numbers"), (["--only", "moves"], "invalid choice"),
                         (["--output", "absent/x.json"], "No such file or directory"), (["--output", "."], "Is a directory")):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([ROOT / "scripts" / "bench-peers", "--directory", "made", *given], capture_output=True, text=True, cwd=folder)
