@@ -281,11 +281,11 @@ def check_programs(report):
     found = asked("import sys; " + figure % (0, 1))
     report.check("a program that fails with nothing wrong has not", unless("exit status 1" in found[0].get("refused", ""), found))
     for what, code, said in (
-            ("nothing", "", "it printed nothing"), ("text", "print('hello')", "its output is no figure: 'hello"),
-            ("half a line", "print('{\"seconds\": [1')", "is no figure"), ("a number", "print(3)", "is no figure"),
+            ("nothing", "", "it printed nothing"), ("text", "print('hello')", "its output is not a figure: 'hello"),
+            ("half a line", "print('{\"seconds\": [1')", "is not a figure"), ("a number", "print(3)", "is not a figure"),
             ("a reason", "import sys; sys.exit('there is no memory\\nfor this')", "there is no memory"),
             ("a reason under a rule", "import sys; sys.exit('-----\\n\\n  there are no slots')", "there are no slots"),
-            ("what is no text", "import sys; sys.stdout.buffer.write(b'\\xff')", "is no figure")):
+            ("what is not text", "import sys; sys.stdout.buffer.write(b'\\xff')", "is not a figure")):
         found = asked(code)
         report.check(f"a program that prints {what} has refused, and why is told", unless(
             len(found) == 1 and said in found[0].get("refused", ""), found))
@@ -306,7 +306,7 @@ def check_served(report, folder):
     again = one.ask(MOVE, "answer", 1)
     report.check("processes that serve are started once, one a rank, and answer again", unless(
         first == again == {"seconds": [1.0], "wrong": 0} and len(pids) == 2 and pids == [process.pid for process in one.processes], again))
-    for way, said in (("die", "its processes ended"), ("broken", "no figure: 'oh"), ("refuse", "no")):
+    for way, said in (("die", "its processes ended"), ("broken", "not a figure: 'oh"), ("refuse", "no")):
         found, after = one.ask(MOVE, way, 1), one.ask(MOVE, "answer", 1)
         report.check(f"processes that {way} have refused, and serve anew", unless(
             said in found.get("refused", "") and after.get("wrong") == 0, (found, after)))

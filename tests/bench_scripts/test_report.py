@@ -274,14 +274,14 @@ def refused_files():
     def after_machine(*lines):
         return "".join(json.dumps(one) + "\n" for one in (canned.MACHINE, *lines))
 
-    yield "text", "hello\n", "line 1: it is no JSON"
+    yield "text", "hello\n", "line 1: it is not JSON"
     yield "nothing", "", "its first line"
     yield "another", '{"bench": "redistribute"}\n', "its first line"
     yield "list", "[1]\n", "its first line"
     yield "absent", None, "No such file"
-    yield "a list for a figure", after_machine([1]), "line 2: it is no object"
+    yield "a list for a figure", after_machine([1]), "line 2: it is not an object"
     yield "a last line cut off", after_machine(MOVE) + '{"kind": "mo', "line 3: it was cut off"
-    yield "a line cut off within", after_machine(MOVE) + '{"kind": "mo\n' + json.dumps(MOVE) + "\n", "line 3: it is no JSON"
+    yield "a line cut off within", after_machine(MOVE) + '{"kind": "mo\n' + json.dumps(MOVE) + "\n", "line 3: it is not JSON"
     yield "the machine alone", after_machine(), "no figure is in it"
     yield "refusals alone", after_machine(REFUSED), "no figure is in it"
     yield "an unknown kind", after_machine({**MOVE, "kind": "cast"}), 'its "kind" is "cast"'
@@ -309,7 +309,7 @@ def check_refusals(cases, folder):
     file = folder / "bytes.json"
     file.write_bytes(b"\xff\xfe\n")
     done = report(file, folder / "refused")
-    cases.check("so is one that is no text", unless("it is no text" in done.stderr and done.stderr.count("\n") == 1, done.stderr))
+    cases.check("so is one that is not text", unless("it is not text" in done.stderr and done.stderr.count("\n") == 1, done.stderr))
     done = report(canned.write(folder / "good.json"), file)
     cases.check("so is an output that cannot be written", unless(
         done.returncode == 1 and done.stderr.count("\n") == 1 and str(file) in done.stderr, done.stderr))
