@@ -82,8 +82,8 @@ tsr_status layer_expect(const layer *l, const char *what, const tsr_dtensor *ten
 double layer_get(const tsr_tensor *tensor, int64_t offset);
 int64_t layer_offset(const tsr_tensor *tensor, int64_t i);
 
-/** Placements to ask of y: all replicated, or with Partial dims reduced, some of them scattered
- * over y's first dim. */
+/** Placements to ask of y: Partial dims (with `replicated` all dims) become Replicate; with
+ * `scattered` the first Partial dim becomes Shard(0). */
 void layer_wanted(const tsr_layout *own, bool replicated, bool scattered, tsr_placement *out);
 
 /** TSR_ERROR_INTERNAL with "what of mesh 2 x ..: " before the sentence of the call that failed. */
