@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/bench-report on figures that nobody measured, whose page can be worked out by hand. TAP.
+"""scripts/bench-report on made-up figures, whose page can be worked out by hand. TAP.
 
 usage: test_report.py SOURCE_ROOT
 """
@@ -40,7 +40,7 @@ def missing(text, *wanted):
 
 
 def goal_lines(found):
-    """The first columns of the table of goals."""
+    """The first columns of the rows of the table of goals."""
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in found.split("### ")[0].split("## Goals")[1].splitlines()
             if line.startswith("| ")]
     return [tuple(row[:3]) for row in rows[2:]]
@@ -144,7 +144,7 @@ def check_verdicts(cases):
 
 
 def faster_peers():
-    """Everybody is faster than any of ours: line by line, each slower than the next."""
+    """Lines in which every peer is faster than Tessera, each line slower than the next."""
     ours = ("tessera", "tessera-new", "tessera-mpi", "tessera-mpich")
     peers = ("mpi", "mpich", "mpi-by-hand", "mpich-by-hand", "jax", "pytorch")
     yield from (canned.move(name, "P", "R", 4096, 1e-3) for name in ours)
@@ -161,7 +161,8 @@ def check_rivals(cases, folder):
 
 
 def check_copies(cases, folder):
-    """The best that anybody made, the tools of other engines included: 4 times as fast as memcpy."""
+    """The best plain copy counts, also one of the tool under another engine: here 4 times as fast
+    as memcpy."""
     size, move = 1 << 28, ("S(0)", "S(1)")
     rounds_of = {"peak_rounds": [3 * size / 1e-3, 4 * size / 1e-3, 5 * size / 1e-3]}
     lines = [canned.MACHINE, canned.move("memcpy", *move, size, 1e-3), canned.move("tessera-mpi", *move, size, 1e-3),
@@ -181,7 +182,7 @@ def check_copies(cases, folder):
 
 
 def check_harness(cases, folder):
-    """What the harness writes of rounds is what the report reads."""
+    """The report reads the rounds that the harness writes."""
     answers = [{"seconds": [1e-3], "wrong": 0, "peak_bandwidth": rate, "limit_bandwidth": rate, "began": 0, "ended": 1, "others": 0.0,
                 "asked": 1} for rate in (7e9, 5e9, 6e9)]
     case = {"kind": "move", "from": "P", "to": "R", "bytes": 4096, "payload_bytes": 8192, "ranks": 2}
@@ -239,7 +240,7 @@ def check_several(cases, folder):
 
 
 def check_figures_file(cases, folder):
-    """The page is of the figures that lie beside it: what was read, each figure once."""
+    """The figures file beside the page has every figure that was read, once."""
     merged = folder / "docs" / "benchmarks" / "peers.json"
     cases.check("the figures that the page is of lie beside it", unless(
         merged.read_text() == (folder / "run.json").read_text(), f"{merged} is another"))
@@ -270,7 +271,7 @@ def without(one, field):
 
 
 def refused_files():
-    """{what: (text, what is said of it)}"""
+    """{name: (text of the file, words of the error)}"""
     def after_machine(*lines):
         return "".join(json.dumps(one) + "\n" for one in (canned.MACHINE, *lines))
 
