@@ -84,14 +84,14 @@ typedef struct tool_arguments {
 } tool_arguments;
 
 typedef struct tool_command {
-    const char *name;     /**< "bench linear" */
-    const char *summary;  /**< half a line, for the list of commands */
-    const char *details;  /**< paragraphs for --help */
-    const char *examples; /**< lines for --help */
-    uint64_t takes;       /**< a bit 1 << option for each option taken; --help is always taken */
-    uint64_t repeats;     /**< a bit 1 << option for each option that may be given more than once */
+    const char *name;      /**< "bench linear" */
+    const char *summary;   /**< half a line, for the list of commands */
+    const char *details;   /**< paragraphs for --help */
+    const char *examples;  /**< lines for --help */
+    uint64_t takes;        /**< a bit 1 << option for each option taken; --help is always taken */
+    uint64_t repeats;      /**< a bit 1 << option for each option that may be given more than once */
     uint64_t requires_all; /**< a bit 1 << option for each option that must be given */
-    const char *operands; /**< names of the operands, "OLD.json NEW.json"; NULL: the command takes none */
+    const char *operands;  /**< names of the operands, "OLD.json NEW.json"; NULL: the command takes none */
     int operand_count;
     const char *output; /**< help text of --output; NULL: the usual text, of a folder of shards */
     int (*run)(const tool_arguments *given);

@@ -22,9 +22,9 @@
 typedef struct comm_engine {
     const char *name;
     tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
-    bool direct;  /**< tsr_comm_exchange() also compares the calls of the ranks */
-    bool watches; /**< peers get an error that names a rank that returns, aborts or is late, or a message of another length */
-    bool apart; /**< ranks are processes: they share no variables, and a message of another length is an error of its receiver */
+    bool direct;       /**< tsr_comm_exchange() also compares the calls of the ranks */
+    bool watches;      /**< peers get an error that names a rank that returns, aborts or is late, or a message of another length */
+    bool apart;        /**< ranks are processes: they share no variables, and a message of another length is an error of its receiver */
     int (*rank)(void); /**< with `apart`: returns the rank of this process, and silences all but the first; else NULL */
 } comm_engine;
 

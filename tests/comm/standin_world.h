@@ -12,9 +12,11 @@ enum { STANDIN_DEVICES = 16 };
 /** A piece of work in a stream. */
 typedef struct standin_work {
     struct standin_work *next;
-    bool (*step)(struct standin_work *work); /**< tries to do the work, called under the lock when it is first in its stream; true: done, and freed */
-    struct standin_work *(*clone)(const struct standin_work *work); /**< copies the work, for launches of graphs; NULL: graphs cannot hold it */
-    void (*drop)(struct standin_work *work);                        /**< frees its members; NULL: there are none */
+    bool (*step)(struct standin_work
+                     *work); /**< tries to do the work, called under the lock when it is first in its stream; true: done, and freed */
+    struct standin_work *(*clone)(
+        const struct standin_work *work);    /**< copies the work, for launches of graphs; NULL: graphs cannot hold it */
+    void (*drop)(struct standin_work *work); /**< frees its members; NULL: there are none */
 } standin_work;
 
 /** A cudaStream_t. */

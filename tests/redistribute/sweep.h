@@ -63,8 +63,8 @@ typedef struct sweep_device {
     void (*give_back)(void *memory, size_t bytes);
     int devices;
     tsr_stream streams[ORACLE_MAX_RANKS];
-    int64_t (*held_up)(
-        void); /**< counts the calling thread's allocations and waits on the device, of which executing a plan must make none; NULL: not checked */
+    int64_t (*held_up)(void); /**< counts the calling thread's allocations and waits on the device, of which executing a plan must make
+                                 none; NULL: not checked */
 } sweep_device;
 
 typedef struct move_sweep {

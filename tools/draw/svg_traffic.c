@@ -18,7 +18,7 @@
 
 /** A rank as a sender or a receiver of the step. */
 typedef struct node {
-    size_t place; /**< index in traffic.ranks */
+    size_t place;     /**< index in traffic.ranks */
     int64_t bytes;    /**< that it sends or receives in the step */
     double y, height; /**< of its bar */
     double used;      /**< height of the bands drawn at its bar so far */

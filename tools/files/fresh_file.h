@@ -24,10 +24,10 @@ bool fresh_file_write(int file, const void *data, size_t bytes);
 
 /** A file between fresh_file_begin() and fresh_file_publish(). */
 typedef struct fresh_file {
-    int file;   /**< descriptor; -1 once fresh_file_settle() closed it */
-    int folder; /**< descriptor of its folder; -1 if there is no file */
-    char *path; /**< final path, with symbolic links resolved; on the heap */
-    char *name; /**< final name: the last component of `path` */
+    int file;                         /**< descriptor; -1 once fresh_file_settle() closed it */
+    int folder;                       /**< descriptor of its folder; -1 if there is no file */
+    char *path;                       /**< final path, with symbolic links resolved; on the heap */
+    char *name;                       /**< final name: the last component of `path` */
     char temporary[FRESH_NAME_BYTES]; /**< random name until it is published */
 } fresh_file;
 

@@ -48,9 +48,9 @@ size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char he
 typedef struct npy_file {
     char *path; /**< on the heap; NULL if the file is not open */
     npy_header header;
-    void *memory; /**< elements that npy_load() read; NULL before that */
-    tsr_tensor
-        tensor; /**< the elements as a tensor: row-major, or strided for a Fortran-order file; data is NULL before npy_load(), then little-endian and aligned */
+    void *memory;      /**< elements that npy_load() read; NULL before that */
+    tsr_tensor tensor; /**< the elements as a tensor: row-major, or strided for a Fortran-order file; data is NULL before npy_load(), then
+                          little-endian and aligned */
 } npy_file;
 
 /** Reads the header of `path`, which must be a regular file. The caller frees `out` with

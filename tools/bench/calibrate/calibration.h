@@ -32,7 +32,8 @@ int64_t calibration_steps(const calibration_request *r);
 /** The result of one move. */
 typedef struct calibrated_point {
     spread seconds;
-    fit_point at; /**< its bytes: inside a node, those that the busiest rank receives; between nodes, those that the busiest node receives from others */
+    fit_point at; /**< its bytes: inside a node, those that the busiest rank receives; between nodes, those that the busiest node receives
+                     from others */
 } calibrated_point;
 
 typedef struct calibration {

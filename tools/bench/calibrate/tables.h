@@ -28,7 +28,7 @@ typedef enum table_topic { TABLE_STEP = 0, TABLE_PIECE, TABLE_MEETING, TABLE_WOR
 /** A move, and what the cost model counts for it on each rank. */
 typedef struct table_move {
     table_topic topic;
-    tsr_work work; /**< kind of work of TABLE_WORK */
+    tsr_work work;          /**< kind of work of TABLE_WORK */
     int64_t run;            /**< length of runs of TABLE_WORK in bytes, or TSR_RUN_WHOLE */
     int64_t ranks;          /**< ranks of its mesh */
     double touched, worked; /**< bytes read and written, and bytes of the measured work */

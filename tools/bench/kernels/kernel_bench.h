@@ -8,9 +8,10 @@
 
 typedef struct kernel_request {
     const char *kernel; /**< "copy", "reduce" or "reduce-to-all": of two sources */
-    int64_t run_bytes;  /**< bytes of a row; rows of a source start twice as far apart. If not less than the bytes of a destination, there is one row */
-    int64_t bytes;      /**< bytes that a call writes, on each rank */
-    int ranks;          /**< number of ranks that call at once, each on its own memory */
+    int64_t run_bytes; /**< bytes of a row; rows of a source start twice as far apart. If not less than the bytes of a destination, there is
+                          one row */
+    int64_t bytes;     /**< bytes that a call writes, on each rank */
+    int ranks;         /**< number of ranks that call at once, each on its own memory */
 } kernel_request;
 
 /** The results of one way of a kernel. Rates are bytes a second of all ranks together. */

@@ -19,8 +19,8 @@ typedef struct job {
     tsr_dtype dtype;
     bench_settings settings;
     samples times[BLAS_MOST], peak; /**< of each provider; and seconds of one floating-point operation at a core's peak rate */
-    int64_t calls[BLAS_MOST]; /**< number of calls in a loop of each provider */
-    int64_t *wrong;           /**< number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
+    int64_t calls[BLAS_MOST];       /**< number of calls in a loop of each provider */
+    int64_t *wrong;                 /**< number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
 } job;
 
 /** One rank's side: a is [m,k], b [k,n], c [m,n]. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef struct plain_copy {
-    const char *name; /**< "memcpy", "non-temporal 32" .. */
+    const char *name;       /**< "memcpy", "non-temporal 32" .. */
     int (*runs_here)(void); /**< 1 if this processor has the instructions, else 0 */
     void (*copy)(void *dst, const void *src, size_t bytes);
 } plain_copy;

@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 typedef struct progress {
-    bool shown;   /**< the line is on the terminal now */
-    bool allowed; /**< standard error is a terminal */
+    bool shown;          /**< the line is on the terminal now */
+    bool allowed;        /**< standard error is a terminal */
     int64_t done, steps; /**< steps so far, and in all */
-    double start, last; /**< seconds of the clock: the begin of the run, and the last write of the line */
+    double start, last;  /**< seconds of the clock: the begin of the run, and the last write of the line */
 } progress;
 
 /** Begins a run of `steps` steps. */
