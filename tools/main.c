@@ -1,4 +1,4 @@
-/* tessera: the library's tool. One file a subcommand; this one finds it. */
+/* tessera: the library's tool. Each subcommand has a file; this file finds the subcommand. */
 #include "cli/report.h"
 #include "command.h"
 #include "place/engines.h"
@@ -22,7 +22,7 @@ static const tool_command *const commands[] = {
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-/** How many of the words in `argv` are the command's name; 0 if it is another. */
+/** The number of words of `name` if argv[0], argv[1], .. begin with them; else 0. */
 static int name_words(const char *name, int argc, char **argv)
 {
     int words = 0;
@@ -56,7 +56,8 @@ static bool asks_for(const char *word, const char *option)
     return word != NULL && strcmp(word, option) == 0;
 }
 
-/** Of the engines that are asked for, whether some, and whether others, run on the processes that a launcher started. */
+/** Sorts the engines given: `*processes` if one of them is mpi, or none is given; `*others` if one
+ * is not mpi. */
 static void sort_engines(const tool_arguments *given, bool *processes, bool *others)
 {
     static const char name[] = "mpi";
@@ -76,11 +77,12 @@ static void sort_engines(const tool_arguments *given, bool *processes, bool *oth
     }
 }
 
-/** What runs in one process is run by the first of those that were launched, and the others have nothing to do. */
+/** Under a launcher: a command that does not use mpi runs in the process of rank 0 alone. */
 static int run_launched(const tool_command *command, const tool_arguments *given)
 {
     bool processes = false, others = false;
-    const bool may_run = (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE] != NULL; /* else it only computes */
+    const bool may_run =
+        (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE] != NULL; /* without --validate it only computes */
     if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
         sort_engines(given, &processes, &others);
     if (processes && others)
@@ -125,7 +127,8 @@ static int run_command(int argc, char **argv)
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 
-/** Standard streams that are closed are taken, by what cannot be written to, so that no file of the command's becomes one of them. */
+/** Opens /dev/null, for reading, in place of each closed standard stream, so that no file of the
+ * command gets its descriptor. */
 static void take_closed_streams(void)
 {
     int file;
@@ -139,7 +142,7 @@ static void take_closed_streams(void)
 int main(int argc, char **argv)
 {
     take_closed_streams();
-    /* A file that grows beyond its limit is an error like any other, to be cleaned up after. */
+    /* Writing beyond the file size limit then fails with EFBIG, and the command cleans up. */
     signal(SIGXFSZ, SIG_IGN);
     json_begin();
     held_log_begin();

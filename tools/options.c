@@ -11,7 +11,7 @@
 #include <string.h>
 #include <tessera/status.h>
 
-/** Keys beyond any character, so that no option has a short form by accident. */
+/** argp's keys lie beyond every character, so that an option without a letter has no short form. */
 #define KEY(option) (0x100 + (int)(option))
 
 static const struct {
@@ -76,7 +76,7 @@ static int key_of(int option)
     return rows[option].letter != 0 ? rows[option].letter : KEY(option);
 }
 
-/** The option that the command takes under that key, or OPT_COUNT. */
+/** The option with this key, if the command takes it; else OPT_COUNT. */
 static int option_of(const tool_command *command, int key)
 {
     int option = 0;
@@ -85,7 +85,7 @@ static int option_of(const tool_command *command, int key)
     return option;
 }
 
-/* The last complaint of this process. */
+/* The last sentence of complain() in this process. */
 static char sentence[2048];
 
 const char *complaint(void)
@@ -103,7 +103,7 @@ static void write_sentence(char *to, size_t room, const char *format, va_list ar
 
 static void print_sentence(int rank, const char *text)
 {
-    /* Where both go to one place, what was printed first stands first. */
+    /* Keeps the order of the lines where standard output and standard error go to one place. */
     fflush(stdout);
     if (rank > 0)
         fprintf(stderr, "tessera: rank %d: %s\n", rank, text);
@@ -127,7 +127,7 @@ int complain(int status, const char *format, ...)
     va_start(arguments, format);
     write_sentence(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    /* Options that don't parse are those of all ranks of a launcher, of which one speaks. */
+    /* All ranks of a launcher have the same options, so rank 0 alone complains of them. */
     const int rank = mpi_launched_rank();
     if (status == EXIT_USAGE && rank > 0)
         return status;
@@ -149,7 +149,8 @@ static int complain_about_letter(const tool_command *command, const char *word)
     return complain(EXIT_USAGE, "option '%s' needs a value: -%c %s", word, word[1], rows[option].value);
 }
 
-/** Says what is wrong with the word that getopt stumbled over; 0 if nothing is. */
+/** Complains of a word that getopt() refused, and returns EXIT_USAGE; EXIT_DONE if nothing is wrong
+ * with it. */
 static int complain_about_word(const tool_command *command, const char *word)
 {
     if (word[0] != '-' || word[1] == '\0')
@@ -182,11 +183,11 @@ static int complain_about_word(const tool_command *command, const char *word)
 typedef struct reading {
     const tool_command *command;
     tool_arguments *out;
-    int operands; /**< how many there were so far */
+    int operands; /**< operands read so far */
     int status;
 } reading;
 
-/** getopt may, or may not, have stepped past the word that it did not like. */
+/** Looks at two words, since getopt() may or may not have stepped past the word that it refused. */
 static int complain_about_option(const tool_command *command, const struct argp_state *state)
 {
     for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
@@ -284,7 +285,7 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
     return *help ? EXIT_DONE : require_all(&r);
 }
 
-/* argp's own help aborts, or ends early, where memory is short. */
+/* argp's own help is not used: it aborts, or ends early, where memory is short. */
 void options_help(const tool_command *command)
 {
     say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands != NULL ? " " : "",

@@ -1,10 +1,12 @@
 /*
- * The device's GEMM next to cuBLASLt called directly, in turns: what the library adds between its table and the same product.
+ * Times the GEMM of the device's table in turns with cuBLASLt called directly, to show what the
+ * library adds to a product.
  *
  * usage: gemm-peer DTYPE M N K TRANS_A TRANS_B SAMPLES CALLS
  *
- * Row-major c[M,N] = a b on GPU 0, operands of small numbers; a sample is CALLS products on one stream, from an idle GPU until it is idle
- * again. Prints one line of JSON: both times of a product (median, least and most of SAMPLES), their ratio, and whether both gave the same
+ * Computes row-major c[M,N] = a b on GPU 0, of small numbers. A sample is CALLS products on one
+ * stream, from an idle GPU until it is idle again. Prints one line of JSON: both times of a product
+ * (median, minimum and maximum of SAMPLES), their ratio, and whether both results have the same
  * bits.
  */
 #include <cublasLt.h>
@@ -16,11 +18,11 @@
 #include <tessera/sys/device.h>
 #include <time.h>
 
-/* What NVIDIA's guide recommends for Hopper, and the library asks for at most. */
+/* Bytes: what NVIDIA's guide recommends for Hopper, and the most that the library asks for. */
 #define WORKSPACE_BYTES ((size_t)32 << 20)
 #define WARM_UPS        3
 
-/* What cuBLASLt wants to be told of a dtype. */
+/* cuBLASLt's types for a dtype. */
 typedef struct type_row {
     tsr_dtype dtype;
     cudaDataType_t type, scale;
@@ -34,7 +36,7 @@ static const type_row types[] = {
     {TSR_BF16, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
 };
 
-/* cuBLASLt thinks in columns: c' = b' a'. */
+/* The direct product. cuBLASLt is column-major, so it computes the transposes: c' = b' a'. */
 typedef struct direct {
     cublasLtHandle_t handle;
     cublasLtMatmulDescOpaque_t product;
@@ -49,7 +51,7 @@ typedef struct peer {
     void *self;
     tsr_stream stream;
     const type_row *type;
-    tsr_gemm gemm; /* ours; the direct product writes to `other` instead of c */
+    tsr_gemm gemm; /* the library's product; the direct product writes to `other` instead of c */
     void *other;
     direct direct;
     int samples, calls;
@@ -76,7 +78,7 @@ static int read_number(const char *text, int64_t least, int64_t *out)
     *out = strtoll(text, &end, 10);
     if (errno == 0 && *end == '\0' && *text != '\0' && *out >= least && *out <= INT32_MAX)
         return 0;
-    fprintf(stderr, "gemm-peer: '%s' is no number from %d to 2^31-1\n", text, (int)least);
+    fprintf(stderr, "gemm-peer: '%s' is not a number from %d to 2^31-1\n", text, (int)least);
     return 2;
 }
 
@@ -116,7 +118,7 @@ static int allocate(peer *p, size_t bytes, void **out)
     return p->table->alloc(p->self, 0, bytes, NULL, out) == TSR_OK ? 0 : fail_status();
 }
 
-/* Numbers that are exact in every dtype. */
+/* Makes a matrix of small numbers that are exact in every dtype. */
 static int make_operand(peer *p, int64_t count, const void **out)
 {
     const size_t bytes = (size_t)count * tsr_dtype_bytes(p->gemm.c_dtype);
@@ -158,7 +160,7 @@ static int make_operands(peer *p)
     return allocate(p, WORKSPACE_BYTES, &p->direct.workspace);
 }
 
-/* A matrix that is stored in `rows` rows of `columns`. */
+/* Describes a matrix that is stored as `rows` rows of `columns` elements. */
 static int describe_matrix(cublasLtMatrixLayout_t out, cudaDataType_t type, int64_t rows, int64_t columns)
 {
     const int status = (int)cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, columns);
@@ -253,7 +255,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In turns, so that what slows the GPU down slows both. */
+/* Times both products in turns, so that other load slows both. */
 static int measure(peer *p, double *ours, double *directly)
 {
     double unused;

@@ -1,4 +1,5 @@
-/* One move of a rows x columns f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS COLUMNS SAMPLES. Both sizes divide by RANKS. */
+/* Measures one move of a ROWS x COLUMNS f32 tensor by MPI: mpirun -n RANKS mpi_moves WAY ROWS
+ * COLUMNS SAMPLES. RANKS must divide both sizes. */
 #include "pages.h"
 #include "reference.h"
 #include "timing.h"
@@ -12,7 +13,7 @@ typedef struct move {
     int rank, ranks;
     int rows, columns;
     float *src, *dst;
-    float *packed; /**< pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: everybody's terms of this rank's row block */
+    float *packed; /**< pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: all ranks' terms of this rank's row block */
     MPI_Datatype *sends, *receives; /**< alltoallw: a box for each peer */
     int *ones, *zeros, *counts;
 } move;
@@ -58,7 +59,7 @@ static void run_alltoallw(move *m)
     MPI_Alltoallw(m->src, m->ones, m->zeros, m->sends, m->dst, m->ones, m->zeros, m->receives, MPI_COMM_WORLD);
 }
 
-/** What a peer sends are whole rows of the destination, so nothing is unpacked. */
+/** A peer's part consists of whole rows of the destination, so it needs no unpacking. */
 static void run_pack_alltoall(move *m)
 {
     const int r = block_rows(m), c = block_columns(m);
@@ -90,7 +91,7 @@ static void run_allreduce(move *m)
     MPI_Allreduce(m->src, m->dst, m->rows * m->columns, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/** The sum of `ranks` terms of `count` elements, which lie one behind the other, in the order of the ranks. */
+/** Sums `ranks` contiguous terms of `count` elements each, in the order of the ranks. */
 static void add(float *restrict to, const float *restrict terms, size_t count, int ranks)
 {
     if (ranks == 1) {
@@ -104,7 +105,7 @@ static void add(float *restrict to, const float *restrict terms, size_t count, i
             to[i] += terms[(size_t)p * count + i];
 }
 
-/** Into the row block at `to`. */
+/** Exchanges the terms, and writes the sum of this rank's row block to `to`. */
 static void alltoall_and_add(move *m, float *to)
 {
     const int count = block_rows(m) * m->columns;
@@ -149,7 +150,7 @@ static const struct way *find_way(const char *name)
     return NULL;
 }
 
-/** Rows and columns of a shard, and where it begins. */
+/** The size of a shard, and the row and column at which it begins. */
 typedef struct shard {
     int rows, columns, row, column;
 } shard;
@@ -193,7 +194,7 @@ static long long count_wrong(const move *m, int from, int to)
     return all;
 }
 
-/** Seconds a call, on the slowest rank. */
+/** Seconds of a call on the slowest rank, the mean of `calls`. */
 static double time_calls(move *m, const struct way *way, int calls)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -250,7 +251,8 @@ static void finish(move *m, const struct way *way)
     free(m->ones);
 }
 
-/** Returns how many calls fill a sample. All ranks know the slowest one's time, so they decide alike. */
+/** Warms up, and returns how many calls fill a sample. All ranks use the slowest rank's time, so
+ * they return the same number. */
 static int warm_up(move *m, const struct way *way)
 {
     int calls = 1;

@@ -1,9 +1,9 @@
-"""docs/benchmarks.md from the figures of one run, or of several."""
+"""Makes docs/benchmarks.md from figures."""
 from figures import MAKERS, MOVES, byte_text, name_of, rounded, time_text, unit_of
 from noise import exactly, interval_of, seconds_of
 
-DISTURBED = 0.1  # share of the cores beyond which a figure says so
-EVEN = 0.02  # an interval that goes as far down as up, but for so much of the figure, is told as one number
+DISTURBED = 0.1  # share of the cores that other processes used, above which a figure mentions it
+EVEN = 0.02  # an interval whose two sides differ by at most this share of the figure is written as one number
 
 INTRODUCTION = """# Benchmarks
 
@@ -106,7 +106,7 @@ also in the warm-up, the tool times plain copies into the same destination, for 
 
 
 def table(head, rows, figures_from=1):
-    """Columns of figures, which begin at that one, are set to the right."""
+    """Lines of a Markdown table; columns from `figures_from` on are aligned to the right."""
     yield "| " + " | ".join(head) + " |"
     yield "| " + " | ".join("---" if i < figures_from else "--:" for i in range(len(head))) + " |"
     for row in rows:
@@ -115,7 +115,7 @@ def table(head, rows, figures_from=1):
 
 
 def noise_text(measured, scale=1):
-    """Nothing where it is not known. `scale` is how many of the unit that the figure is told in it has."""
+    """The noise in words; "" if unknown. `scale` converts the number to the unit of the figure."""
     if measured.interval is None:
         return ""
     least, most = measured.interval
@@ -142,13 +142,13 @@ def measured_text(measured):
 
 
 def range_of(values):
-    """As "3", or as "1 to 3"."""
+    """"3", or "1 to 3"."""
     values = sorted(values)
     return f"{values[0]}" if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
 
 
 def others(figures):
-    """How much of the cores was not ours."""
+    """A sentence about the share of the cores that other processes used."""
     known = sorted(line["others"] for line in figures.measured if line.get("others") is not None)
     if not known:
         return "not known"
@@ -167,7 +167,7 @@ def measured_when(figures):
 
 
 def listed(*facts):
-    """Those that are known."""
+    """The known facts, separated by commas."""
     return ", ".join(str(fact) for fact in facts if fact)
 
 
@@ -189,7 +189,8 @@ def machine(figures):
 
 
 def judge(measured, goal):
-    """A goal is met for sure, or not at all, where no ratio of the interval says otherwise."""
+    """The verdict on a goal, "within its noise" if a ratio of the interval would give the other
+    verdict."""
     if measured is None or goal is None:
         return ""
     met = measured.value >= goal
@@ -205,7 +206,7 @@ def goal_cells(measured, goal):
 
 
 def goal_table(goals, makers):
-    """`makers` are against whom Tessera with a new result has columns of its own."""
+    """A table of goals; for peers in `makers` it has columns for Tessera with a new result."""
     head = ("what", "against", "at least", "measured", "", *(("with a new result", "") if makers else ()))
     rows = []
     for goal in goals:
@@ -231,7 +232,7 @@ def goals(figures):
 
 
 def who(figures, line):
-    """By name, and by ranks where they are not those of the report."""
+    """The name of an implementation, with its ranks if they are not those of the report."""
     return name_of(line["implementation"]) + ("" if line["ranks"] == figures.ranks else f", {ranks_text(line['ranks'])}")
 
 
@@ -261,13 +262,13 @@ def limit_cell(figures, move, size):
 
 
 def compared_names(figures):
-    """In the order of the columns."""
+    """The implementations of moves, in the order of the columns."""
     engines = [engine for engine, _ in figures.engines()]
     return ["tessera", "tessera-new", *engines, *figures.mpis, *(f"{mpi}-by-hand" for mpi in figures.mpis), *MAKERS, "memcpy"]
 
 
 def moves_table(figures, move):
-    """Columns are those that have a figure of this move."""
+    """The table of a move, with the implementations and sizes that have a figure."""
     sizes = [size for size in figures.sizes() if any(figures.move(name, move, size) for name in compared_names(figures))]
     names = [name for name in compared_names(figures) if any(figures.move(name, move, size) for size in sizes)]
     rows = [(byte_text(size), *(cell(figures, name, move, size) for name in names), limit_cell(figures, move, size)) for size in sizes]
@@ -277,7 +278,7 @@ def moves_table(figures, move):
 
 
 def moves(figures, drawn):
-    """`drawn` are captions of the pictures that there are, by their names."""
+    """The section of moves. `drawn`: the captions of the existing pictures, by name."""
     if not figures.sizes():
         return
     yield "## Moves\n"
@@ -303,7 +304,7 @@ def layers(figures):
 
 
 def speed_text(measured):
-    """Tokens a second."""
+    """A rate of tokens a second in words."""
     return f"{measured.value:,.0f}{noise_text(measured)}{others_text(measured)}"
 
 
@@ -321,7 +322,7 @@ def decoding(figures):
 
 
 def refused(figures):
-    """Of moves and layers; decoding tells its own."""
+    """The section of refused moves and layers; refused decoding is in its own section."""
     lines = [line for line in figures.refused if line["kind"] != "decode"]
     if not lines:
         return
@@ -334,7 +335,7 @@ def refused(figures):
 
 
 def sampled(figures):
-    """What was done, of every implementation and kind of figure."""
+    """The section about samples, of every implementation and kind of figure."""
     groups = {}
     for line in figures.measured:
         groups.setdefault((name_of(line["implementation"]), line["kind"]), []).append(line)
@@ -396,8 +397,8 @@ def inside_folder(text):
 
 
 def write(figures, drawn, more="", others=()):
-    """The page; `drawn` are captions of the pictures that there are, by their names, `more` is what else to read, `others` are pages of other
-    processors."""
+    """The page. `drawn`: the captions of the existing pictures, by name; `more`: a sentence about
+    further reading; `others`: the figures and addresses of other processors' pages."""
     introduction = INTRODUCTION.format(checked=checked(figures), known=known(figures), times=times(figures), more=more)
     parts = [introduction, *machine(figures), *goals(figures), *other_processors(others), *behind(figures), *moves(figures, drawn), *layers(figures),
              *decoding(figures), *refused(figures), "## How each one is asked\n", ASKED, *sampled(figures)]

@@ -1,4 +1,4 @@
-/* The table: every entry looks at what it is given, copies it, and enqueues. */
+/* The table: every entry checks its arguments, copies them, and enqueues. */
 #include "async_machine.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,8 @@ typedef struct job {
     void *arguments;
 } job;
 
-/* With the lock held, which finish() gives back; after a failure it is given back here. */
+/* Begins a call and takes the lock, which finish() releases; after a failure it is released
+ * here. */
 static tsr_status begin(async_machine *machine, async_call call, int index, tsr_stream handle, size_t bytes,
                         void (*run)(async_machine *machine, const async_op *op), job *out)
 {
@@ -61,7 +62,8 @@ static tsr_status begin(async_machine *machine, async_call call, int index, tsr_
     return TSR_OK;
 }
 
-/* Misuse is a fault, but not one that the library is told of: what it enqueued is left out. */
+/* Enqueues the operation, unless misuse was found: that is a fault, but no error for the
+ * library. */
 static tsr_status finish(async_machine *machine, const job *j, bool reached)
 {
     if (reached)
@@ -88,7 +90,7 @@ static tsr_status allocate(void *self, int index, size_t bytes, tsr_stream strea
     (void)stream;
     void *made = async_block_create(machine, index, bytes);
     if (!made) {
-        async_drain(machine, NULL); /* what was freed in stream order comes back */
+        async_drain(machine, NULL); /* finishes frees in stream order, so that their memory is available */
         made = async_block_create(machine, index, bytes);
     }
     if (!made)
@@ -126,7 +128,7 @@ static void release(void *self, int index, void *memory, size_t bytes, tsr_strea
 
 typedef struct copied {
     void *dst;
-    const void *src; /* NULL: the bytes are behind */
+    const void *src; /* NULL: the bytes follow the arguments */
     size_t bytes;
 } copied;
 
@@ -205,7 +207,7 @@ static tsr_status fill(void *self, int index, const tsr_box_fill *given, tsr_str
     return finish(machine, &j, f->dst);
 }
 
-/* Behind the reduction: strides, then pointers, of sources and destinations. */
+/* A reduction, followed by the strides, then the pointers, of sources and destinations. */
 typedef struct reduction {
     tsr_box_reduce reduce;
     int64_t strides[][TSR_MAX_DIMS];
@@ -311,7 +313,7 @@ static tsr_status gemm(void *self, int index, const tsr_gemm *given, tsr_stream 
     return finish(machine, &j, reach_gemm(machine, j.stream, g));
 }
 
-/* As much as a product may want: something, so that callers have to bring it. */
+/* A workspace above 0, so that callers have to provide it. */
 static tsr_status gemm_workspace(void *self, int index, const tsr_gemm *given, size_t *bytes)
 {
     (void)self;
@@ -339,7 +341,8 @@ static tsr_status stream_create(void *self, int index, tsr_stream *out)
     return say_full(machine);
 }
 
-/* What it holds is done later, as with CUDA. Its number keeps its clock, so that another stream may have it when that is so. */
+/* Work in the stream is still done, as with CUDA. Its number keeps the clock, so that another
+ * stream can reuse the number after that. */
 static void stream_destroy(void *self, int index, tsr_stream handle)
 {
     async_machine *machine = self;

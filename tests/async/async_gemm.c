@@ -1,4 +1,4 @@
-/* Products element by element: narrow types through float, in ascending k. */
+/* Products element by element, with terms in ascending k; narrow types are converted to float. */
 #include "async_machine.h"
 
 static double load(const async_machine *machine, tsr_dtype dtype, const void *matrix, int64_t at)

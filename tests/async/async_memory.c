@@ -1,4 +1,5 @@
-/* Two mappings of one file: pointers name the first, which nobody can read or write, and operations reach the second. */
+/* Two mappings of one file: pointers are to the first, which cannot be read or written; operations
+ * access the second. */
 #include "async_machine.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ void async_memory_destroy(async_machine *machine)
 
 void *async_block_create(async_machine *machine, int owner, size_t bytes)
 {
-    const size_t wanted = bytes + ALIGNMENT; /* a gap behind every block, so that what overruns it is seen */
+    const size_t wanted = bytes + ALIGNMENT; /* a gap behind every block, so that overruns are found */
     async_block **at = &machine->blocks, *made = malloc(sizeof *made);
     size_t offset = 0;
     for (; *at && (*at)->offset - offset < wanted; at = &(*at)->next)
@@ -76,7 +77,7 @@ void async_block_destroy(async_machine *machine, const void *memory)
     async_complain(machine, "free of %p, which is not allocated", memory);
 }
 
-/* The block in which [begin, begin + bytes) lies. */
+/* The block that contains [begin, begin + bytes); NULL if none does. */
 static const async_block *find_block(const async_machine *machine, uintptr_t begin, size_t bytes)
 {
     const uintptr_t base = (uintptr_t)machine->shown;

@@ -5,7 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A program that takes longer has hung: the slowest takes a few seconds, and sanitizers slow it down twentyfold. */
+/* A program that takes longer counts as hung: the slowest takes a few seconds, and twenty times
+ * that with sanitizers. */
 #define WATCHDOG_SECONDS 240
 
 const comm_engine *suite_engine;

@@ -1,6 +1,6 @@
 /*
- * tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]: the conformance suite over the engine of a shared object, or over
- * rank threads.
+ * tessera-conformance [--threads] [--direct] [--watches] ENGINE [PART..]: runs the conformance
+ * suite over the engine of a shared object, or over rank threads.
  */
 #include "comm_suite.h"
 #include "plugged.h"

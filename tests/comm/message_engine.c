@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What receives hold while an exchange is in flight: they are the engine's. */
+/* The byte that fills receive buffers while an exchange is in flight, since they then belong to the
+ * engine. */
 #define SCRIBBLE 0xa5
 
-/* Its self. */
+/* The engine's `self`. */
 typedef struct lender {
     tsr_comm *carrier;
-    int owned; /* the carrier goes with this */
+    int owned; /* the carrier is destroyed with it */
     int *calls;
     message_engine_tally *tally;
-    tsr_message *posted; /* the sends in flight, and their bytes */
+    tsr_message *posted; /* the sends in flight, in one block with their bytes */
 } lender;
 
 static tsr_comm *carrier_of(void *self)
@@ -66,7 +67,8 @@ static int count_ranks(void *self)
     return tsr_comm_size(carrier_of(self));
 }
 
-/* The carrier's first exchange and reduction make what later ones need: from then on the engine allocates nothing in a call. */
+/* The carrier's first exchange and reduction allocate what later ones need, so that the engine then
+ * allocates nothing in a call. */
 static tsr_status warm_up(tsr_comm *carrier)
 {
     int32_t one = 1;
@@ -101,7 +103,7 @@ static tsr_status exchange(void *self, const tsr_message *sends, size_t send_cou
     return tsr_comm_exchange(carrier_of(self), sends, send_count, receives, receive_count, device, stream);
 }
 
-/* A copy of all sends in one block, the list first. */
+/* Copies all sends to one block: the list, then the bytes. */
 static tsr_message *copy_sends(const tsr_message *sends, size_t count)
 {
     size_t bytes = 0;
@@ -118,7 +120,8 @@ static tsr_message *copy_sends(const tsr_message *sends, size_t count)
     return copies;
 }
 
-/* Sends what it was given now, whatever is written there later, and shows at once whose the receives are. */
+/* Copies the sends, so that later writes to them change nothing, and fills the receive buffers with
+ * SCRIBBLE. */
 static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
                                  tsr_device device, tsr_stream stream)
 {
@@ -160,7 +163,7 @@ static void abort_all(void *self)
     tsr_comm_abort(carrier_of(self));
 }
 
-/* Peers may be reading what is posted: a handle that goes with an exchange in flight sees it through. */
+/* Finishes an exchange in flight, since peers may be reading the posted sends. */
 static void destroy(void *self)
 {
     const lender *mine = self;
@@ -286,7 +289,7 @@ typedef struct program {
     tsr_comm_table table;
 } program;
 
-/* The rank's own communicator belongs to tsr_threads_run(), so the engine wraps a copy of it. */
+/* Wraps a copy of the rank's communicator, which belongs to tsr_threads_run(). */
 static tsr_status run_wrapped(tsr_comm *comm, void *arg)
 {
     const program *run = arg;

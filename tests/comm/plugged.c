@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_MS = 60000, MOST_DIRECTORY = 256, OPEN_DIRECTORIES = 8 };
 
-/* A program on all ranks, and where they find one another. */
+/* A run of a program on all ranks, with what they need to meet. */
 typedef struct run {
     tsr_rank_main *body;
     void *arg;
@@ -68,7 +68,7 @@ static tsr_status run_thread(tsr_comm *comm, void *arg)
     return run_rank(arg, tsr_comm_rank(comm));
 }
 
-/* A rank of its own process, which says how it went and ends. */
+/* Runs a rank in its own process, keeps its status and sentence, and exits. */
 static void run_forked(const run *r, int rank, suite_ending *ending)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -89,7 +89,7 @@ static tsr_status fork_ranks(const run *r, pid_t *children, suite_ending *ending
     return TSR_OK;
 }
 
-/* A process that died has left no word of its own. */
+/* A process that was killed has left no sentence, so one is made for it. */
 static void await_ranks(const run *r, const pid_t *children, suite_ending *endings)
 {
     for (int rank = 1; rank < r->ranks; rank++) {

@@ -1,4 +1,4 @@
-/* The GPUs as a device of the library: each entry enqueues what the host's table does later. */
+/* The GPUs as a device of the library: each entry enqueues a call of the host's table. */
 #include "standin_world.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 typedef enum deed { COPY, COPY_BOXES, FILL, REDUCE, CONVERT, MULTIPLY } deed;
 
-/* What is asked for, with its own copy of every list. */
+/* An enqueued operation, with its own copy of every list. */
 typedef struct job {
     standin_work work;
     deed deed;
@@ -16,7 +16,7 @@ typedef struct job {
     void *dst;
     const void *src;
     tsr_dtype dst_dtype, src_dtype;
-    size_t count; /* bytes, boxes or elements */
+    size_t count; /* number of bytes, boxes or elements */
     tsr_box_copy *boxes;
     tsr_box_fill fill;
     tsr_box_reduce reduce;
@@ -38,7 +38,7 @@ static void free_lists(standin_work *work)
     free((void *)j->reduce.dst_strides);
 }
 
-/* In f32, in ascending k. */
+/* Multiplies in f32, adding terms in ascending k. */
 static void multiply(const tsr_gemm *g)
 {
     const float *a = g->a, *b = g->b, *bias = g->bias;
@@ -93,7 +93,7 @@ static standin_work *clone_job(const standin_work *work)
     return &clone->work;
 }
 
-/* With copies of the lists, which the caller may reuse at once. */
+/* Enqueues an operation with copies of its lists, which the caller may reuse at once. */
 static tsr_status submit(int index, const job *wanted, tsr_stream stream)
 {
     standin_work *work = clone_job(&wanted->work);
@@ -129,7 +129,7 @@ static tsr_status alloc(void *self, int index, size_t bytes, tsr_stream stream, 
     return TSR_OK;
 }
 
-/* In stream order, as the rest. */
+/* Frees memory, in stream order as all work. */
 static bool run_free(standin_work *work)
 {
     if (!standin_release(((job *)work)->dst))
@@ -196,7 +196,7 @@ static tsr_status say(cudaError_t error)
     return error == cudaSuccess ? TSR_OK : tsr_status_set(TSR_ERROR_DEVICE, "the stand-in's device fails");
 }
 
-/* Calls are made for a device, whatever this thread's current one is. */
+/* Makes `index` this thread's device, and returns the one before, which leaving restores. */
 static int enter(int index)
 {
     const int previous = standin_device();

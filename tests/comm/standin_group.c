@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this thread has put between a start and its end. */
+/* The depth of this thread's open groups, and the ops in them. */
 static _Thread_local int depth;
 static _Thread_local standin_op *grouped, **grouped_last;
 
@@ -61,7 +61,7 @@ static void drop_kernel(standin_work *work)
 
 static bool step_kernel(standin_work *work);
 
-/* Issued once more, as by the launch of a graph. */
+/* Clones a kernel, for the launch of a graph. */
 static standin_work *clone_kernel(const standin_work *work)
 {
     const standin_kernel *kernel = (const standin_kernel *)work;
@@ -101,7 +101,7 @@ static standin_op *pop(standin_op **queue)
     return op;
 }
 
-/* Between two ranks the k-th send meets the k-th receive. */
+/* Delivers messages between two ranks: the k-th send meets the k-th receive. */
 static void deliver(standin_clique *clique, int from, int to)
 {
     standin_op **sends = &clique->sends[from * clique->ranks + to], **receives = &clique->receives[from * clique->ranks + to];
@@ -165,7 +165,7 @@ static void come_to_round(standin_op *op)
     end_round(clique, round);
 }
 
-/* Its ops are there for peers to meet from now on. */
+/* Begins a kernel: from now on peers' ops can meet its ops. */
 static void begin_kernel(standin_kernel *kernel)
 {
     ncclComm_t comm = kernel->comm;
@@ -245,7 +245,7 @@ ncclResult_t standin_group_start(void)
     return ncclSuccess;
 }
 
-/* All ops of the group on the communicator of the first: they leave the list. */
+/* Takes all ops on the first op's communicator from the list, as a kernel. */
 static standin_kernel *take_kernel(void)
 {
     standin_kernel *kernel = calloc(1, sizeof *kernel);
@@ -274,7 +274,7 @@ static standin_kernel *take_kernel(void)
     return kernel;
 }
 
-/* A message to oneself meets its receive in the same group or never. */
+/* Complains of a rank's message to itself without its receive in the same group. */
 static void check_own(const standin_kernel *kernel)
 {
     int sends = 0;
@@ -339,7 +339,7 @@ static void check_buffer(const standin_op *op, const void *buffer, size_t blocks
         standin_complain("%s: device %d does not reach all of %zu elements at %p", call, op->comm->device, blocks * op->count, buffer);
 }
 
-/* In place is one block of the other buffer, this rank's own; else they do not overlap. */
+/* Complains of overlapping buffers, unless one is this rank's own block of the other (in place). */
 static void check_overlap(const standin_op *op, size_t send_blocks, size_t receive_blocks, const char *call)
 {
     const size_t bytes = op->count * standin_type_bytes(op->type), own = (size_t)op->comm->rank * bytes;
@@ -371,7 +371,7 @@ static bool check_op(const standin_op *op, const char *call)
     return true;
 }
 
-/* Outside a group a call is a group of its own. */
+/* Issues a call; outside a group it is a group of its own. */
 static ncclResult_t issue(const standin_op *wanted, const char *call)
 {
     if (standin_fails(call))

@@ -9,7 +9,7 @@
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
 
-/* Of the world that runs. */
+/* The driver of the current world. */
 static tsr_device_driver *driver;
 
 tsr_device standin_ranks_device(void)
@@ -35,7 +35,7 @@ static tsr_status run_made(tsr_comm *seat, void *arg)
     return run_body(run->body, comm, run->arg);
 }
 
-/* The owner aborts what an error has left behind. */
+/* Runs over a lent communicator; after an error its owner aborts it. */
 static tsr_status run_borrowed(ncclComm_t lent, tsr_comm *seat, const program *run)
 {
     tsr_comm *comm = NULL;

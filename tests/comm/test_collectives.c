@@ -10,7 +10,7 @@
 
 enum { MOST_RANKS = 8, MOST_ELEMENTS = 600, MOST_BYTES = 16 * MOST_ELEMENTS, GUARD = 64, GUARD_BYTE = 0xa5 };
 
-/* How many elements each rank has. */
+/* The number of elements of each rank. */
 typedef struct parts {
     const char *name;
     bool equal; /* counts is NULL */
@@ -37,9 +37,9 @@ typedef struct stage {
     int root;
     const parts *parts;
     const int64_t *counts;
-    int64_t count, total, own, offset; /* of parts */
+    int64_t count, total, own, offset; /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
     unsigned char *send, *receive, *expected;
-    unsigned char *inputs[MOST_RANKS]; /* everybody's send, made again here */
+    unsigned char *inputs[MOST_RANKS]; /* the sends of all ranks, computed again here */
 } stage;
 
 static uint64_t mix(uint64_t x)
@@ -51,7 +51,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Integers of all bits; floats of many magnitudes, so that another order of a sum shows; small ones where a product must not overflow. */
+/* Fills with integers of arbitrary bits, and floating-point numbers of many magnitudes, so that a
+ * sum in another order differs; small numbers for products, which must not overflow. */
 static void fill(tsr_dtype dtype, int rank, unsigned char *to)
 {
     const tsr_dtype_info *info = tsr_dtype_get(dtype);
@@ -120,7 +121,7 @@ static void clear(stage *s)
     memset(s->expected, GUARD_BYTE, MOST_BYTES);
 }
 
-/* `receive` is `expected`, and nothing around it was written. */
+/* Checks that `receive` is `expected`, and that the guard bytes are untouched. */
 static tsr_status compare(const stage *s, const char *what)
 {
     for (size_t i = 0; i < GUARD; i++)
@@ -144,7 +145,8 @@ static void expect_gathered(stage *s)
     }
 }
 
-/* Elements [begin, begin + count) of everybody's input, reduced in rank order. */
+/* Reduces elements [begin, begin + count) of all ranks' inputs in rank order, as the expected
+ * result. */
 static void expect_reduced(stage *s, int64_t begin, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -264,7 +266,7 @@ static tsr_status check_all(tsr_comm *comm, void *arg)
     stage s;
     TSR_TRY(open_stage(&s, comm));
     tsr_status status = TSR_OK;
-    /* Where tests are thinned each number of ranks has every third dtype, and another third than the number before. */
+    /* thinned tests take every third dtype, other ones for each number of ranks */
     const int step = getenv("TSR_TEST_THIN") ? 3 : 1;
     for (tsr_dtype dtype = TSR_F64 + (tsr_dtype)(s.ranks % step); dtype < TSR_DTYPE_END && status == TSR_OK; dtype += step) {
         set_dtype(&s, dtype);
@@ -281,7 +283,8 @@ static void collectives_are_those_of_one_thread(void **state)
         suite_run(n, check_all, NULL);
 }
 
-/* Each rank sends every other one three messages, of 0, r + 1 and 9 bytes, and receives them in that order from ranks in falling order. */
+/* Each rank sends each peer three messages, of 0, r + 1 and 9 bytes, and receives them in that
+ * order, from peers in descending order. */
 static tsr_status check_exchange(tsr_comm *comm, void *arg)
 {
     suite_exchange *const *exchange = arg;
@@ -316,7 +319,7 @@ static void exchange_delivers_the_kth_send_to_the_kth_receive(void **state)
             suite_run(n, check_exchange, (void *)&suite_exchanges[way]);
 }
 
-/* Rank r sends to r + 1 alone, the last to nobody. */
+/* Rank r sends to rank r + 1 alone, the last rank to none. */
 static tsr_status check_chain(tsr_comm *comm, void *arg)
 {
     suite_exchange *const *exchange = arg;

@@ -1,6 +1,6 @@
 /*
- * Ranks that fail, return, abort or are late: everybody else gets an error that names them, nobody hangs, and only what is broken stays
- * broken.
+ * Ranks that fail, return, abort or are late: every peer gets an error that names them, no rank
+ * hangs, and only broken communicators stay broken.
  */
 #include "comm_suite.h"
 
@@ -10,7 +10,7 @@
 
 enum { MOST_RANKS = 5, CALLS = 4, LATE_MS = 500 };
 
-/* The k-th call of a program that uses a bit of everything. */
+/* Makes the k-th call of a program that uses every kind of call. */
 static tsr_status call_number(tsr_comm *comm, int k)
 {
     int64_t in[MOST_RANKS] = {1}, out[MOST_RANKS] = {0};
@@ -31,7 +31,7 @@ static tsr_status call_number(tsr_comm *comm, int k)
 }
 
 typedef struct leaving {
-    int rank, after; /* returns after so many calls */
+    int rank, after; /* the rank that returns, and the number of calls after which it does */
     tsr_status status;
 } leaving;
 
@@ -93,7 +93,7 @@ static void a_rank_that_failed_by_itself_tells_more_than_its_peers(void **state)
     }
 }
 
-/* The last call is complete for all, however soon some return after it. */
+/* Ranks return right after the last call, which must be complete for all. */
 static tsr_status return_at_once(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -110,7 +110,7 @@ static void returning_right_after_a_call_breaks_nothing_in_it(void **state)
         suite_run(2 + round % 4, return_at_once, NULL);
 }
 
-/* The last rank returns; the others go on in their own group, which it never was in. */
+/* The last rank returns; the others go on in a group without it. */
 static tsr_status go_on_without(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -137,7 +137,7 @@ static void groups_without_the_rank_that_returned_go_on(void **state)
         suite_run(n, go_on_without, NULL);
 }
 
-/* Destroying a split handle is leaving that communicator alone. */
+/* Destroying a split handle leaves that communicator only. */
 static tsr_status leave_a_group(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -221,7 +221,7 @@ static void a_fault_of_all_ranks_is_told_to_each_in_its_own_words(void **state)
     suite_run(2, refuse_same_faults, NULL);
 }
 
-/* Rank 1 aborts while the others wait, or before they come; some may still be in the split that it has left. */
+/* Rank 1 aborts while the others wait, or before they come; some may still be in the split. */
 static tsr_status abort_one(tsr_comm *comm, void *arg)
 {
     const int delay = *(const int *)arg;
@@ -253,7 +253,7 @@ static void an_abort_releases_who_waits_now_and_later(void **state)
             suite_run(n, abort_one, &delay);
 }
 
-/* Rank 1 comes when all others have given it up, however long that takes them. */
+/* Rank 1 comes after all others have given it up. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {
     atomic_int *waited = arg;

@@ -1,6 +1,6 @@
 /*
- * Ranks that call different things: every rank gets TSR_ERROR_ARGUMENT with the same sentence, which names the lowest rank that differs
- * from rank 0 and quotes both, and the communicator goes on.
+ * Ranks whose calls differ: every rank gets TSR_ERROR_ARGUMENT with one sentence, which names the
+ * lowest rank that differs from rank 0 and quotes both calls, and the communicator stays usable.
  */
 #include "comm_suite.h"
 
@@ -105,13 +105,13 @@ static tsr_status exchange_in_halves(tsr_comm *comm)
     return tsr_comm_exchange_finish(comm);
 }
 
-/* Which engines notice: those that have agreed before they send anything do, or direct ones alone, for nothing is agreed on before an
- * exchange of messages. */
+/* Engines that notice the difference: all that agree before they send, or direct ones alone, since
+ * ranks do not agree before an exchange of messages. */
 typedef enum noticed { BY_ALL, BY_DIRECT } noticed;
 
 typedef struct dispute {
     small_call *usual, *odd;
-    const char *usual_words, *odd_words; /* NULL where a message engine's own calls are what differs */
+    const char *usual_words, *odd_words; /* the calls in words; NULL if a message engine's own calls differ */
     noticed by;
 } dispute;
 
@@ -140,7 +140,7 @@ typedef struct trial {
     char sentences[MOST_RANKS][SENTENCE];
 } trial;
 
-/* Every rank notes its sentence; afterwards all are the same. */
+/* Keeps this rank's sentence, and checks that all ranks have one sentence. */
 static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
 {
     char *const own = t->sentences[tsr_comm_rank(comm)];
@@ -154,7 +154,8 @@ static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
     return tsr_comm_barrier(comm);
 }
 
-/* "ranks disagree: rank 0 calls (words of rank 0), but rank k calls (words of rank k)" */
+/* Checks the sentence "ranks disagree: rank 0 calls (words of rank 0), but rank k calls (words of
+ * rank k)". */
 static tsr_status check_words(const trial *t)
 {
     const dispute *d = t->dispute;
@@ -195,7 +196,7 @@ static void every_rank_names_the_lowest_that_differs_and_goes_on(void **state)
             }
 }
 
-/* Ranks 1 and 3 differ from the others and from one another: rank 1 is named. */
+/* Ranks 1 and 3 differ from the others and from each other: rank 1 is named. */
 static tsr_status dispute_twice(tsr_comm *comm, void *arg)
 {
     static small_call *const calls[] = {sum_three, sum_four, sum_three, largest_three};
@@ -211,7 +212,7 @@ static void of_several_that_differ_the_lowest_is_named(void **state)
     suite_run(4, dispute_twice, &t);
 }
 
-/* Rank 1 leaves out the first call of three, and finds itself one behind until its last. */
+/* Rank 1 skips the first of three calls, and so is one call ahead until its last. */
 static tsr_status skip_one(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -231,7 +232,7 @@ static void another_order_of_calls_is_a_disagreement(void **state)
 
 typedef struct message_fault {
     size_t sent, expected;       /* bytes of the message from 0 to the last rank */
-    bool not_sent, not_expected; /* there is none */
+    bool not_sent, not_expected; /* rank 0 sends, or the last rank expects, no message */
     const char *words;
 } message_fault;
 
@@ -274,7 +275,8 @@ static void messages_that_do_not_fit_name_both_ranks_and_sizes_on_all(void **sta
             }
 }
 
-/* All send and expect 1, 2 and 1 elements to ranks 0, 1 and 2; but rank 2 expects 4 of rank 1. */
+/* Ranks send 1, 2 and 1 elements to ranks 0, 1 and 2, and expect matching numbers, except that rank
+ * 2 expects 4 from rank 1. */
 static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
 {
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {2, 2, 2}, {1, 4, 1}};
@@ -336,7 +338,8 @@ static placed_call *const placed_calls[] = {gather_placed,    reduce_scatter_pla
 
 static const tsr_device third_host = {NULL, 3};
 
-/* The last rank alone gives what only looks like the host; the others are told, and the next call is right. */
+/* The last rank alone passes a device that only looks like the host; the others get an error, and
+ * the next call works. */
 static tsr_status misplace_collectives(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -352,7 +355,8 @@ static tsr_status misplace_collectives(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/* Of an exchange by messages peers are not told, so all ranks give it. One without messages may be said to be anywhere. */
+/* All ranks pass the wrong device, since peers do not learn of it in an exchange by messages.
+ * Without messages any device is accepted. */
 static tsr_status misplace_exchanges(tsr_comm *comm, void *arg)
 {
     const int n = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
@@ -380,7 +384,7 @@ static void what_only_looks_like_the_host_is_refused_by_name(void **state)
     }
 }
 
-/* A call with an argument that is bad, or, where `bad` is false, with the one that its peers give. */
+/* A call with a bad argument or, if `bad` is false, with the peers' argument. */
 typedef tsr_status spoilt_call(tsr_comm *comm, bool bad);
 
 static const int64_t even_counts[MOST_RANKS] = {1, 1, 1, 1, 1}, negative_counts[MOST_RANKS] = {1, -1, 1, 1, 1};
@@ -476,7 +480,7 @@ static const spoilt spoilt_calls[] = {
     {alloc_into_nothing, "tsr_comm_alloc: out is NULL"},
 };
 
-/* Which rank gives the bad argument. */
+/* Checks calls in which rank `*arg` gives a bad argument. */
 static tsr_status spoil(tsr_comm *comm, void *arg)
 {
     const int victim = *(const int *)arg;
@@ -486,7 +490,7 @@ static tsr_status spoil(tsr_comm *comm, void *arg)
         snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s", bad ? "" : victim ? "1" : "0", spoilt_calls[i].words);
         const tsr_status status = spoilt_calls[i].call(comm, bad);
         if (spoilt_calls[i].call == split_into_nothing && status == TSR_ERROR_UNSUPPORTED)
-            continue; /* it is lent */
+            continue; /* a lent communicator cannot be split */
         CHECK_ERROR(status, bad ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, words);
         TSR_TRY(suite_check_usable(comm));
     }

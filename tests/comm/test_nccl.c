@@ -1,4 +1,5 @@
-/* What is NCCL's engine's own: memory that is staged or goes in stream order, an order of kernels, its reductions, who destroys what. */
+/* Tests of the NCCL engine alone: staged and stream-ordered memory, the order of kernels,
+ * reductions, and ownership. */
 #include "comm_suite.h"
 
 #include "comm/engines/nccl/engine.h"
@@ -19,7 +20,7 @@ static unsigned char byte_of(int from, int to, size_t index)
     return (unsigned char)(index * 31 + index / 251 + (size_t)(from * 7 + to));
 }
 
-/* A part and less, several parts and a bit. */
+/* Message lengths below, at and above the size of a part, the bytes staged at once for a peer. */
 static size_t length_of(int ranks, int from, int to)
 {
     const size_t part = tsr_nccl_part_bytes(ranks), lengths[] = {1, part, 3 * part + 5, 0, part + 1};
@@ -123,12 +124,12 @@ static void host_collectives_go_in_as_many_calls_as_they_take(void **state)
         suite_run(n, collect_long, NULL);
 }
 
-/* A rank's GPU, a stream of it and some memory there. */
+/* A rank's GPU, a stream and memory on it. */
 typedef struct gpu {
     tsr_device device;
     const tsr_device_table *table;
     tsr_stream stream;
-    int32_t *data; /* WORDS words for every rank */
+    int32_t *data; /* WORDS words for each rank */
 } gpu;
 
 enum { WORDS = 16, GPU_BYTES = MOST_RANKS * WORDS * (int)sizeof(int32_t) };
@@ -148,7 +149,7 @@ static void gpu_close(gpu *g)
     g->table->stream_destroy(NULL, g->device.index, g->stream);
 }
 
-/* Every word of the GPU's memory, in stream order. */
+/* Fills the GPU's memory with a value, in stream order. */
 static tsr_status gpu_fill(const gpu *g, int32_t value)
 {
     tsr_box_fill fill = {.dst = g->data, .element_bytes = 4, .ndim = 1, .shape = {GPU_BYTES / 4}, .dst_strides = {1}};
@@ -472,14 +473,14 @@ static tsr_status call_in_two_threads(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* The race is the thread sanitizer's to see. */
+/* A race here is found by ThreadSanitizer. */
 static void threads_of_a_rank_may_share_its_communicators(void **state)
 {
     (void)state;
     suite_run(2, call_in_two_threads, NULL);
 }
 
-/* The thread's device is what it was before a call. */
+/* Checks that calls leave the thread's current device unchanged. */
 static tsr_status call_from_elsewhere(tsr_comm *comm, void *arg)
 {
     (void)arg;

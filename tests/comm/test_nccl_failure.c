@@ -1,5 +1,5 @@
-/* NCCL's engine when something is lost: peers, the network, memory, a call. Nothing hangs, nothing leaks, and the sentence names the cause.
- */
+/* The NCCL engine when peers, the network, memory or a call fails: no rank hangs, nothing leaks,
+ * and the message names the cause. */
 #include "comm_suite.h"
 #include "counted_memory.h"
 
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Long enough for what does come, on a machine that is busy. */
+/* a timeout that is long enough for a peer that does come, on a busy machine */
 #define SHORT_MS    300
 #define AS_TEXT(x)  #x
 #define IN_WORDS(x) AS_TEXT(x)
@@ -47,7 +47,7 @@ static tsr_status wait_for_peers(tsr_comm *comm, int k)
     }
 }
 
-/* The last rank does not come. */
+/* The last rank does not make the call in which the others wait. */
 static tsr_status be_left_alone(tsr_comm *comm, void *arg)
 {
     const int k = *(const int *)arg;
@@ -72,7 +72,7 @@ static void a_lost_peer_is_an_error_when_the_time_is_over(void **state)
     }
 }
 
-/* The last rank keeps the others waiting in a group, which is broken; the whole is not. */
+/* The last rank does not call in a group, which breaks the group but not the whole communicator. */
 static tsr_status break_a_group(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -142,7 +142,7 @@ static void an_abort_releases_the_rank_and_its_groups(void **state)
     }
 }
 
-/* One communicator a rank, of a test's own. */
+/* One NCCL communicator for each rank, created by the test. */
 typedef struct world {
     bool lent;
     tsr_rank_main *body;
@@ -150,7 +150,7 @@ typedef struct world {
     ncclComm_t comms[4];
     tsr_nccl_id id;
     tsr_nccl_options options;
-    tsr_status failure; /* what a creation is to give */
+    tsr_status failure; /* the expected status of a creation */
     const char *words;
 } world;
 
@@ -498,7 +498,7 @@ static void begin_sabotage(sabotage *s, int ranks)
     s->returned = s->done = false;
 }
 
-/* Every `step`-th call fails, until there are no more. */
+/* Tries a failure of every `step`-th call, until no call is left to fail. */
 static void fail_calls(int ranks, tsr_rank_main *body, int step)
 {
     sabotage s = {.happened = true, .k = 1 - step};
@@ -577,7 +577,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(a_broken_group_breaks_nothing_else),
         cmocka_unit_test(an_abort_releases_the_rank_and_its_groups),
     };
-    /* These make their communicators themselves, so that they are the same with every engine. */
+    /* These tests create their own communicators, so they are the same with every engine. */
     const struct CMUnitTest of_the_first[] = {
         cmocka_unit_test(what_is_borrowed_is_aborted_by_its_owner),
         cmocka_unit_test(what_a_lent_communicator_may_still_write_to_is_left_alone),

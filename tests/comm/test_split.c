@@ -1,11 +1,11 @@
-/* Communicators made of others: who is in them and in which order, within one another, side by side. */
+/* Communicators split from others: their members and order, nested and side by side. */
 #include "comm_suite.h"
 
 #include <stdio.h>
 
 enum { MOST_RANKS = 8 };
 
-/* The rank in its group, and the group's size, that a rule of colors and keys gives `rank`. */
+/* The rank in its group, and the group's size, that a rule of colors and keys gives to `rank`. */
 typedef struct seat {
     int rank, size;
 } seat;
@@ -115,7 +115,7 @@ static void groups_have_the_ranks_of_a_color_by_key_then_rank(void **state)
         suite_run(n, split_by_rules, NULL);
 }
 
-/* Rank `rank` of a group, in the world; -1: there is none. */
+/* The world rank of a group's rank `rank`; -1: the group has no such rank. */
 static int member_of(const rule *by, int like, int rank, int ranks)
 {
     for (int r = 0; r < ranks; r++)
@@ -160,7 +160,7 @@ static void congruent_is_what_has_the_same_ranks_in_the_same_order(void **state)
         suite_run(n, compare_groups, NULL);
 }
 
-/* Halves until one rank is left, and back. */
+/* Splits into halves until one rank is left, then uses the communicators in reverse order. */
 static tsr_status split_down(tsr_comm *comm, void *arg)
 {
     const int size = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
@@ -183,7 +183,7 @@ static void groups_split_again(void **state)
         suite_run(n, split_down, NULL);
 }
 
-/* Even ranks make many calls while odd ones make few: groups do not wait for one another. */
+/* Even ranks make many calls while odd ranks make few: groups do not wait for each other. */
 static tsr_status go_at_own_pace(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -1,4 +1,5 @@
-/* Ranks that wait in different communicators, each for somebody who waits in another; and programs that only look so. */
+/* Stalls: ranks that wait in different communicators, each for a rank that waits in another one;
+ * and programs that only look like a stall. */
 #include "comm_suite.h"
 
 #include <pthread.h>
@@ -20,7 +21,7 @@ static void run_watched(int nranks, tsr_rank_main *body, void *arg)
     suite_run_with(nranks, body, arg, &options);
 }
 
-/* Rank 0 waits for the others in one communicator, they in another. */
+/* Rank 0 waits for the other ranks in one communicator, and they wait for it in another. */
 static tsr_status cross(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -42,7 +43,7 @@ static void calls_that_cross_between_communicators_fail_on_all(void **state)
         run_watched(n, cross, NULL);
 }
 
-/* The same among those whom the last rank left behind. */
+/* The same among the ranks that are left after the last rank has left. */
 static tsr_status cross_without_last(tsr_comm *comm, void *arg)
 {
     const bool last = tsr_comm_rank(comm) == tsr_comm_size(comm) - 1;
@@ -59,7 +60,8 @@ static void ranks_that_have_returned_do_not_count_as_awake(void **state)
     run_watched(3, cross_without_last, NULL);
 }
 
-/* A rank that computes for longer than the others' patience with a stall is waited for. */
+/* A rank that computes for longer than the time after which a stall is reported is still waited
+ * for. */
 static tsr_status compute_long(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -110,7 +112,8 @@ static tsr_status join_second(second *helper)
     return helper->status == TSR_OK ? TSR_OK : tsr_status_restore(&helper->sentence, helper->status);
 }
 
-/* All ranks sleep: rank 0 in the first communicator, its peers in the second, in which rank 0's other thread is still to call. */
+/* All ranks wait: rank 0 in the first communicator, its peers in the second, in which another
+ * thread of rank 0 has yet to call. */
 static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
 {
     second helper;

@@ -1,4 +1,4 @@
-/* The stand-in for NCCL: how communicators are split and end, what outlives them, and what is recorded in graphs. */
+/* The stand-in for NCCL: splitting and destroying communicators, what outlives them, and graphs. */
 #include "standin_stage.h"
 
 #include <setjmp.h>
@@ -156,7 +156,8 @@ static void what_is_not_freed_is_told(void **state)
     assert_non_null(strstr(standin_end(), "1 communicators were not destroyed"));
 }
 
-/* Whoever overwrites what is to be copied, or reads what was copied, before the stream is done sees that it was too early. */
+/* A program that overwrites the source of a copy, or reads its destination, before the stream is
+ * done gets wrong values. */
 static void work_of_the_driver_is_late(void **state)
 {
     (void)state;
@@ -172,7 +173,7 @@ static void work_of_the_driver_is_late(void **state)
     stage_end(&s, 0);
 }
 
-/* Every rank records one sum of what is in its first buffer. */
+/* Every rank captures one sum of its first buffer. */
 static void record_sums(stage *s, standin_graph **graphs)
 {
     for (int r = 0; r < RANKS; r++) {

@@ -1,4 +1,5 @@
-/* cuBLASLt as its guide describes it: columns, descriptions that the caller keeps, an algorithm that must be the one chosen for them. */
+/* cuBLASLt by its guide: column-major matrices, descriptions that the caller keeps, and an
+ * algorithm that must have been chosen for them. */
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
@@ -8,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a layout */
-enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* of a product, */
-enum { BIAS = DESCRIBED };                                      /* and the address of its bias, which describes nothing but its alignment */
-enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };       /* of a preference */
-enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* of an algorithm */
+enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a matrix layout */
+enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* words of a product's description */
+enum { BIAS = DESCRIBED };                                      /* word with the address of the bias, of which only the alignment matters */
+enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };       /* words of a preference */
+enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* words of an algorithm */
 
-/* The algorithm that heuristics like best takes this much for products of a depth, unless they may not have it. */
+/* The workspace of the preferred algorithm for products of depth DEEP, unless the preference allows
+ * less; and its alignment. */
 enum { LIKED_WORKSPACE = 4096, DEEP = 3, WORKSPACE_ALIGNMENT = 256 };
 
-/* A square of this size has no algorithm, and one of that size gets one that cannot run. */
+/* Sizes of square products: for the first there is no algorithm, for the second one that cannot
+ * run. */
 enum { UNANSWERED = 13, UNUSABLE = 14 };
 
 struct cublasLtContext {
@@ -170,7 +173,7 @@ static bool is_square(const uint64_t *a, uint64_t size)
     return a[ROWS] == size && a[COLUMNS] == size;
 }
 
-/* The alignment that the address of a bias promises: the heuristics look at nothing else of it. */
+/* The alignment of the address of a bias, the only property that the heuristics use. */
 static uint64_t promised(uint64_t address)
 {
     return address & (~address + 1);
@@ -208,7 +211,7 @@ static tsr_dtype dtype_of(uint64_t type)
     return type == CUDA_R_64F ? TSR_F64 : type == CUDA_R_32F ? TSR_F32 : type == CUDA_R_16F ? TSR_F16 : TSR_BF16;
 }
 
-/* With 10 bits of mantissa, as tensor cores take an f32 in TF32. */
+/* Rounds to 10 bits of mantissa, as tensor cores do with an f32 in TF32. */
 static double shortened(double value)
 {
     float single = (float)value;
@@ -219,7 +222,7 @@ static double shortened(double value)
     return (double)single;
 }
 
-/* Element (row, column) of a matrix as it is used: transposed where `trans` says. */
+/* Element (row, column) of op(matrix), transposed if `trans`. */
 static double element(const uint64_t *layout, const void *memory, uint64_t trans, uint64_t row, uint64_t column)
 {
     const uint64_t at = trans ? column + row * layout[LD] : row + column * layout[LD];
@@ -267,7 +270,8 @@ static double factor(const uint64_t *product, double value)
     return product[COMPUTE] == CUBLAS_COMPUTE_32F_FAST_TF32 ? shortened(value) : value;
 }
 
-/* A product as a stream keeps it: descriptions and scalars are the caller's only until the call returns. */
+/* An enqueued product, with copies of descriptions and scalars, which are the caller's again after
+ * the call. */
 typedef struct enqueued_product {
     uint64_t product[DESCRIBED + 1], a_layout[4], b_layout[4], c_layout[4];
     const void *a, *b;
@@ -276,8 +280,8 @@ typedef struct enqueued_product {
     double times, keep;
 } enqueued_product;
 
-/* c = times * a b + keep * c + bias, where element `row` of the bias is for all of a row. Rounded once. What lay in the workspace is lost,
- * as it would be. */
+/* Computes c = times * a b + keep * c + bias, with one element of the bias for each row, rounded
+ * once. Overwrites the workspace, as a real product would. */
 static void compute(const void *argument)
 {
     const enqueued_product *const p = argument;

@@ -6,7 +6,7 @@
 const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2}, tsr_cuda_image_reduce_floats[1] = {3},
                          tsr_cuda_image_reduce_others[1] = {4};
 
-/* An allocation, before what it holds: the rules about it can be checked. */
+/* The header of an allocation, with which the runtime's rules are checked. */
 typedef struct block {
     struct block *next;
     void *memory;
@@ -204,7 +204,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return cudaSuccess;
 }
 
-/* Somebody else in the process has opened device 0 to device 1 before. */
+/* Device 0 is already open to device 1, as by other code in the process. */
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
     EMULATED_TURN();
@@ -263,7 +263,8 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
     return cudaSuccess;
 }
 
-/* What a capture of the stream records is no allocation of the library's: it makes them beforehand. */
+/* Checks the stream of an allocation. In a captured stream it is misuse: the library allocates
+ * before a capture. */
 static cudaError_t check_pool_stream(cudaStream_t stream, int device, const char *what)
 {
     pthread_mutex_lock(&emulated_lock);
@@ -321,7 +322,7 @@ static void do_nothing(const void *argument)
     (void)argument;
 }
 
-/* In stream order; the call frees even where it is told to fail, for nobody could free the memory later. */
+/* Frees in stream order, even if the call is to fail, since the memory could not be freed later. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     block *const found = take_block(memory);
@@ -356,7 +357,7 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
     return emulated_turn(__func__);
 }
 
-/* A kernel is its name. */
+/* A kernel's handle is its name. */
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
     EMULATED_TURN();

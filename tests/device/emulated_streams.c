@@ -1,7 +1,7 @@
 /*
- * Streams and events. Nothing is done before somebody waits, and then no more than must be, or anything else that streams and events allow
- * too, as is drawn. A copy to host memory is done as late as all the rest, for memory may be pinned; one from host memory has read it at
- * once, for memory may be pageable.
+ * Streams and events. Work is done only when a thread waits: what the wait needs, and by chance
+ * other work that streams and events allow. A copy to host memory is as late as other work, since
+ * the memory may be pinned; a copy from host memory reads it at once, since it may be pageable.
  */
 #include "emulated_machine.h"
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool is_ready(const emulated_task *task)
     return task->run || task->records || task->event->met >= task->number;
 }
 
-/* The first task of a stream, which is ready. */
+/* Does the first task of a stream, which is ready. */
 static void step(cudaStream_t stream)
 {
     emulated_task *const task = stream->first;
@@ -69,7 +69,8 @@ static void step(cudaStream_t stream)
     free(task);
 }
 
-/* A step on the way to the end of `stream`: where it waits for an event, in the stream that records it. */
+/* Does one task that `stream` needs: its first, or if that waits for an event, one of the stream
+ * that records the event. */
 static void step_towards(cudaStream_t stream)
 {
     while (!is_ready(stream->first))
@@ -142,14 +143,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     return make_stream(out, false);
 }
 
-/* For tests: somebody else's stream. */
+/* For tests, as the library does not create streams by this call. */
 cudaError_t cudaStreamCreate(cudaStream_t *out)
 {
     EMULATED_TURN();
     return make_stream(out, true);
 }
 
-/* What it holds is done, which the real runtime does later. */
+/* Does the stream's work at once, which the real runtime does later. */
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     pthread_mutex_lock(&emulated_lock);
@@ -235,7 +236,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return error;
 }
 
-/* For what was recorded last; for nothing if nothing was. */
+/* Waits for the last record; for nothing if there was none. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     EMULATED_TURN();
@@ -251,7 +252,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return error;
 }
 
-/* The bytes follow, if they were read at once. */
+/* A copy; bytes that were read at once follow it. */
 typedef struct transfer {
     void *dst;
     const void *src;
@@ -303,7 +304,7 @@ static void drop_launch(void *argument)
     free(l);
 }
 
-/* With copies of the arguments, as the real one makes them. */
+/* Makes a launch with copies of the arguments, as the runtime does. */
 static launch *make_launch(const char *kernel, unsigned blocks, void **arguments)
 {
     launch *const l = malloc(sizeof *l);

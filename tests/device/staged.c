@@ -4,15 +4,16 @@
 #define GUARD 256
 #define MOST  64
 
-/* Bytes of the host that a call touches, and where they are on the device meanwhile: between guards, aligned as on the host. */
+/* Host bytes that a call touches, and their copy on the device, between guards and with the
+ * alignment of the host. */
 typedef struct extent {
     unsigned char *host;
-    size_t bytes, before; /* of padding and guard */
+    size_t bytes, before; /* bytes of padding and guard before the copy */
     unsigned char *device;
 } extent;
 
 static struct {
-    tsr_device_table table; /* ours */
+    tsr_device_table table; /* the table that callers get */
     const tsr_device_table *device;
     void *self;
     tsr_stream stream;
@@ -25,7 +26,7 @@ static void *address(const extent *e, const void *host)
     return e->device + e->before + ((const unsigned char *)host - e->host);
 }
 
-/* Where host memory that was added lies on the device. */
+/* The device address of host memory in an extent. */
 static void *translate(const void *host)
 {
     for (int i = 0; i < staged.count; i++) {
@@ -36,7 +37,8 @@ static void *translate(const void *host)
     return NULL;
 }
 
-/* Adds the bytes of a box, unless it is nowhere; those that overlap earlier ones become one extent with them. */
+/* Adds the bytes of a box, unless it is NULL, as an extent, merged with extents that it
+ * overlaps. */
 static void add(const void *first, size_t element, int ndim, const int64_t *shape, const int64_t *strides)
 {
     unsigned char *low = (unsigned char *)(uintptr_t)first, *high = low + element;
@@ -81,7 +83,7 @@ static void upload(extent *e)
     free(bounce);
 }
 
-/* Host memory that a call only reads may be constant, so what is equal is left alone. */
+/* Copies back only bytes that differ, since host memory that a call only reads may be constant. */
 static void download(const extent *e)
 {
     unsigned char *const bounce = malloc(room(e));

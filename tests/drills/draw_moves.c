@@ -3,7 +3,8 @@
 
 /* Meshes. */
 
-/* Up to three dims whose product is at most `ranks`, mostly `ranks` itself; dims of size 1 among them. */
+/* Draws up to three dims, some of size 1, whose product is at most `ranks`, and mostly equal to
+ * it. */
 static void draw_shape(drill_draws *draws, int ranks, rule_mesh *mesh)
 {
     int64_t left = drill_one_in(draws, 4) ? 1 + drill_below(draws, ranks) : ranks;
@@ -83,7 +84,7 @@ static tsr_reduce_op draw_op(drill_draws *draws, tsr_dtype dtype)
     return op;
 }
 
-/* Ops that differ between mesh dims are refused, but for sum with avg. */
+/* An op for another Partial mesh dim: the library refuses ops that differ, except sum with avg. */
 static tsr_reduce_op other_op(drill_draws *draws, tsr_dtype dtype, tsr_reduce_op op)
 {
     const bool mixes = (op == TSR_SUM || op == TSR_AVG) && rule_has_op(dtype, TSR_AVG);
@@ -120,7 +121,7 @@ static void draw_orders(drill_draws *draws, rule_layout *layout)
             layout->placements[d].order = order[d];
 }
 
-/* The length of the pieces that cut number `cut` of a tensor dim meets, or -1 where they differ. */
+/* The length of the pieces that cut number `cut` of a tensor dim divides; -1 if they differ. */
 static int64_t piece_length(const rule_layout *layout, int dim, int cut)
 {
     int64_t length = -1, coordinate[RULE_DIMS], owned[RULE_LENGTH];
@@ -134,7 +135,7 @@ static int64_t piece_length(const rule_layout *layout, int dim, int cut)
     return length;
 }
 
-/* `count` numbers, zeros among them, that sum to `total`. */
+/* Draws `count` numbers, zeros included, with the sum `total`. */
 static void draw_sum(drill_draws *draws, int64_t total, int64_t count, int64_t *numbers)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -177,7 +178,7 @@ static void draw_layout(drill_draws *draws, rule_layout *layout)
     }
 }
 
-/* Some moves change little: then mesh dims stay, and partial sums are kept. */
+/* Makes `to` like `from` on some mesh dims, so that Partial dims stay too. */
 static void copy_some(drill_draws *draws, const rule_layout *from, rule_layout *to)
 {
     *to = *from;
@@ -212,7 +213,7 @@ static void draw_item(drill_draws *draws, const rule_mesh meshes[2], bool one_me
         draw_layout(draws, dst);
 }
 
-/* Slices where the mesh has other dims beside; 0: the mesh itself. */
+/* Draws a slice of a mesh with several dims; 0: the mesh itself. */
 static int draw_slice(drill_draws *draws, const rule_mesh *mesh)
 {
     const int all = (1 << mesh->ndim) - 1;
@@ -244,7 +245,7 @@ void draw_moves(drill_draws *draws, int ranks, drawn_moves *out)
     if (!out->one_mesh)
         draw_mesh(draws, ranks, &out->meshes[1]);
     out->slice = out->one_mesh ? draw_slice(draws, &out->meshes[0]) : 0;
-    out->options.no_split = out->options.no_split && !out->slice; /* slices are split off */
+    out->options.no_split = out->options.no_split && !out->slice; /* slices are made by splitting */
     rule_mesh meshes[2] = {out->meshes[0], out->meshes[1]};
     if (out->slice)
         for (int i = 0; i < 2; i++)

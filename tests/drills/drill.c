@@ -63,7 +63,7 @@ double drill_now(void)
     return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
 }
 
-/* The case hangs, and with it threads that nobody can end: the process goes, and says which case it was. */
+/* Prints the hanging case and ends the process, since its threads cannot be ended. */
 static void hangs(int signal)
 {
     (void)signal;

@@ -1,5 +1,5 @@
-/* Ranks whose thread ends in the midst of a program: by pthread_exit(), or cancelled, awake or while it sleeps in a call. Peers are let go.
- */
+/* Ranks whose thread ends within a program: by pthread_exit(), or cancelled, awake or asleep in a
+ * call. Peers do not hang. */
 #include "calls.h"
 #include "drill.h"
 #include <limits.h>
@@ -44,7 +44,8 @@ static tsr_status call_on(trial *t, tsr_comm *comm, int rounds)
     return status;
 }
 
-/* Calls until its thread ends: sleeps in a call that not all peers make, or never comes back from the one in which it is cancelled. */
+/* Makes calls until its thread ends: it sleeps in a call that not all peers make, or is cancelled
+ * within a call. */
 static tsr_status be_victim(trial *t, tsr_comm *comm)
 {
     t->thread = pthread_self();
@@ -57,7 +58,8 @@ static tsr_status be_victim(trial *t, tsr_comm *comm)
     return status;
 }
 
-/* Rank 0, or 1, cancels the victim while it makes no calls itself, so that the others sleep. */
+/* Cancels the victim, on rank 0 or 1, which makes no calls meanwhile, so that the other ranks
+ * sleep. */
 static void cancel_victim(trial *t)
 {
     while (!t->begun)

@@ -7,7 +7,7 @@
 
 enum { MOST_RANKS = 8, MOST_MOVES = 4, SAVED_BYTES = 8192 };
 
-/* One rank's part of one case. */
+/* One rank's side of a case. */
 typedef struct part {
     drill *d;
     tsr_comm *comm;
@@ -95,7 +95,7 @@ static void destroy(part *p)
     tsr_mesh_destroy(p->meshes[1]);
 }
 
-/* What a case is, for people. */
+/* The case in words. */
 
 static void tell(part *p, const char *what, size_t item, size_t byte)
 {
@@ -117,7 +117,7 @@ static void tell(part *p, const char *what, size_t item, size_t byte)
                (long long)p->m.options.nodes.ranks_per_node, p->m.strided);
 }
 
-/* The destination holds what it must, nothing around it was written, and the source is as it was. */
+/* Checks the destination, the memory around it, and that the source is unchanged. */
 static void check(part *p)
 {
     size_t at = 0;
@@ -201,7 +201,7 @@ static tsr_status move_dtensors(part *p, tsr_dtensor **x, tsr_dtensor **y)
     return tsr_redistribute_batch(p->m.count, (const tsr_dtensor *const *)x, y, NULL);
 }
 
-/* Twice: the second call finds the plan that the first one kept. */
+/* Moves twice: the second call finds the plan that the first kept. */
 static tsr_status move_by_dtensors(part *p)
 {
     tsr_status status = TSR_OK;
@@ -220,7 +220,7 @@ static tsr_status move_by_dtensors(part *p)
     return status;
 }
 
-/* The bytes of a library's own tensor, which has no gaps, as a sheet's. */
+/* Copies the library's own tensor, which has no gaps, to a sheet. */
 static void take_local(const tsr_dtensor *y, sheet *to)
 {
     const tsr_tensor local = tsr_dtensor_to_local(y);
@@ -249,7 +249,7 @@ static tsr_status move_to_new(part *p)
     return status;
 }
 
-/* Where the rules do not allow it the tensor stays as it is. */
+/* Moves in place; if the rules do not allow it the tensor must stay as it is. */
 static tsr_status move_in_place(part *p)
 {
     tsr_dtensor *x = NULL;

@@ -1,4 +1,5 @@
-/* Short texts that ask for a great deal: planning, loading and looking at the plan are done in bounded time and memory, or refused. */
+/* Short texts that ask for huge plans: planning, loading and inspecting take bounded time and
+ * memory, or are refused. */
 #include "drill.h"
 #include "meter.h"
 #include <stdarg.h>
@@ -16,7 +17,7 @@ typedef struct demand {
     tsr_plan_options options;
 } demand;
 
-/* From 1 to 2^power, small and large numbers alike. */
+/* Draws from 1 to 2^power, with small and large numbers equally likely. */
 static int64_t draw_size(drill_draws *draws, int64_t power)
 {
     const int64_t end = INT64_C(1) << drill_below(draws, power + 1);
@@ -82,7 +83,7 @@ static tsr_status count_transfer(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/* One call, held against the bounds. */
+/* Checks one call against the bounds. */
 static bool ask(drill *d, const demand *x, const char *call, const meter *m, tsr_status status)
 {
     const double seconds = meter_seconds(m);

@@ -1,4 +1,5 @@
-/* Arithmetic of every dtype. Narrow floats are tables of their values, so that rounding is a search for the nearest. */
+/* Arithmetic of every dtype. Narrow floating-point types are searched for the nearest value to
+ * round. */
 #include "drill.h"
 #include "rules.h"
 #include <math.h>
@@ -6,7 +7,8 @@
 
 typedef enum number_kind { FLOATING, NARROW, SIGNED, UNSIGNED, TRUTH, COMPLEX } number_kind;
 
-/* exponent, mantissa: bits of a narrow float; without infinity (fn) the largest encoding alone is NaN. */
+/* A dtype. `exponent` and `mantissa` are bits of a narrow type; without infinity (fn) only the
+ * greatest encoding is NaN. */
 typedef struct number {
     number_kind kind;
     size_t bytes;
@@ -40,7 +42,8 @@ bool rule_has_op(tsr_dtype dtype, tsr_reduce_op op)
 
 /* Narrow floats. */
 
-/* Encodings count upwards with their values; the one after the last finite goes on as if there were no infinity. */
+/* The value of an encoding; values ascend with encodings, and go on beyond the last finite one as
+ * if there were no infinity. */
 static double magnitude(const number *n, unsigned code)
 {
     const int bias = (1 << (n->exponent - 1)) - 1;
@@ -71,7 +74,7 @@ static float widen(const number *n, unsigned bits)
     return bits & sign ? -value : value;
 }
 
-/* To the nearest, to the even encoding where two are equally near. */
+/* Rounds to the nearest value, to the even encoding in a tie. */
 static unsigned narrow(const number *n, float value)
 {
     const unsigned sign = signbit(value) ? 1u << (n->exponent + n->mantissa) : 0;
@@ -141,7 +144,7 @@ static void put_single(const number *n, unsigned char *out, float value)
 
 /* Reductions. */
 
-/* Which of two to keep: NaN goes before everything, -0 below +0. */
+/* True if `next` replaces the result so far: NaN wins, and -0 is less than +0. */
 static bool takes(tsr_reduce_op op, double so_far, double next)
 {
     if (isnan(so_far) || isnan(next))
@@ -244,7 +247,7 @@ void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsig
 
 /* Drawn values. */
 
-/* A number of any floating or complex dtype, or an integer; `imaginary` where there is that part. */
+/* Writes a number of any dtype; `imaginary` for complex ones. */
 static void put_number(const number *n, double value, double imaginary, unsigned char *out)
 {
     const uint64_t whole = (uint64_t)(int64_t)value;

@@ -1,4 +1,5 @@
-/* Saved plans that were damaged: loading refuses them with a sentence, or gives the plan whose bytes they are. */
+/* Damaged saved plans: loading refuses them with a sentence, or gives a plan that saves to these
+ * bytes. */
 #include "draw_moves.h"
 #include "meter.h"
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 enum { MOST_RANKS = 8, MOST_BYTES = 16384, DAMAGES = 64, LENGTH_AT = 12, CHECKSUM_BYTES = 8, FRAME_BYTES = 28 };
 
-/* A load that takes more than this is out of bounds. What is drawn takes about a millisecond and some kilobytes. */
+/* Upper bounds of a load; drawn plans take about a millisecond and some kilobytes. */
 enum { MOST_SECONDS = 10, MOST_MEMORY = 256 * MEBIBYTE };
 
 typedef struct saved {
@@ -36,7 +37,7 @@ static bool has_list(const rule_layout *layout)
     return false;
 }
 
-/* Long dims: there a number that is changed can ask for a great many pieces. */
+/* Lengthens dims, so that a changed number can ask for very many pieces. */
 static void lengthen(drill_draws *draws, rule_layout *src, rule_layout *dst)
 {
     for (int d = 0; d < src->ndim && !has_list(src) && !has_list(dst); d++)
@@ -79,7 +80,7 @@ static void put_u64(unsigned char *at, uint64_t value)
         at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* Length and checksum (FNV-1a) made right, so that what lies behind them is reached. */
+/* Corrects length and checksum (FNV-1a), so that the loader reads on. */
 static void seal(saved *s)
 {
     uint64_t checksum = UINT64_C(0xcbf29ce484222325);
@@ -112,7 +113,7 @@ static void flip_bits(drill_draws *draws, saved *s)
         s->bytes[drill_below(draws, (int64_t)s->size)] ^= (unsigned char)(1 << drill_below(draws, 8));
 }
 
-/* A field that says something else: fields are of 4 and 8 bytes. */
+/* Changes a field of 4 or 8 bytes. */
 static void change_number(drill_draws *draws, saved *s)
 {
     unsigned char number[8];
@@ -132,7 +133,7 @@ static void add_bytes(drill_draws *draws, saved *s)
         s->bytes[s->size++] = (unsigned char)drill_draw(draws);
 }
 
-/* The begin of one plan and the end of another. */
+/* Joins the begin of one plan and the end of another. */
 static void splice(drill_draws *draws, saved *s, const saved *other)
 {
     const size_t at = (size_t)drill_below(draws, (int64_t)s->size), from = (size_t)drill_below(draws, (int64_t)other->size);
@@ -188,7 +189,7 @@ static void print_bytes(const saved *s)
 
 static void load(drill *d, tsr_context *context, meter *m, drill_draws *draws, const saved *s)
 {
-    unsigned char *bytes = malloc(s->size + 1); /* of no more than their size, so that checkers see what reads beyond */
+    unsigned char *bytes = malloc(s->size + 1); /* exactly their size, so that sanitizers find reads beyond it */
     tsr_plan *plan = NULL;
     if (!bytes)
         return;

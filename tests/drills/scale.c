@@ -1,4 +1,5 @@
-/* Many more ranks than cores: barriers, moves and groups, and byte for byte what the rules say of one element in each shard. */
+/* Many more ranks than cores: barriers, moves and groups, with one element of each shard checked by
+ * the rules. */
 #include "drill.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static int64_t ceiling(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Element i of the tensor is i. Under S(0), a chunk, a rank's first element follows from its rank alone. */
+/* Checks a shard under S(0) of a tensor whose element i is i. */
 static void check_chunk(trial *t, const tsr_dtensor *x, int64_t length, int64_t ranks, int64_t rank)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
@@ -39,7 +40,7 @@ static void check_copy(trial *t, const tsr_dtensor *x, int64_t length)
         }
 }
 
-/* S(0) -> R -> S(0), and the sum of as many terms as there are ranks. */
+/* Moves S(0) -> R -> S(0), and reduces a term of every rank. */
 static tsr_status move(trial *t, tsr_comm *comm, tsr_mesh *mesh, drill_draws *draws)
 {
     const int64_t ranks = tsr_comm_size(comm), length = 1 + drill_below(draws, 2 * ranks);
@@ -82,7 +83,7 @@ static tsr_status work(trial *t, tsr_comm *comm, drill_draws *draws)
     return status;
 }
 
-/* All ranks, then groups of them, then all again. */
+/* Runs all ranks, then groups of them, then all again. */
 static tsr_status run_rank(tsr_comm *comm, void *arg)
 {
     trial *t = arg;

@@ -4,7 +4,7 @@
 
 enum { PATTERN = 0xa5, MARGIN = 32 };
 
-/* From the innermost dim outwards, each with a gap or none. */
+/* Draws strides from the innermost dim outwards, each with or without a gap. */
 static int64_t draw_strides(drill_draws *draws, tsr_tensor *tensor)
 {
     int dims[RULE_DIMS] = {0, 1, 2, 3};
@@ -56,7 +56,7 @@ void sheet_blank(sheet *s)
         memset(s->memory, PATTERN, s->bytes);
 }
 
-/* `memory` is of the sheet's size and gets its image. */
+/* Writes the expected bytes of the whole sheet to `memory`. */
 static void draw_image(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, unsigned char *memory)
 {
     const tsr_tensor *t = &s->tensor;

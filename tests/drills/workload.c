@@ -5,7 +5,7 @@
 
 enum { MANY = 24, ROWS = 20, COLUMNS = 30, VALUES = ROWS * COLUMNS, OUT = 9 };
 
-/* What one thread has made, and the first failure. */
+/* The objects of one thread, and its first failure. */
 typedef struct bag {
     drill *d;
     tsr_status status;
@@ -34,7 +34,7 @@ static tsr_status expected(drill *d, const char *call, tsr_status status)
     return status;
 }
 
-/* Makes the call unless one failed before. */
+/* Makes the call unless an earlier one failed. */
 #define DO(call)                                                                                                                           \
     do {                                                                                                                                   \
         if (b->status == TSR_OK)                                                                                                           \

@@ -44,7 +44,8 @@ static void name_case(const told_case *c)
               c->nodes ? "]" : "");
 }
 
-/** Mesh dims of the source in which two ranks differ; none between two meshes. */
+/** The source's mesh dims in which the coordinates of two ranks differ, as bits; none for a move
+ * between two meshes. */
 static unsigned differing(const story *s, int64_t a, int64_t b)
 {
     const oracle_mesh *mesh = &s->c->src.mesh;
@@ -99,7 +100,8 @@ static void check_steps(const story *s, int64_t rank)
     }
 }
 
-/** formats.md: a ring's all-reduce of each source Partial dim, and all that is not the rank's own. */
+/** Bytes of gathering and slicing: a ring's all-reduce of each source Partial dim, and every element
+ *  that is not the rank's own. */
 static int64_t gather_and_slice(const story *s, int64_t rank)
 {
     const oracle_layout *src = &s->c->src;
@@ -217,7 +219,7 @@ static void check_survey_steps(const story *s)
     }
 }
 
-/** What one kind of link carries: steps in which it is used, and bytes. */
+/** The load of one kind of link: the number of steps that use it, and bytes. */
 typedef struct load {
     int steps;
     double bytes;
@@ -239,7 +241,8 @@ static int64_t node_of(const story *s, int64_t rank)
     return s->c->nodes ? s->c->node[rank] : 0;
 }
 
-/** Bytes that a rank receives in a step: all, or those that come from other nodes. */
+/** Bytes that a rank receives in a step: from all peers, or, where `crossing`, from those on other
+ * nodes. */
 static double received(const story *s, int64_t rank, size_t step, bool crossing)
 {
     double bytes = 0;
@@ -270,7 +273,8 @@ static bool same_node(const story *s, int64_t rank, int64_t like)
     return node_of(s, rank) == node_of(s, like);
 }
 
-/** Of some ranks together: the steps in which any receives something, and the bytes of all steps. */
+/** The load of the chosen ranks together: the number of steps in which any of them receives, and
+ * the bytes of all steps. */
 static load load_of(const story *s, chosen *is_chosen, int64_t like, bool crossing)
 {
     load all = {0, 0};
@@ -286,12 +290,13 @@ static load load_of(const story *s, chosen *is_chosen, int64_t like, bool crossi
 
 static void close_to(const char *what, int64_t rank, double value, double wanted)
 {
-    /* Both come to the same few sums and quotients, each rounded by 2^-53 at most, maybe in another order. */
+    /* Both sides do the same few additions and divisions, possibly in another order, each with a
+     * relative rounding error of at most 2^-53. */
     if (value < wanted * (1 - 1e-14) || value > wanted * (1 + 1e-14))
         told_wrong("%s of rank %lld are %.17g, not %.17g", what, (long long)rank, value, wanted);
 }
 
-/** The steps of all ranks, and the bytes of the busiest rank or node. */
+/** The number of steps of all ranks, with the bytes of the busiest rank or node. */
 static load busiest(const story *s, chosen *is_chosen, bool crossing)
 {
     load most = {load_of(s, any_rank, 0, crossing).steps, 0};
@@ -302,7 +307,7 @@ static load busiest(const story *s, chosen *is_chosen, bool crossing)
     return most;
 }
 
-/** Where every step is one phase. */
+/** Checks `seconds` of plans without all-reduce steps, whose steps are all one phase. */
 static void check_seconds(const story *s)
 {
     for (size_t i = 0; i < s->survey.step_count; i++)

@@ -1,7 +1,9 @@
 /**
- * Everything that all plans of one move say of themselves, held against the oracle's lists of who owns what.
+ * Checks everything that the plans of one move report, against the oracle's lists of owned
+ * elements.
  *
- * Steps, transfers, figures and the survey are checked against each other and against what is counted here element by element.
+ * Steps, transfers, figures and the survey are checked against each other, and against counts
+ * element by element.
  */
 #ifndef TESTS_EXPLAIN_TOLD_H
 #define TESTS_EXPLAIN_TOLD_H
@@ -15,15 +17,15 @@ typedef struct told_case {
     int64_t world;          /**< ranks 0 to world - 1 have a plan */
     tsr_mode mode;
     tsr_objective objective;
-    int64_t node[ORACLE_MAX_RANKS]; /**< of each rank, where `nodes` is true */
+    int64_t node[ORACLE_MAX_RANKS]; /**< node of each rank, if `nodes` is true */
     bool nodes;
     tsr_cost_profile profile;
 } told_case;
 
-/** Fails the test with the case as a command, unless all that is told is true. */
+/** Checks a case; a failure fails the test and prints the case as a command. */
 void told_check(const told_case *c);
 
-/** Fails the running test with what is wrong, and the case. */
+/** Fails the running test with a sentence and the case. */
 void told_wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

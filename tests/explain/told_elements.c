@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-/** Rank-major tables over the elements. */
+/** Tables over all elements of each rank: entry rank * elements + element. */
 typedef struct tables {
     const story *s;
-    bool *has, *wants;  /**< in its source; in its destination, and not a fill */
-    int *first, *later; /**< how often it receives the element in step 0, and in later ones */
+    bool *has, *wants;  /**< whether the element is in the rank's source; in its destination, and not a fill */
+    int *first, *later; /**< how often the rank receives the element in step 0, and in later steps */
 } tables;
 
 static bool *held_by_all(const oracle_layout *layout, const story *s)
@@ -53,7 +53,7 @@ static void tables_end(tables *t)
     free(t->later);
 }
 
-/** Both hold terms that stay apart at the same coordinate. */
+/** Whether both ranks have the same coordinate in all mesh dims whose Partial terms are kept. */
 static bool keep_together(const story *s, int64_t a, int64_t b)
 {
     int64_t x[TSR_MAX_DIMS], y[TSR_MAX_DIMS];
@@ -67,7 +67,8 @@ static bool keep_together(const story *s, int64_t a, int64_t b)
     return true;
 }
 
-/** The next element of the box; false after the last. `at` starts at its begin. */
+/** Moves `at`, which starts at the box's begin, to the next element; returns false after the
+ * last. */
 static bool next_element(const tsr_plan_transfer *box, int64_t *at)
 {
     for (int d = box->ndim - 1; d >= 0; d--) {
@@ -100,7 +101,8 @@ static void check_form(const story *s, const tsr_plan_transfer *box, int64_t ran
         told_wrong("a box of %lld bytes says %lld", (long long)bytes, (long long)box->bytes);
 }
 
-/** One element that `rank` receives. Terms come from whoever has one; a result from another owner; what a node shares, too. */
+/** Checks one element that `rank` receives, and counts it. In step 0 the sender must have it in its
+ * source; in a reduction or a later step it may be another owner of the result. */
 static void receive(tables *t, const tsr_plan_transfer *box, int64_t rank, int64_t element)
 {
     const story *s = t->s;
@@ -129,7 +131,8 @@ static void receive_all(tables *t, int64_t rank)
     }
 }
 
-/** Without reductions: what a rank wants and does not have comes once. */
+/** Checks, for moves without reductions, that each element that a rank wants and does not have is
+ * received exactly once. */
 static void check_needs(const tables *t)
 {
     const story *s = t->s;
@@ -148,7 +151,8 @@ static void check_needs(const tables *t)
         told_wrong("%lld bytes are kept, not %lld elements", (long long)told, (long long)kept);
 }
 
-/** In a second step without reductions, owners hand on what they received in the first. */
+/** Checks, for moves without reductions, that senders in a second step received the elements in the
+ * first. */
 static void check_handed_on(const tables *t, int64_t rank)
 {
     const story *s = t->s;
@@ -171,7 +175,7 @@ static bool same_transfer(const tsr_plan_transfer *a, int64_t a_peer, const tsr_
     return same;
 }
 
-/** What one side receives the other sends. */
+/** Checks that every receive of one rank is a send of its peer, and the other way round. */
 static void check_both_sides(const story *s)
 {
     size_t received = 0, sent = 0;
@@ -192,7 +196,8 @@ static void check_both_sides(const story *s)
         told_wrong("%zu boxes are received and %zu sent", received, sent);
 }
 
-/** The maximal intervals of what both own along a dim. */
+/** The maximal intervals along a dim of what the receiver's destination and the sender's source
+ * have in common. */
 static int64_t common_intervals(const story *s, int64_t receiver, int64_t sender, int dim, tsr_interval *out)
 {
     oracle_shard a, b;
@@ -217,7 +222,8 @@ static int64_t common_intervals(const story *s, int64_t receiver, int64_t sender
 
 enum { INTERVALS = 1024 };
 
-/** All boxes from one peer are the products of the maximal intervals that it has and the receiver wants, in order. */
+/** Checks that the boxes from one peer are the products of the common maximal intervals of all
+ * dims, in order. */
 static void check_maximal(const story *s, int64_t rank, const tsr_plan_transfer *first, size_t count)
 {
     static tsr_interval intervals[TSR_MAX_DIMS][INTERVALS];
@@ -253,7 +259,7 @@ static void check_all_maximal(const story *s, int64_t rank)
     }
 }
 
-/** True if the two are one box cut in two. */
+/** Whether two boxes could be one box. */
 static bool meet(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
 {
     int same = 0, abutting = 0;
@@ -264,7 +270,8 @@ static bool meet(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
     return a->step == b->step && a->peer == b->peer && same == a->ndim - 1 && abutting > 0;
 }
 
-/** Of reductions too, whose shares are no products of what two ranks have in common. */
+/** Checks that no two boxes could be one. Applies to reductions too, whose shares check_maximal()
+ * cannot check. */
 static void check_none_meet(const boxes *list, int64_t rank, const char *what)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -1,4 +1,5 @@
-/** Transfers, element by element: who has what he sends, and who gets what he lacks. */
+/** Checks transfers element by element: senders have what they send, and receivers get what they
+ * lack. */
 #ifndef TESTS_EXPLAIN_TOLD_ELEMENTS_H
 #define TESTS_EXPLAIN_TOLD_ELEMENTS_H
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/** Below 0 where `a` comes first. */
+/** Order of transfers: negative where `a` comes first, 0 where they are equal. */
 static int compare(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
 {
     const int64_t heads[][2] = {{(int64_t)a->step, (int64_t)b->step}, {a->peer, b->peer}, {(int64_t)a->item, (int64_t)b->item}};

@@ -1,4 +1,4 @@
-/** All that is told of one case, gathered from the library and apart from it. */
+/** The reports of all plans of a case, and independent counts of them. */
 #ifndef TESTS_EXPLAIN_TOLD_STORY_H
 #define TESTS_EXPLAIN_TOLD_STORY_H
 

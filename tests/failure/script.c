@@ -4,11 +4,11 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/* What an output holds before a call: still there after a failure, or the call wrote an output that it must not. */
+/* The value of an output before a call. A call that fails must leave it there. */
 #define UNTOUCHED(type) ((type *)(void *)&untouched)
 static char untouched;
 
-/** Passes `status` on, or reports an output that was written by a call that failed. */
+/** Returns `status`, or an error if a failed call wrote its output. */
 static tsr_status outcome(tsr_status status, const void *output)
 {
     if (status != TSR_OK && output != &untouched)
@@ -98,7 +98,7 @@ static tsr_status prepare(actor *a, int odd)
     return status;
 }
 
-/** All of the tensor goes to rank 0. */
+/** The destination: rank 0 has all of the tensor. */
 static tsr_tensor moved(actor *a)
 {
     const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};

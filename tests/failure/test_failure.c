@@ -1,6 +1,7 @@
 /**
- * What goes wrong on one rank is said on all: the n-th allocation fails for every n, the k-th call of the engine for every k, a rank leaves
- * at every step, a rank brings other arguments at every step. Nobody hangs, nothing leaks, outputs stay untouched.
+ * Failures of one rank, which all ranks must report: the n-th allocation fails for every n, the
+ * k-th call of the engine fails for every k, a rank leaves at every step, a rank passes other
+ * arguments at every step. No rank hangs, nothing leaks, and outputs stay unwritten.
  */
 #include "counted_memory.h"
 #include "message_engine.h"
@@ -17,12 +18,12 @@
 
 enum { RANKS = 3, MAIN_THREAD = -1 };
 
-/** After the first two a communicator is as good as before. */
+/** What fails. After the first two the communicator is as usable as before. */
 typedef enum trouble { ALLOCATION, OTHER_ARGUMENTS, DEPARTURE, ENGINE } trouble;
 
-/** How one rank's run ended. */
+/** The end of one rank's run. */
 typedef struct ending {
-    int step; /**< the first that failed, or the script's length */
+    int step; /**< the first step that failed, or the script's length */
     tsr_status status, barrier;
     char sentence[1024];
 } ending;

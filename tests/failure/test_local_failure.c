@@ -1,4 +1,5 @@
-/** What fails on one rank alone, in the middle of a call: that rank says so, the others name it, and the next call goes well. */
+/** Failures of one rank in the middle of a call: its own error gives the cause, the others' errors
+ * name the rank, and the next call succeeds. */
 #include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
@@ -15,7 +16,8 @@
 
 enum { RANKS = 4, ODD = 1 };
 
-/** A device that works on the host's memory, and fails in the threads that want it to: always, or at a call counted down to 0. */
+/** A device on host memory that fails in chosen threads: always, or when a counter of calls reaches
+ * 0. */
 static _Thread_local int fails_copies, fails_reductions, calls_left;
 
 static int is_the_one(void)
@@ -102,7 +104,8 @@ static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(voi
     run_ranks(RANKS, break_devices, "messages");
 }
 
-/** A move in many rounds, in two phases, between strided tensors, so that all is packed and unpacked. */
+/** A move in many rounds and two phases between strided tensors, so that everything is packed and
+ * unpacked. */
 typedef struct rounds {
     tsr_device_driver *driver;
     tsr_comm *comm;

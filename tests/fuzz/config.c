@@ -1,4 +1,5 @@
-/** Any bytes are refused with a sentence, or are the config.json of a model whose numbers fit each other. */
+/** Fuzzes reading of config.json: input is refused with a message, or gives a model whose numbers
+ * agree with each other. */
 #include "config.h"
 #include "fuzz.h"
 

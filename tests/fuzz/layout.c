@@ -1,5 +1,6 @@
-/** "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a sentence, or every rank's intervals agree with its local shape and offset,
- * and together the ranks own every element. */
+/** Fuzzes layouts, from "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a message, or
+ * every rank's intervals agree with its local shape and offset, and the ranks together own every
+ * element. */
 #include "fuzz.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +9,8 @@
 #define MOST_RANKS 64
 #define LONGEST    4096
 
-/** The intervals ascend without touching, lie inside the dim, sum to the local length and begin at the offset. */
+/** Checks that the intervals ascend without touching, lie inside the dim, sum to the local length
+ * and begin at the offset. */
 static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset, unsigned char *owned)
 {
     static tsr_interval intervals[LONGEST];

@@ -1,4 +1,5 @@
-/** Any text is refused with a sentence, or names a mesh that is equal to the one that its own text names. */
+/** Fuzzes meshes: text is refused with a message, or gives a mesh whose printed text gives an equal
+ * mesh. */
 #include "fuzz.h"
 #include <tessera/mesh.h>
 

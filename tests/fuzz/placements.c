@@ -1,4 +1,5 @@
-/** Any text is refused with a position inside it, or printed so that parsing gives the same again. */
+/** Fuzzes placements: text is refused with a position inside it, or its printed form parses to the
+ * same placements. */
 #include "fuzz.h"
 #include <tessera/placement.h>
 

@@ -1,4 +1,5 @@
-/** Any bytes are refused with a sentence, or are a file whose tensors lie inside it, without overlap, and are as long as they say. */
+/** Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
+ * inside it, do not overlap, and have the lengths that their shapes and dtypes give. */
 #include "safetensors.h"
 #include "fuzz.h"
 

@@ -1,5 +1,6 @@
-/** Any bytes are refused with a sentence, or are a saved plan: saving it gives the same bytes. They are tried as they are, and with length
- * and checksum made right, so that what lies behind those is reached. */
+/** Fuzzes saved plans: input is refused with a message, or is a plan that saves to the same bytes.
+ * Each input is tried as it is, and with its length and checksum corrected, so that the checks
+ * after those are reached. */
 #include "fuzz.h"
 #include <tessera/saved.h>
 

@@ -1,4 +1,4 @@
-/* NCCL itself: as many ranks as this machine has GPUs. */
+/* NCCL itself, with at most as many ranks as this machine has GPUs. */
 #include "graph_calls.h"
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <tessera/nccl.h>
 #include <tessera/sys/device.h>
 
-/* Of the ranks that run. */
+/* the driver that the running ranks share */
 static tsr_device_driver *driver;
 
 typedef struct program {

@@ -1,6 +1,7 @@
 /**
- * Rank threads with tensors of CUDA devices: the streams of all ranks are forked from one capture and joined to it, and the graph replays
- * the move of all ranks with other data. On GPUs where there are some, else on emulated ones.
+ * CUDA graphs over rank threads: the streams of all ranks are forked from one capture and joined to
+ * it, and the graph replays the move of all ranks with other data. On GPUs if the machine has any,
+ * else on emulated ones.
  */
 #include "enqueued.h"
 #include "gpus.h"
@@ -16,7 +17,7 @@
 
 enum { MOST_RANKS = 4 };
 
-/* What the ranks share. Written between barriers. */
+/* Shared by all ranks, and written between barriers. */
 typedef struct trial {
     enqueued_move move;
     const tsr_plan_options *options;
@@ -41,7 +42,8 @@ static tsr_status synchronize(const enqueued *e)
     return e->gpu->stream_synchronize(e->self, e->device.index, e->stream);
 }
 
-/* Rank 0's stream is captured, and the others' from when they wait for it. */
+/* Begins a capture of rank 0's stream; the other ranks' streams join it by waiting for rank 0's
+ * event. */
 static tsr_status fork_streams(const enqueued *e, const trial *t)
 {
     if (tsr_comm_rank(e->comm) == 0) {
@@ -65,7 +67,7 @@ static tsr_status join_streams(const enqueued *e, trial *t)
     return tsr_comm_barrier(e->comm);
 }
 
-/* Executed once before, and not by being captured. */
+/* Executed once before the capture, and not by the capture. */
 static tsr_status capture(const enqueued *e, trial *t)
 {
     TSR_TRY(enqueued_put(e, 0));
@@ -77,7 +79,7 @@ static tsr_status capture(const enqueued *e, trial *t)
     return join_streams(e, t);
 }
 
-/* One launch moves for all ranks. */
+/* One launch runs the move of all ranks. */
 static tsr_status replay(const enqueued *e, const trial *t, int round)
 {
     TSR_TRY(enqueued_put(e, round));

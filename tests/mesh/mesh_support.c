@@ -71,7 +71,7 @@ static void number(mesh_model *model, int64_t first)
         model->ranks[i] = first + i;
 }
 
-/* Counts along the dims in a random order, some of them backwards. */
+/* Numbers positions along the dims in a random order, some dims backwards. */
 static void exchange_dims(mesh_model *model, random_state *random, int64_t first)
 {
     int64_t strides[TSR_MAX_DIMS], stride = 1, coordinate[TSR_MAX_DIMS] = {0}, reversed[TSR_MAX_DIMS];
@@ -95,7 +95,7 @@ static void exchange_dims(mesh_model *model, random_state *random, int64_t first
     } while (next_coordinate(model, coordinate));
 }
 
-/* Distinct ranks of the whole world, by a partial Fisher-Yates shuffle. */
+/* Draws distinct ranks from the whole world, by a partial Fisher-Yates shuffle. */
 static void shuffle(mesh_model *model, random_state *random, int64_t world)
 {
     int64_t all[1024];

@@ -13,7 +13,7 @@ enum { WAKE = 77, AWAIT_MS = 30000 };
 
 static int rank, ranks;
 
-/* Unless a test did. */
+/* Finalizes MPI at exit, unless a test already has. */
 static void finalize(void)
 {
     int finalized = 0;
@@ -22,7 +22,8 @@ static void finalize(void)
         MPI_Finalize();
 }
 
-/* Only the first process speaks, for all would say the same. */
+/* Initializes MPI, and silences all processes but the first, because their output would be the
+ * same. */
 static void initialize(void)
 {
     int level;
@@ -34,7 +35,7 @@ static void initialize(void)
     atexit(finalize);
     if (rank == 0)
         return;
-    /* The descriptors stay, for what sanitizers have to say. */
+    /* The file descriptors stay open for messages of sanitizers. */
     FILE *const nowhere = fopen("/dev/null", "w");
     stdout = nowhere ? nowhere : stdout;
     stderr = nowhere ? nowhere : stderr;
@@ -52,7 +53,7 @@ int launched_rank(void)
     return rank;
 }
 
-/* MPI's own waits spin, and ranks may be more than cores. */
+/* Waits with sleeps: MPI's own waits spin, and there may be more ranks than cores. */
 static void wait_for(MPI_Request *request)
 {
     const struct timespec time = {0, 200000};
@@ -74,7 +75,7 @@ tsr_status launched_run_with(int nranks, tsr_rank_main *body, void *arg, const t
         return TSR_OK;
     MPI_Comm inside;
     MPI_Request request;
-    /* Those that are not in the run come with TSR_OK. */
+    /* Processes that are not in the run bring TSR_OK. */
     suite_ending mine = {0}, *const endings = calloc((size_t)ranks, sizeof *endings);
     if (!endings)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory");

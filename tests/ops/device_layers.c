@@ -1,4 +1,5 @@
-/* Layers on devices: the same checks as on the host, over whichever device this program was made for. */
+/* Layers on devices: the same checks as on the host, on the device that this program was built
+ * for. */
 #include "device_layers.h"
 
 #include <setjmp.h>
@@ -58,9 +59,10 @@ void device_layers_check(device_layers *d)
         layers_run(d->ranks, device_layers_list, d);
 }
 
-/* A multi-layer perceptron of a column- and a row-parallel layer, forward and backward, by plans. Shapes: x (TOKENS, HIDDEN), w1 (INNER,
- * HIDDEN), b1 (INNER), w2 (HIDDEN, INNER), b2 (HIDDEN), h (TOKENS, INNER), y and dy (TOKENS, HIDDEN). Integers from -2 to 2 keep all of it
- * exact in f32. */
+/* A multi-layer perceptron of a column-parallel and a row-parallel layer, forward and backward, by
+ * plans. Shapes: x (TOKENS, HIDDEN), w1 (INNER, HIDDEN), b1 (INNER), w2 (HIDDEN, INNER), b2
+ * (HIDDEN), h (TOKENS, INNER), y and dy (TOKENS, HIDDEN). All values are integers from -2 to 2, so
+ * that f32 results are exact. */
 enum { TOKENS = 3, HIDDEN = 4, INNER = 6, ROUNDS = 3 };
 enum { X, W1, B1, W2, B2, DY, H, Y, DH, DX, DW1, DB1, DW2, DB2, TENSORS };
 
@@ -92,12 +94,13 @@ static int64_t count_of(int k)
     return shapes[k].sizes[0] * (shapes[k].ndim > 1 ? shapes[k].sizes[1] : 1);
 }
 
-/* Everything of one round, whole and on one rank. */
+/* All tensors of one round, whole, computed on one rank. */
 typedef struct whole {
     float at[TENSORS][INNER * HIDDEN];
 } whole;
 
-/* c (m, n) += op(a) op(b), where a is (m, k) or, transposed, (k, m), likewise b. */
+/* c (m, n) += op(a) op(b), where a is (m, k), or (k, m) if transposed, and b is (k, n) or (n,
+ * k). */
 static void add_product(float *c, const float *a, bool trans_a, const float *b, bool trans_b, int m, int n, int k)
 {
     for (int i = 0; i < m; i++)
@@ -132,7 +135,8 @@ static void compute_whole(whole *v, int round)
     add_rows(v->at[DB1], v->at[DH], TOKENS, INNER);
 }
 
-/* One rank's side. Inputs of each round lie side by side on the host, so that all rounds are enqueued before anybody looks. */
+/* One rank's objects. The inputs and results of all rounds are side by side on the host, so that
+ * all rounds can be enqueued before any result is read. */
 typedef struct side {
     device_layers *d;
     tsr_comm *comm;
@@ -151,7 +155,7 @@ typedef struct side {
     float given[ROUNDS][TENSORS][INNER * HIDDEN], results[ROUNDS][TENSORS][INNER * HIDDEN];
 } side;
 
-/* This rank's part of a whole tensor, as the layout has it. */
+/* Copies this rank's part of a whole tensor to `out`. */
 static tsr_status cut(const side *s, int k, const float *values, float *out)
 {
     tsr_dtensor *part;
@@ -251,7 +255,8 @@ static tsr_status wait_for(const side *s, void *event)
     return s->table->event_wait(s->self, s->device.index, event, s->stream);
 }
 
-/* Rank 0's stream is captured, and the others' from when they wait for it. */
+/* Begins a capture of rank 0's stream; the other ranks' streams join it by waiting for rank 0's
+ * event. */
 static tsr_status fork_streams(const side *s)
 {
     const bool first = tsr_comm_rank(s->comm) == 0;
@@ -276,7 +281,7 @@ static tsr_status join_streams(const side *s)
     return tsr_comm_barrier(s->comm);
 }
 
-/* A step, which must neither allocate nor wait. */
+/* Runs a step, and checks that it neither allocates nor waits. */
 static tsr_status step_freely(const side *s, int round)
 {
     int64_t (*const held_up)(void) = s->d->held_up;
@@ -287,7 +292,7 @@ static tsr_status step_freely(const side *s, int round)
     TSR_TRY(tsr_comm_barrier(s->comm));
     const int64_t after = held_up ? held_up() : 0;
     TSR_TRY(tsr_comm_barrier(s->comm));
-    /* The first round may make what communicators keep for a device. */
+    /* The first round may allocate what communicators keep for a device. */
     if (round > 0 && after != before)
         return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round, (long long)(after - before));
     return TSR_OK;
@@ -302,7 +307,8 @@ static tsr_status capture_step(const side *s, int round)
     return join_streams(s);
 }
 
-/* One launch is a step of all ranks, whose inputs are there. */
+/* Launches the graph on rank 0: one launch runs the step of all ranks, whose inputs have to be
+ * complete. */
 static tsr_status replay_step(const side *s)
 {
     TSR_TRY(settle(s));
@@ -327,7 +333,7 @@ static tsr_status run_round(side *s, int round)
     return TSR_OK;
 }
 
-/* Rounds are enqueued one after the other, before anybody looks. */
+/* Enqueues all rounds, then waits once. */
 static tsr_status run_rounds(side *s)
 {
     void **event = tsr_comm_rank(s->comm) == 0 ? &s->d->fork : &s->d->join[tsr_comm_rank(s->comm)];

@@ -1,4 +1,5 @@
-/* What several programs expect of a layer's calls: their statuses, and that they allocate nothing. */
+/* Checks of layer calls that several test programs share: of their statuses, and that they allocate
+ * nothing. */
 #include "counted_memory.h"
 #include "layers.h"
 

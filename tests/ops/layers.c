@@ -42,7 +42,7 @@ tsr_status layer_failed(const layer *l, const char *what)
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: %s", what, layer_print(l, text), sentence);
 }
 
-/* -3 to 3, from a multiplicative hash of the index. */
+/* An integer from -3 to 3, by a multiplicative hash of the index. */
 static double small_integer(int64_t index, uint64_t seed)
 {
     const uint64_t mixed = ((uint64_t)index + seed * UINT64_C(1000003)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -57,7 +57,8 @@ static double *integers(int64_t count, uint64_t seed)
     return values;
 }
 
-/* y (m,o) = x (m,k) w^T (k,o) + b; dx = dy w; dw = dy^T x; db = sums of dy's columns. One sum at a time, as they are written. */
+/* y (m,o) = x (m,k) w^T (k,o) + b; dx = dy w; dw = dy^T x; db = sums of dy's columns; all by plain
+ * loops. */
 static void compute_reference(layer_reference *r)
 {
     for (int64_t i = 0; i < r->rows * r->out; i++) {
@@ -161,7 +162,7 @@ void layer_memory_destroy(layer_memory *memory)
         table_of(memory->device, &self)->free(self, memory->device.index, memory->data, memory->bytes, NULL);
 }
 
-/* How many elements lie from the first to the last. */
+/* The number of elements from the tensor's first to its last in memory, gaps included. */
 static size_t extent_of(const tsr_tensor *t)
 {
     size_t last = 0;
@@ -173,7 +174,8 @@ static size_t extent_of(const tsr_tensor *t)
     return last + 1;
 }
 
-/* Puts a dtensor's local tensor into memory of ours, at strides of ours, on the host. */
+/* Replaces a dtensor by one whose local tensor lies in `memory` on the host, with the layer's
+ * strides. */
 static tsr_status spread(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
 {
     const tsr_tensor from = tsr_dtensor_to_local(*tensor);
@@ -196,7 +198,7 @@ static tsr_status spread(const layer *l, layer_memory *memory, tsr_dtensor **ten
     return TSR_OK;
 }
 
-/* The same bytes on this rank's device. */
+/* Replaces a dtensor by one whose local tensor has the same bytes on this rank's device. */
 static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **tensor)
 {
     if (!l->driver)
@@ -221,7 +223,7 @@ static tsr_status upload(const layer *l, layer_memory *memory, tsr_dtensor **ten
     return TSR_OK;
 }
 
-/* On the host, with the layer's gaps. */
+/* Distributes `values` to dtensors on the host, with the layer's gaps. */
 static tsr_status distribute(const layer *l, tsr_dtype dtype, const tsr_mesh *mesh, const double *values, int ndim, const int64_t *shape,
                              const tsr_placement *placements, layer_memory *memory, tsr_dtensor **out)
 {
@@ -246,7 +248,8 @@ tsr_status layer_distribute(const layer *l, const tsr_mesh *mesh, const double *
     return upload(l, memory, out);
 }
 
-/* Moves something from coordinate 0 to coordinate 1 of the first Partial dim: the sum, and so the mean, stays. */
+/* Adds values at coordinate 0 of the first Partial dim and subtracts them at coordinate 1, which
+ * leaves the sum and the mean as they are. */
 static tsr_status disguise_partial(const tsr_mesh *mesh, const tsr_placement *placements, const tsr_dtensor *tensor)
 {
     int64_t coordinate[TSR_MAX_DIMS];
@@ -316,7 +319,8 @@ int layer_y_shape(const layer *l, int64_t *shape)
     return l->x_ndim;
 }
 
-/* A contiguous tensor as one on the host, whose memory is `*memory`. */
+/* Copies a tensor to one on the host, whose memory is `*memory`; a tensor on the host is used as it
+ * is. */
 static tsr_status download(const tsr_tensor *t, layer_memory *memory, tsr_tensor *out)
 {
     void *self;
@@ -409,7 +413,8 @@ static tsr_status check_forward(const layer *l, const layer_reference *r, const 
     return check_forward_into(l, r, t, "y scattered", placements);
 }
 
-/* As the rules leave dx, dw and db: Partial where a factor that they lack is cut, or where the other operand is Partial. */
+/* The placements in which the rules leave dx, dw and db: Partial where a dim that is summed over is
+ * cut, or where the other operand is Partial. */
 static void own_placements(const layer_tensors *t, const tsr_layout *own, tsr_placement *dx, tsr_placement *dw, tsr_placement *db)
 {
     const int last = tsr_layout_ndim(own) - 1;

@@ -1,4 +1,4 @@
-/* Plans of a layer, on the tensors that the calls without plans were tried with. */
+/* Tests of a layer's plans, on the same tensors as the calls without plans. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Every execution is enqueued this many times in a row. */
+/* The number of times that each execution is enqueued, one after the other. */
 enum { TIMES = 2 };
 
 typedef struct run {
@@ -22,7 +22,8 @@ typedef struct run {
     tsr_stream stream;
 } run;
 
-/* Tensors that dtensors are made of on the default stream are ready when plans on other streams begin, and the other way round. */
+/* Waits for a stream, so that what was written on it can be read on another, where streams are not
+ * ordered. */
 static tsr_status settle(const run *c, tsr_stream stream)
 {
     void *self;
@@ -70,7 +71,7 @@ static tsr_status check_forward(const run *c, const tsr_layout *y_layout)
     return status;
 }
 
-/* dx, dw and db. */
+/* the number of results of a backward: dx, dw and db */
 enum { RESULTS = 3 };
 
 typedef struct backward {
@@ -93,7 +94,7 @@ static tsr_status execute_backward(const run *c, const backward *b)
     return settle(c, c->stream);
 }
 
-/* The tensors of a backward whose results have `layouts`. */
+/* Creates the plan and the tensors of a backward whose results have `layouts`. */
 static tsr_status make_backward(const run *c, const tsr_layout *dy, const tsr_layout *const *layouts, backward *out)
 {
     int64_t shape[TSR_MAX_DIMS];
@@ -137,7 +138,8 @@ static tsr_status check_backward(const run *c, const tsr_layout *dy, const tsr_l
     return status;
 }
 
-/* All gradients of dy as it comes, then one alone of a dy that has to move. */
+/* Checks all gradients with dy in its own layout and with a dy that has to move, then one gradient
+ * alone. */
 static tsr_status check_backwards(const run *c, const tsr_layout *scattered, const tsr_layout *const *layouts, int alone)
 {
     const tsr_layout *one[RESULTS] = {0};

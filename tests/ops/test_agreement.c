@@ -1,4 +1,4 @@
-/* Ranks that have different BLAS libraries multiply by what all have, or are told of it. */
+/* Ranks with different BLAS libraries use one that all of them have, or get an error. */
 #include "ops/agreement.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static const tsr_blas_table tables[] = {{.name = "openblas", .version = "1", .co
 static const tsr_blas_provider providers[] = {{.table = &tables[0]}, {.table = &tables[1]}, {.table = &tables[2]}, {.table = &tables[3]}};
 enum { SKYLAKE, HASWELL, NEWER, ONEDNN };
 
-/* What each rank brings: providers by index, ended by -1, and its kernels. */
+/* What each rank has: indices of providers, ended by -1, and its kernels. */
 typedef struct scene {
     int has[RANKS][4];
     const char *kernels[RANKS];

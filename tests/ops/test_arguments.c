@@ -1,4 +1,5 @@
-/* A fault that one rank alone finds in a layer's call is told to its peers: all ranks get a status, and the communicator goes on. */
+/* Errors that one rank alone finds in a layer's call: all ranks get a status, and the communicator
+ * stays usable. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -14,7 +15,7 @@ enum { RANKS = 3, AT_FAULT = 1 };
 static const layer row_parallel = {"3", 2, {5, 13}, 7, "S(1)", "S(1)", "R", TSR_F32};
 static const tsr_placement reduced = {.kind = TSR_REPLICATE}, beyond = {.kind = TSR_SHARD, .dim = 7};
 
-/* What is called on every rank; `at_fault` says on which something is wrong. */
+/* The call of every rank; `at_fault` is set on the rank whose arguments are wrong. */
 typedef struct fixture {
     const layer_tensors *t;
     const tsr_dtensor *dy;
@@ -155,7 +156,7 @@ static const struct {
     {plan_backward_to_another_dx, "tsr_linear_backward_plan_create: "},
 };
 
-/* The fault, a barrier, and the call as it should be, over one communicator. */
+/* Makes the faulty call, a barrier, and the correct call, over one communicator. */
 static tsr_status check_fault(tsr_comm *comm, const fixture *f, size_t i)
 {
     const bool at_fault = tsr_comm_rank(comm) == AT_FAULT;

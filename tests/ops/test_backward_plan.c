@@ -1,4 +1,4 @@
-/* Plans of the backward: what they refuse, what a rank that errs does to the others, and that executions allocate nothing. */
+/* Backward plans: what they refuse, errors of one rank, and that executions allocate nothing. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-/* A row-parallel layer on two ranks, whose dy comes cut by rows, and whose dx is wanted whole: x (2, 4), w (3, 4), b (3), y (2, 3). All its
- * gradients move but dw. */
+/* A row-parallel layer on two ranks, whose dy is cut by rows and whose dx is replicated: x (2, 4),
+ * w (3, 4), b (3), y (2, 3). All gradients but dw have to move. */
 typedef struct fixture {
     tsr_mesh *mesh;
     tsr_layout *x, *w, *b, *dy, *dx;

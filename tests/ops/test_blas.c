@@ -1,4 +1,5 @@
-/* OpenBLAS under several ranks at once: the right numbers, and the host's thread count afterwards. */
+/* OpenBLAS, called by several ranks at once: the results, and the host's thread count
+ * afterwards. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -14,7 +15,8 @@
 
 enum { RANKS = 4, SIZE = 128, REPEATS = 2000, BUILD_SERIAL = 0 };
 
-/* One replicated layer of `tokens` tokens on a rank of its own: products that nothing keeps from overlapping. */
+/* One replicated layer of `tokens` tokens on a rank of its own, so that the products of ranks can
+ * overlap. */
 static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x, const float *w, const float *expected, float *first)
 {
     const int64_t x_shape[] = {tokens, SIZE}, w_shape[] = {SIZE, SIZE};

@@ -1,4 +1,4 @@
-/* What layers on GPUs make the host do: nothing but enqueue, as the emulated machine counts. */
+/* Layers on emulated GPUs: the emulation's counts show that the host only enqueues. */
 #include "device_layers.h"
 #include "emulated_driver.h"
 #include <tessera/sys/status.h>

@@ -1,5 +1,5 @@
-/* Linear layers when memory fails on one rank, which the others are told, or their communicator is in use or gone: nobody hangs or leaks.
- */
+/* Linear layers when memory fails on one rank, or their communicator is in use or gone: the other
+ * ranks get an error, no rank hangs, and nothing leaks. */
 #include "counted_memory.h"
 #include "layers.h"
 
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* What is called on every rank; it must leave nothing behind when it fails. */
+/* The call of every rank; it must free everything when it fails. */
 typedef tsr_status operation(const layer_tensors *t, const tsr_dtensor *dy);
 
 static const tsr_placement reduced = {.kind = TSR_REPLICATE};
@@ -84,7 +84,7 @@ enum { RANKS = 3, FAILING = 1, MOST = 400 };
 
 typedef struct drill {
     operation *run;
-    int failures; /* how often rank FAILING failed before it got through */
+    int failures; /* the number of failures of rank FAILING before its call succeeded */
 } drill;
 
 /* Rank FAILING's n-th allocation fails, for n = 1, 2, .. until the call gets through; all ranks see that it did. */

@@ -1,4 +1,5 @@
-/* Linear layers on rank threads, forward and backward, against plain sums: every combination of layouts that the rule takes. */
+/* Linear layers on rank threads, forward and backward, compared with plain loops, for every
+ * combination of layouts that the rule accepts. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -57,7 +58,7 @@ static void operands_over_ranks_in_another_order_are_refused(void **state)
     assert_int_equal(tsr_threads_run(4, multiply_across, NULL, NULL), TSR_OK);
 }
 
-/* What one mesh dim may hold of x, and of w and b beside it. */
+/* The placements that one mesh dim may have for x, with those of w and b. */
 typedef struct pairing {
     const char *x, *w, *b;
 } pairing;
@@ -226,7 +227,8 @@ static void ranks_outside_the_mesh_take_part_with_nothing(void **state)
     layers_run(4, check_list, list);
 }
 
-/* Few rows go through w by panels that fit a cache, so w must be larger than that. */
+/* Products of few rows go through w in panels that fit a cache, so w has to be larger than a
+ * panel. */
 static void few_rows_by_many_features_are_exact(void **state)
 {
     (void)state;
@@ -257,7 +259,7 @@ static void local_tensors_with_gaps_are_exact_forward_and_backward(void **state)
     layers_run(2, check_list, list);
 }
 
-/* A bias that were added once per rank would come out ranks times as large. */
+/* A bias added by every rank instead of one would show in the result. */
 static tsr_status check_bias_once(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -301,7 +303,8 @@ static tsr_status expect_written(const char *what, const tsr_dtensor *tensor, co
     return strcmp(text, wanted) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
 }
 
-/* On a mesh dim of size 1 all layouts are equal, but a caller reads the placements that it asked for. */
+/* On a mesh dim of size 1 all layouts are equal, but the result has to have the placements that the
+ * caller asked for. */
 static tsr_status check_placements_on_one_rank(tsr_comm *comm, void *arg)
 {
     (void)arg;

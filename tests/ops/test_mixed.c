@@ -1,4 +1,5 @@
-/* Layers whose operands are f32, f16 and bf16 in every mixture, against plain arrays: small integers are exact in all of them. */
+/* Layers with every mixture of f32, f16 and bf16 operands, compared with plain loops on small
+ * integers, which are exact in all three. */
 #include "layers.h"
 
 #include <setjmp.h>
@@ -100,7 +101,8 @@ static void a_result_is_f32_where_dtypes_differ(void **state)
     layers_run(1, check_dtypes, NULL);
 }
 
-/* A weight of one 1 a row passes x on: all the bits of f32 must come out, of few rows and of many. */
+/* A weight with a single 1 in each row copies x: all bits of f32 have to be kept, for few rows and
+ * for many. */
 static tsr_status check_passing(tsr_comm *comm, void *arg)
 {
     enum { ROWS = 12, SIZE = 20 };

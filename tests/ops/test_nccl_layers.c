@@ -1,4 +1,5 @@
-/* Layers over NCCL's engine, with tensors on the stand-in's GPUs, where everything is done later and in stream order. */
+/* Layers over the NCCL engine, with tensors on the stand-in's GPUs, which run all work later, in
+ * stream order. */
 #include "device_layers.h"
 #include "standin_ranks.h"
 

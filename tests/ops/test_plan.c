@@ -1,4 +1,4 @@
-/* Linear plans: planned once, executed with the caller's memory, whatever its strides. */
+/* Linear plans: created once, executed with the caller's memory at any strides. */
 #include "layers.h"
 
 #include <math.h>
@@ -85,7 +85,8 @@ static double product_at(const tsr_tensor *x, const tsr_tensor *w, const tsr_ten
     return sum;
 }
 
-/* All ranks bring the same x as their term of a Partial(sum), so that the products add up, and the bias does not. */
+/* All ranks have the same x as their term of a Partial(sum): their products add up, and the bias is
+ * added once. */
 static tsr_status check_striding(tsr_comm *comm, const tsr_linear_plan *plan, int index, float *const *memory, float *y_memory,
                                  void *workspace)
 {

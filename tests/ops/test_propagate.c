@@ -1,4 +1,5 @@
-/* The rule of linear layers, as layouts in and a layout or a sentence out. Nothing here communicates. */
+/* The placement rule of linear layers: layouts in, and a layout or an error message out. Nothing
+ * communicates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,7 @@ static const propagation accepted[] = {
     {"2", {4, 6}, "R", "S(0;sizes=7,1)", "S(0;sizes=7,1)", "S(1;sizes=7,1)"},
     {"2", {4, 6}, "S(1;sizes=0,6)", "S(1;sizes=0,6)", "R", "P"},
     {"2", {4, 6}, "S(1;interleave=1)", "S(1;unit=1)", "R", "P"},
-    /* Mesh dims of size 1 hold everything, whatever is written there. */
+    /* In mesh dims of size 1 every placement means the whole tensor. */
     {"1", {4, 6}, "S(1)", "R", "R", "P"},
     {"1", {4, 6}, "R", "S(0)", "R", "S(1)"},
     {"1", {4, 6}, "P(max)", "R", "R", "R"},
@@ -152,7 +153,8 @@ static const char *const pieces[] = {"R", "S(0)", "S(1)", "P", "P(max)"};
 enum { PIECES = sizeof(pieces) / sizeof(pieces[0]), BIAS_PIECES = 4 };
 static const char *const bias_pieces[BIAS_PIECES] = {"R", "S(0)", "P", "P(avg)"};
 
-/* Which pair of pieces a mesh dim takes, and what of the bias then: written down from the mathematics, not from the rule. */
+/* The pairs of pieces that a mesh dim accepts, with the bias of each, derived from the mathematics
+ * instead of the library's rule. */
 static int oracle_takes(int x, int w, int bias)
 {
     enum { R, S0, S1, P };

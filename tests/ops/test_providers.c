@@ -1,5 +1,5 @@
-/* Which BLAS a context opens, in which order, and what it says of those that it cannot; with stand-ins of the tests, and the real ones that
- * TESSERA_TEST_BLAS names. */
+/* Which BLAS a context opens, in which order, and its messages about those that it cannot open;
+ * with stand-ins, and with the libraries that TESSERA_TEST_BLAS names. */
 #include "counted_memory.h"
 #include "layers.h"
 #include "standin_blas.h"
@@ -116,7 +116,7 @@ static void what_is_named_twice_is_there_once(void **state)
     tsr_context_destroy(context);
 }
 
-/* The stand-in multiplies one element after the other. */
+/* The stand-in computes one element at a time. */
 static void of_several_the_fastest_comes_first(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Layers on devices when calls of the device fail: the rank says so, its peers are told, nobody hangs, and nothing is left behind. */
+/* Layers on devices when a call of the device fails: the rank and its peers get an error, no rank
+ * hangs, and nothing leaks. */
 #include "async_device.h"
 #include "layers.h"
 
@@ -15,7 +16,7 @@
 
 enum { RANKS = 2, DEVICES = 2, MOST = 400 };
 
-/* The tensors of a row-parallel layer, and plans of it, that were made when nothing failed. */
+/* The tensors and plans of a row-parallel layer, created before any failure. */
 typedef struct side {
     tsr_comm *comm;
     layer l;

@@ -1,4 +1,5 @@
-/* Products of few rows, byte for byte against plain loops in the order of sums that ops/rows_kernels.h documents. */
+/* Products of few rows, compared byte for byte with plain loops that sum in the order that
+ * ops/rows_kernels.h documents. */
 #include "ops/rows.h"
 
 #include <setjmp.h>
@@ -180,7 +181,7 @@ static void every_dtype_and_epilogue_is_rounded_once(void **state)
     free(m);
 }
 
-/* A row alone, and the same row among others. */
+/* A row alone gives the same result as the same row among others. */
 static void a_row_has_the_same_bits_beside_any_others(void **state)
 {
     enum { N = 33, K = 50 };

@@ -1,4 +1,5 @@
-/* Products of many rows of narrow operands by f32 products of panels: small integers are exact, and other numbers rounded once. */
+/* Products of many rows of narrow operands, by f32 products of panels: small integers are exact,
+ * and other numbers are rounded once. */
 #include "ops/widened.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/** Who owns which indices: cuts applied to explicit lists. */
+/** Ownership of indices, by cuts applied to explicit lists. */
 #include "oracle.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ oracle_mesh oracle_mesh_make(int ndim, const int64_t *shape, int64_t first)
     return mesh;
 }
 
-/** Part `part` of `parts` of `length` things: first and one past the last. */
+/** The range [begin, end) of part `part` of `parts` of `length` items. */
 static void deal(bool balanced, int64_t length, int64_t parts, int64_t part, int64_t *begin, int64_t *end)
 {
     int64_t at = 0;
@@ -56,7 +56,8 @@ static void deal(bool balanced, int64_t length, int64_t parts, int64_t part, int
     }
 }
 
-/** One block: cut into units first, the units dealt out. Unit numbers are written down one by one. */
+/** Cuts one block: divides it into units, deals the units out, and writes the indices of a part one
+ * by one. */
 static int64_t cut_block(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *block, int64_t count, int64_t *out)
 {
     const int64_t unit = placement->unit > 0 ? placement->unit : 1;

@@ -1,9 +1,9 @@
-/** What a redistribution must give. */
+/** The result that a redistribution must give. */
 #include "oracle.h"
 #include <stdlib.h>
 #include <string.h>
 
-/** The layout without mesh dims of size 1, every cut with its order written out. */
+/** The layout without mesh dims of size 1, with an explicit order for every cut. */
 static oracle_layout squeeze(const oracle_layout *layout)
 {
     oracle_layout out = *layout;
@@ -46,7 +46,8 @@ bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
            equal_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 
-/** Cuts of every tensor dim on mesh dims not in `skip` are the same ones, in the same order. */
+/** True if on every tensor dim the cuts by mesh dims that are not in `skip` are equal, in equal
+ * order. */
 static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const bool *skip)
 {
     for (int d = 0; d < a->ndim; d++) {
@@ -69,7 +70,7 @@ static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const boo
     return true;
 }
 
-/** On every tensor dim, cuts on `removed` mesh dims come after all others. */
+/** True if on every tensor dim the cuts by `removed` mesh dims come after all other cuts. */
 static bool removed_cuts_are_last(const oracle_layout *layout, const bool *removed)
 {
     for (int d = 0; d < layout->ndim; d++) {
@@ -82,7 +83,8 @@ static bool removed_cuts_are_last(const oracle_layout *layout, const bool *remov
     return true;
 }
 
-/** Own elements kept, nothing elsewhere: Shard -> Partial(sum) on some mesh dims, every other mesh dim the same on both sides. */
+/** True if every rank just keeps its elements: Shard -> Partial(sum) on some mesh dims, and equal
+ * placements on all other mesh dims. */
 static bool shortcut_holds(const oracle_layout *src, const oracle_layout *dst)
 {
     bool takes[TSR_MAX_DIMS] = {false}, any = false;
@@ -129,7 +131,8 @@ void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *
     oracle_element(move->src.dtype, seed, global, term, value);
 }
 
-/** The element's value once the Partial dims that do not stay are reduced, in row-major order; `coordinate` says the others. */
+/** Writes an element's value after the Partial dims that do not stay are reduced, in row-major
+ * order; `coordinate` has the coordinates of the other dims. */
 static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
 {
     unsigned char terms[ORACLE_MAX_RANKS * 16];

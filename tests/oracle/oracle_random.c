@@ -80,7 +80,7 @@ tsr_dtype oracle_random_dtype(oracle_random *random)
     return (tsr_dtype)(1 + oracle_random_below(random, TSR_DTYPE_END - 1));
 }
 
-/** Writes `parts` numbers, at least `least` each, that sum to `length`. */
+/** Draws `parts` numbers, each at least `least`, whose sum is `length`. */
 static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length, int64_t least)
 {
     int64_t *out = &numbers->at[numbers->count];
@@ -95,7 +95,7 @@ static const int64_t *composition(oracle_random *random, oracle_numbers *numbers
     return out;
 }
 
-/** The length that all pieces have which the cut on `mesh_dim` meets, or -1. */
+/** The length of the pieces that the cut by `mesh_dim` divides; -1 if they differ in length. */
 static int64_t common_length(const oracle_layout *layout, int mesh_dim)
 {
     oracle_layout before = *layout;
@@ -177,7 +177,8 @@ void oracle_random_placements(oracle_random *random, oracle_layout *layout, orac
         layout->placements[m] = random_placement(random, layout, op);
     if (one_in(random, 3))
         random_orders(random, layout);
-    /* In cut order, so that the pieces that sizes and blocks meet are those of the cuts before. */
+    /* in the order of the cuts, since sizes and blocks depend on the pieces that earlier cuts
+     * leave */
     for (int d = 0; d < layout->ndim; d++) {
         int cuts[TSR_MAX_DIMS];
         const int count = oracle_cuts_of(layout, d, cuts);

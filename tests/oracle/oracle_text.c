@@ -27,7 +27,8 @@ static int order_at(const tsr_placement *placements, int mesh_dim)
     return placements[mesh_dim].order == TSR_ORDER_DEFAULT ? mesh_dim : placements[mesh_dim].order;
 }
 
-/** The place of a cut among those of its tensor dim, and whether any two of them are out of mesh order. */
+/** The index of a cut among the cuts of its tensor dim; `*out_of_order`: the cuts are not in the
+ * order of mesh dims. */
 static int place_of(const tsr_placement *placements, int count, int mesh_dim, bool *out_of_order)
 {
     int place = 0;

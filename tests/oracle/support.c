@@ -55,7 +55,8 @@ static void late(int signal_number)
     _exit(3);
 }
 
-/* Cases take a hundredth of their limits; on a busy machine, and under sanitizers, a case may take much longer than alone. */
+/* Limits are multiplied: cases usually take a hundredth of them, but may take much longer on a busy
+ * machine and under sanitizers. */
 void test_watchdog(unsigned seconds)
 {
     limit = seconds * (getenv("TSR_TEST_THIN") ? 20 : 5);

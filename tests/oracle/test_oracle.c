@@ -1,4 +1,4 @@
-/** The model itself, against numbers worked out by hand: what checks the engine must not be trusted blindly. */
+/** Tests of the model itself, against numbers worked out by hand. */
 #include "oracle.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -51,7 +51,7 @@ static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, t
     return make_mesh(a, wanted, mesh);
 }
 
-/** The mesh that is kept for the first tensor if it is the same; the caller destroys `*out`. */
+/** The first tensor's mesh where it equals `wanted`, else a new one; the caller destroys `*out`. */
 static bool find_mesh(actor *a, const oracle_mesh *wanted, tsr_mesh **out)
 {
     tsr_mesh *kept = same_mesh(wanted, &a->src_model)                          ? a->src_mesh
@@ -94,7 +94,8 @@ static void set_values(actor *a, uint64_t seed)
         moved_set(&a->at[i], seed + (uint64_t)i * 7919);
 }
 
-/** Mirrors of all tensors: those of the destinations first, so that sources, which may be the same memory, come last. */
+/** Calls `step` with the mirrors of each tensor: the destination's first, because the source may be
+ * the same memory and has to be written last. */
 static tsr_status each_mirror(actor *a, tsr_status (*step)(const mirror *m))
 {
     for (int i = 0; i < a->count; i++) {
@@ -122,7 +123,7 @@ static void free_mirrors(actor *a)
     }
 }
 
-/** How often this thread has been held up: by the allocator, or by the device. */
+/** How often this thread has allocated memory or waited for the device. */
 static int64_t held_up(const actor *a)
 {
     const sweep_device *device = a->stage->sweep->device;
@@ -174,7 +175,8 @@ static tsr_status move(actor *a, const tsr_plan *plan, const tsr_tensor *src, co
     return status == TSR_OK ? tsr_plan_finish(plan, a->comm) : status;
 }
 
-/** `steady`: calls like this were made before, so that nothing is allocated or waited for. */
+/** Executes the plan and compares. `steady`: an execution like this was made before, so this one
+ * must not allocate or wait. */
 static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, const char *what)
 {
     tsr_tensor src[SWEEP_TENSORS], dst[SWEEP_TENSORS];
@@ -224,7 +226,8 @@ static tsr_status make_plan(const actor *a, size_t max_workspace, tsr_plan **out
                          : tsr_plan_create_batch((size_t)a->count, src, dst, &options, out);
 }
 
-/** With how little workspace this rank can do, from the sentence that refuses less. */
+/** The least workspace that this rank needs, read from the message of a plan that is given too
+ * little. */
 static int64_t find_least(actor *a)
 {
     tsr_plan *plan = NULL;
@@ -238,7 +241,8 @@ static int64_t find_least(actor *a)
     return number != NULL ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
 }
 
-/** The ranks agree on a cap that all can keep. One byte less than the most is refused on the rank that needs it. */
+/** Sets a workspace cap that is enough for all ranks, and checks that the rank that needs the most
+ * refuses one byte less. */
 static void agree_on_cap(actor *a, bool made)
 {
     stage *s = a->stage;

@@ -5,7 +5,8 @@
 
 enum { GUARD = 64, PATTERN = 0xA7 };
 
-/** Dims in a random order from the innermost out, each with a gap of 0 to 2 behind it. */
+/** Random strides: dims in a random order from the innermost out, with gaps. Returns the elements
+ * from first to last. */
 static int64_t random_strides(tsr_tensor *view, oracle_random *random)
 {
     int left[TSR_MAX_DIMS], count = view->ndim;
@@ -19,7 +20,7 @@ static int64_t random_strides(tsr_tensor *view, oracle_random *random)
         span += (view->shape[dim] > 0 ? view->shape[dim] - 1 : 0) * stride;
         stride = stride * (view->shape[dim] > 0 ? view->shape[dim] : 1) + oracle_random_below(random, 3);
         if (view->shape[dim] == 1 && oracle_random_below(random, 2) == 0)
-            view->strides[dim] = oracle_random_below(random, 1000); /* never used */
+            view->strides[dim] = oracle_random_below(random, 1000); /* a dim of size 1 does not use its stride */
     }
     return span;
 }
@@ -59,7 +60,7 @@ void buffer_destroy(local_buffer *buffer)
     buffer->base = NULL;
 }
 
-/** Where the row-major element `number` lies in `base`. */
+/** The byte offset in `base` of the element with row-major number `number`. */
 static size_t offset_of(const local_buffer *buffer, int64_t number)
 {
     int64_t offset = 0;

@@ -12,7 +12,7 @@ static int64_t at_least_one(int64_t value)
     return value > 0 ? value : 1;
 }
 
-/** Written alike, whatever the order says. */
+/** Whether two placements are equal in all fields but `order`. */
 static bool alike(const tsr_placement *a, const tsr_placement *b)
 {
     if (a->kind != b->kind)
@@ -34,7 +34,8 @@ static collective change(const tsr_placement *from, const tsr_placement *to)
     return from->kind == TSR_PARTIAL && to->kind == TSR_REPLICATE ? ALL_REDUCE : NO_COLLECTIVE;
 }
 
-/** The one change that all mesh dims make which change at all. */
+/** The collective of all mesh dims whose placements change; NO_COLLECTIVE where they need different
+ * ones. */
 static collective common_change(const oracle_move *move)
 {
     collective found = NO_COLLECTIVE;
@@ -50,7 +51,7 @@ static collective common_change(const oracle_move *move)
     return found;
 }
 
-/** Along every tensor dim the first cuts of `inner` are those of `outer`. */
+/** Whether the first cuts of `inner` along every tensor dim are the cuts of `outer`. */
 static bool begins_with(const oracle_layout *inner, const oracle_layout *outer)
 {
     for (int d = 0; d < inner->ndim; d++) {
@@ -78,7 +79,7 @@ static bool is_cut_further(const oracle_layout *inner, const oracle_layout *oute
     return oracle_cuts_of(inner, dim, cuts) > oracle_cuts_of(outer, dim, cuts);
 }
 
-/** All ranks have as much of every tensor dim that is cut further. */
+/** Whether all ranks have equal lengths of every tensor dim that `inner` cuts further. */
 static bool is_even(const oracle_layout *inner, const oracle_layout *outer)
 {
     for (int d = 0; d < inner->ndim; d++)
@@ -88,7 +89,8 @@ static bool is_even(const oracle_layout *inner, const oracle_layout *outer)
     return true;
 }
 
-/** Of what is cut further along `dim` one coordinate has all, the same one everywhere. */
+/** Whether, along `dim`, all of each piece of `outer` is on one rank of `inner`, at the same
+ * coordinates everywhere. */
 static bool is_on_one(const oracle_layout *inner, const oracle_layout *outer, int dim)
 {
     int64_t holder[TSR_MAX_DIMS], coordinate[TSR_MAX_DIMS];

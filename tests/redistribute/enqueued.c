@@ -50,7 +50,7 @@ static tsr_status make_plan(enqueued *e, const tsr_plan_options *options)
     return status;
 }
 
-/* Elements from one to the next. */
+/* The stride between two elements, in elements. */
 static size_t step_of(const enqueued *e)
 {
     return e->move->gaps ? 2 : 1;
@@ -69,7 +69,8 @@ static tsr_status make_tensor(const enqueued *e, const oracle_layout *layout, ts
     return e->gpu->alloc(e->self, e->device.index, *bytes, e->stream, &tensor->data);
 }
 
-/* A tensor's memory in a round, as it is to be before or after the move; gaps hold nothing of interest. */
+/* A tensor's expected memory in a round, before the move or (`wanted`) after it; the contents of
+ * gaps are not checked. */
 static unsigned char *picture(const enqueued *e, int round, bool wanted, size_t bytes)
 {
     const size_t step = step_of(e), element = oracle_bytes(e->move->src.dtype);

@@ -11,7 +11,7 @@
 
 enum { FAILURES_TO_SHOW = 5 };
 
-/** The whole text of a case. */
+/** The description of a case. */
 typedef struct words {
     char text[3000];
     size_t length;
@@ -57,9 +57,9 @@ static void name_case(const sweep_case *c)
     test_case("%s", w.text);
 }
 
-/** What the oracle says of all tensors of a case together. */
+/** The oracle's figures for all tensors of a case together. */
 typedef struct figures {
-    bool exact, told; /**< `received` and `sent` are known by rank */
+    bool exact, told; /**< `exact`: `received` is known for each rank; `told`: so is `sent` */
     bool in_place;
     int64_t total, received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
 } figures;
@@ -82,7 +82,7 @@ static void figure(const stage *s, figures *f)
     }
 }
 
-/** The figures of all ranks against the oracle's; returns NULL or what is wrong. */
+/** Compares the figures of all ranks with the oracle's. Returns NULL or a message. */
 static const char *wrong_figures(const stage *s, char *text, size_t capacity)
 {
     int64_t received = 0, sent = 0;
@@ -175,7 +175,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-/** One set of rank threads; a failed case ends it, because it may have broken the communicator. */
+/** Runs cases on one set of rank threads. A failed case ends the set, because it may have broken
+ * the communicator. */
 static bool run_once(stage *s)
 {
     counted_memory memory = {0};

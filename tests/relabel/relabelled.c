@@ -38,7 +38,8 @@ int64_t *shared_table(const oracle_layout *src, const oracle_layout *dst)
     return table;
 }
 
-/* Whether what a coordinate of the move's destination holds counts as kept. */
+/* Whether elements at a coordinate of the move's destination can count as kept: not where they are
+ * fills, nor in the zero terms of a new Partial. */
 static bool counts(const oracle_move *move, const int64_t *coordinate)
 {
     if (move->shortcut)

@@ -1,4 +1,5 @@
-/** A relabelled layout is a layout like any other: real moves to it on rank threads bring the right values, and move what was promised. */
+/** Moves to relabelled layouts on rank threads: the values are right, and the bytes moved are those
+ * that were promised. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
@@ -60,7 +61,7 @@ static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor
     return status;
 }
 
-/* Moves, checks what came, and adds up what all ranks received. */
+/* Moves, checks the values, and adds up the bytes that all ranks received. */
 static tsr_status move(tsr_comm *comm, const tsr_layout *src, const tsr_layout *dst, tsr_mode mode, int64_t *received)
 {
     int32_t from[MOST], to[MOST];

@@ -1,4 +1,5 @@
-/** The order that comes out is the best of all, tried one by one; and what it promises is what plans then move. */
+/** The order found is the best of all orders, which are tried one by one, and plans move the bytes
+ * that it promises. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "relabelled.h"
@@ -266,11 +267,12 @@ static const struct {
     /* Rows and columns of a mesh are one order away from each other. */
     {"2x2", "S(0),S(1)", "2x2", "S(1),S(0)", "4x4", "2x2@[0,2,1,3]", 32, 64, 2},
     {"dp=2,tp=2", "S(0)[1],S(0)[0]", "a=2,b=2", "S(0),S(0)", "8", "a=2,b=2@[0,2,1,3]", 16, 32, 2},
-    /* Nothing to gain: every order keeps the same, so the one given stays. */
+    /* Where every order keeps the same amount, the given order is returned. */
     {"4", "S(0)", "4@[1,2,3,0]", "S(1)", "4x4", "4@[1,2,3,0]", 16, 16, 0},
     {"4", "S(0)", "4@[1,2,3,0]", "R", "4x4", "4@[1,2,3,0]", 64, 64, 0},
     {"4", "R", "4@[1,2,3,0]", "S(0)", "4x4", "4@[1,2,3,0]", 64, 64, 0},
-    /* Grown and shrunk: the old ranks get what they have most of, the others what is left. */
+    /* Larger and smaller meshes: old ranks get the coordinates of which they have most, other ranks
+     * the rest. */
     {"2", "S(0)", "4@[2,3,0,1]", "S(0)", "8", "4@[0,3,2,1]", 8, 16, 2},
     {"4", "S(0)", "2@[2,0]", "S(0)", "8", "2@[0,2]", 0, 16, 2},
     {"2", "S(0)", "2@4", "S(0)", "8", "2@4", 0, 0, 0},

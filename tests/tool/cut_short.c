@@ -1,5 +1,4 @@
-/* Preloaded: the file CUT_FILE is cut to CUT_BYTES bytes as soon as something was read from any
- * file by pread(). */
+/* Preloaded: truncates the file CUT_FILE to CUT_BYTES bytes after the first pread() of any file. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

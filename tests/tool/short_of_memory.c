@@ -1,7 +1,7 @@
 /*
- * Preloaded: memory that runs out. The call number SHORT_AT for memory fails, counted from 0 at the
- * start of the program; with SHORT_EVER all after it too. SHORT_COUNT names a file that gets the
- * number of calls in the end.
+ * Preloaded: makes memory run out. The allocation with number SHORT_AT, counted from 0 at the start
+ * of the program, fails; with SHORT_EVER all later ones fail too. At the end, the file that
+ * SHORT_COUNT names gets the number of allocations.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* glibc's own, which need no search for them. */
+/* glibc's own functions, so that no dlsym() is needed, which allocates. */
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *memory, size_t bytes);
@@ -87,7 +87,7 @@ __attribute__((visibility("default"))) int posix_memalign(void **out, size_t ali
     return 0;
 }
 
-/* Libraries of GPUs are not found: when memory is short those of their vendors end the process themselves. */
+/* Hides the libraries of GPUs, since vendors' libraries end the process when memory is short. */
 static bool left_out;
 
 __attribute__((visibility("default"))) void *dlopen(const char *file, int flags)

@@ -1,4 +1,4 @@
-/* Facts about what the benchmarks check moves with: that it accepts what is right, and misses nothing that is not. */
+/* The check of moves in benchmarks accepts right results, and finds every wrong element. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define MOST_RANKS 8
 #define MOST_BYTES 4096
 
-/** All ranks' local tensors of one layout. */
+/** The local tensors of all ranks of a layout. */
 typedef struct held {
     tsr_layout *layout;
     int ranks;
@@ -97,7 +97,8 @@ static int64_t combine(tsr_reduce_op op, int64_t a, int64_t b)
     return op == TSR_PROD ? a * b : a + b;
 }
 
-/** Reduces all ranks' 64-bit integers by hand, rank `twice` counting for rank `never` too, into every rank of `to`. */
+/** Reduces the 64-bit integers of all ranks by hand, with the term of rank `twice` in place of rank
+ * `never`'s, into every rank of `to`. */
 static void reduce(const held *from, held *to, tsr_reduce_op op, int never, int twice)
 {
     for (size_t i = 0; i < from->bytes[0] / 8; i++) {
@@ -150,7 +151,8 @@ static void set_all(held *h, float value)
             memcpy(h->data[r] + i * sizeof value, &value, sizeof value);
 }
 
-/** Replicate -> Partial: coordinate 0 keeps the value, the others hold what changes nothing, to the sign of zero. */
+/** Replicate -> Partial: coordinate 0 keeps the value, the others hold the identity, to the sign of
+ * zero. */
 static void new_terms_are_exact_to_the_sign_of_zero(void **state)
 {
     (void)state;

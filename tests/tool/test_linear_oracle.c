@@ -1,4 +1,5 @@
-/* Facts about what bench linear checks layers with: that it accepts exact results, in any order of summation, and finds every other. */
+/* The check of layers in bench linear accepts exact results, in any order of summation, and finds
+ * every other result. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,12 +59,12 @@ static linear_tile all_of(const whole *w)
     return (linear_tile){0, 0, w->rows, w->columns};
 }
 
-/** All that an MLP reads and writes, multiplied out. */
+/** The matrices that an MLP reads and writes, multiplied out. */
 typedef struct mlp {
     linear_oracle oracle;
     whole x, w1, w2, dy, x_t, w1_t, w2_t, dy_t;
     whole result[LINEAR_RESULTS];
-    whole most[LINEAR_RESULTS]; /**< the same products of absolute values: no part of a sum, and no result, is larger */
+    whole most[LINEAR_RESULTS]; /**< the products of absolute values: upper bounds of all partial sums and results */
 } mlp;
 
 static void multiply_out(mlp *m, whole result[LINEAR_RESULTS])

@@ -92,7 +92,7 @@ def options(command):
 
 
 def completions(*words):
-    """What bash offers after these words, the last of which is being typed."""
+    """Returns bash's completions of the last of these words."""
     script = f"""source {completion}
 COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=()
 _tessera tessera "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD-1]}}"; printf '%s\\n' "${{COMPREPLY[@]}}" """

@@ -1,4 +1,4 @@
-/** The text of pictures: what it may not hold, where its lines end, what fits. */
+/** The text of pictures: escapes, line breaks, and what fits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

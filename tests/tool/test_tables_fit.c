@@ -1,4 +1,4 @@
-/* Facts about how bench calibrate finds the tables of a profile from times. */
+/* The fit of a profile's tables to times in bench calibrate. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What the tool is linked with in place of the benchmarks' own: a move has one time. */
+/* Replaces the benchmarks' function of this name: a move has one time. */
 spread samples_spread(const samples *s)
 {
     return (spread){*s->seconds, *s->seconds, *s->seconds};
@@ -57,7 +57,7 @@ static double seconds_by(const tsr_profile *p, const table_move *m)
     return seconds + tsr_profile_work_seconds(p, TSR_WORK_KEEP, m->run, m->touched, m->kept);
 }
 
-/* In the order of the tool: each row after those that it is told by. */
+/* Adds the moves in the order of the tool: each row after the rows that its fit needs. */
 static void add_all(sheet *s)
 {
     static const struct {

@@ -1,5 +1,6 @@
-/* Moves that come out wrong, for programs that are preloaded with this: of the dtype that TEST_WRONG_DTYPE names, the first element of
- * every rank. Plans for the dtype that TEST_REFUSED_DTYPE names are refused on every rank. On the host. */
+/* Preloaded: makes moves on the host go wrong. Moves of the dtype that TEST_WRONG_DTYPE names get a
+ * wrong first element on every rank; plans for the dtype that TEST_REFUSED_DTYPE names are refused
+ * on every rank. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/** Where what options do begins, how far from an option that goes beyond, and where lines end. */
+/** Columns: where the text of an option begins, the gap after an option too long for that, and the
+ * width of lines. */
 enum { DOES_COLUMN = 29, LEAST_GAP = 3, WIDTH = 79 };
 
 void help_words(const char *text, int column, int indent)

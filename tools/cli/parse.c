@@ -8,7 +8,7 @@
 #include <tessera/context.h>
 #include <tessera/status.h>
 
-/** The form of a mesh, whose sense (sizes, ranks, names that repeat) the library judges. */
+/** The syntax of a mesh. The library judges its sizes, ranks and names. */
 #define NUMBER       "[0-9]{1,18}"
 #define COMMA        " *, *"
 #define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
@@ -32,7 +32,8 @@ static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
     return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
 }
 
-/** The default context reads the environment, in which a wrong value is no fault of the text. */
+/** The default context reads the environment: a wrong value there is reported before the text is
+ * parsed. */
 static int check_environment(void)
 {
     tsr_context *context;
@@ -80,7 +81,7 @@ int parse_shape(const char *text, tensor_shape *out)
     for (const char *at = text;; at++) {
         int64_t size;
         if (!parse_number(&at, &size) || (*at != 'x' && *at != '\0'))
-            return complain(EXIT_USAGE, "--shape '%s', character %td: this is no shape; 31x3 and scalar are, with sizes from 0 to 2^63-1",
+            return complain(EXIT_USAGE, "--shape '%s', character %td: this is not a shape: 31x3, with sizes from 0 to 2^63-1, or scalar",
                             text, at - text + 1);
         if (shape.ndim < TSR_MAX_DIMS)
             shape.size[shape.ndim] = size;
@@ -126,18 +127,19 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
     if (tsr_layout_parse(mesh, text, shape->ndim, shape->size, dtype, out) == TSR_OK)
         return EXIT_DONE;
     const char *const reason = tsr_status_message();
-    /* Of a size, not of the placements. */
+    /* The library refuses the shape, not the placements, so the option is not named. */
     if (strncmp(reason, "shape ", strlen("shape ")) == 0)
         return complain(EXIT_REFUSED, "%s", reason);
     return complain(EXIT_REFUSED, "%s: %s", option, reason);
 }
 
-/** The whole text as a number; `least` is what is said to be the least. */
+/** The whole text as a number; `least` is the lower bound that the error names, checked by the
+ * caller. */
 static int parse_whole(const char *option, const char *text, int least, int64_t *out)
 {
     const char *at = text;
     if (!parse_number(&at, out) || *at != '\0')
-        return complain(EXIT_USAGE, "%s '%s' is no number from %d to 2^63-1", option, text, least);
+        return complain(EXIT_USAGE, "%s '%s' is not a number from %d to 2^63-1", option, text, least);
     return EXIT_DONE;
 }
 

@@ -18,7 +18,7 @@ void json_begin(void)
     json_set_alloc_funcs(allocate, free);
 }
 
-/** `whole` where the call that changed it says 0. */
+/** Returns `whole` if `failed` is 0; else drops it and returns NULL. */
 static json_t *keep_whole(json_t *whole, int failed)
 {
     if (!failed)
@@ -62,7 +62,8 @@ static json_t *names_to_json(const tsr_mesh *mesh)
     return array;
 }
 
-/** Whether the ranks are 0, 1, 2, .. in mesh order: asked of the library, which need not go through them. False if there is no memory. */
+/** `*usual`: the ranks are 0, 1, 2, .. in mesh order. The library compares meshes without visiting
+ * each rank. False if there is no memory. */
 static bool compare_ranks(const tsr_mesh *mesh, const int64_t *shape, bool *usual)
 {
     tsr_mesh *other;
@@ -133,7 +134,7 @@ json_t *placements_to_json(const tsr_layout *layout)
     if (text == NULL)
         return NULL;
     json_t *array = json_array();
-    /* Commas within parentheses belong to sizes= and blocks=. */
+    /* A comma within parentheses, of sizes= or blocks=, does not separate placements. */
     int depth = 0;
     const char *begin = text;
     for (const char *at = text;; at++) {
@@ -158,7 +159,8 @@ void print_shape(int ndim, const int64_t *size, char text[SHAPE_TEXT_BYTES])
         used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%lld", d > 0 ? "x" : "", (long long)size[d]);
 }
 
-/** As many as every double keeps of a decimal: 0.1 reads 0.1. A quotient is read back to so many, not to the bit. */
+/** Significant digits of numbers in JSON: a double keeps any decimal of 15 digits, so that 0.1
+ * prints as 0.1. Other values do not read back bit for bit. */
 #define REAL_DIGITS 15
 
 char *json_take_text(json_t *json)

@@ -1,11 +1,12 @@
-/* What goes to standard output, all of it through here, so that nothing is missing from an answer
- * that ends well. */
+/* All writes to standard output pass through here, so that a program which exits with 0 has written
+ * its whole answer. */
 #include "command.h"
 
 #include <errno.h>
 #include <stdarg.h>
 
-/** Of this process: the error of the first text that did not get there; 0 before that. */
+/** errno of the first write of this process that failed, ENOMEM for a lack of memory; 0 before
+ * that. */
 static int reason;
 
 static void remember_failure(int error)

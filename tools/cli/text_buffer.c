@@ -45,7 +45,7 @@ void text_buffer_print(text_buffer *b, const char *format, ...)
     va_copy(again, arguments);
     const int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    /* Formatting itself may want memory. */
+    /* vsnprintf() fails where formatting itself lacks memory. */
     b->failed = b->failed || length < 0;
     if (reserve(b, (size_t)length)) {
         b->failed = vsnprintf(b->text + b->bytes, (size_t)length + 1, format, again) != length;
@@ -56,7 +56,7 @@ void text_buffer_print(text_buffer *b, const char *format, ...)
 
 char *text_buffer_take(text_buffer *b, size_t *bytes)
 {
-    text_buffer_add_bytes(b, "", 0); /* an empty text is a text too */
+    text_buffer_add_bytes(b, "", 0); /* so that an empty text is "", not NULL */
     char *const text = b->failed ? NULL : b->text;
     if (b->failed)
         free(b->text);

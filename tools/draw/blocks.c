@@ -27,7 +27,7 @@ static int compare_cuts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Sorts the cuts and leaves one of each. */
+/** Sorts the cuts and removes repeats. */
 static void order_cuts(block_cuts *cuts)
 {
     if (cuts->count == 0)
@@ -131,7 +131,8 @@ bool blocks_own(const blocks *b, const block_owner *owner, size_t row, size_t co
     return owns_along(b, owner, 0, row) && owns_along(b, owner, 1, column);
 }
 
-/** Ranks whose terms combine to one value: their coordinates differ in Partial dims alone. */
+/** True if the ranks hold terms of one value: their coordinates differ only in Partial mesh
+ * dims. */
 static bool share_terms(const blocks *b, const block_owner *one, const block_owner *other)
 {
     const tsr_placement *const placements = tsr_layout_placements(b->layout);

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Beyond these a picture is no help. */
+/** Upper bounds of the blocks in a picture. */
 #define MOST_ROWS    32
 #define MOST_COLUMNS 16
 
-/** Room for the ranks in a block. */
+/** Bytes of the text in a block, with the NUL. */
 #define CELL_BYTES 28
 
-/** Copies a list of ranks; one that is too long for a cell loses its middle. */
+/** Copies a list of ranks; ".." replaces the middle of a list that is too long for a cell. */
 static void shorten(const char *list, size_t length, char text[CELL_BYTES])
 {
     size_t last = length, first = 0;
@@ -53,7 +53,8 @@ static void print_rule(const blocks *b, int margin, const int *widths)
     say("+\n");
 }
 
-/** The column's first index over its left edge, and the tensor's size over the last edge. */
+/** Prints each column's first index above its left edge, and the tensor's size above the last
+ * edge. */
 static void print_column_heads(const blocks *b, int margin, const int *widths)
 {
     say("%*s", margin, "");

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Of a sans-serif font's size: the width of a character, the height of a line, how deep the base line of a centred one lies. */
+/** Shares of a sans-serif font's size: the width of a character, the height of a line, and the
+ * depth of the base line below the centre. */
 #define CHARACTER 0.62
-#define BOLD      1.12 /* so much wider */
+#define BOLD      1.12 /* factor of width */
 #define LINE      1.25
 #define CENTRE    0.35
 
-/** A band whose outline would hide its colour. */
+/** Bands lower than this get a thinner outline, which would hide their colour. */
 #define THIN 2.0
 
-/** The longest line that is written. */
+/** Bytes of the longest line of text, with the NUL. */
 #define MOST_TEXT 512
 
 static const char *const defs =
@@ -32,7 +33,7 @@ void svg_begin(svg *s)
     *s = (svg){{0}};
 }
 
-/** A byte that is no part of printable ASCII becomes a question mark: titles hold nothing else. */
+/** Writes a text with XML's escapes. A byte outside printable ASCII becomes a question mark. */
 static void write_escaped(text_buffer *to, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -74,7 +75,8 @@ void svg_end(svg *s, double width, double height, const char *title, char **text
     *text = text_buffer_take(&page, bytes);
 }
 
-/** Red, green or blue, from 0 to 1, of a full hue in sixths of the circle; `offset` is 0, 4 or 2. */
+/** A channel, from 0 to 1, of a saturated hue in sixths of the circle; `offset` is 0 for red, 4 for
+ * green, 2 for blue. */
 static double hue_channel(double hue, double offset)
 {
     return fmin(fmax(fabs(fmod(hue + offset, 6) - 3) - 1, 0), 1);
@@ -87,7 +89,7 @@ static unsigned level_of(double share)
 
 svg_colour svg_colour_of(size_t index)
 {
-    /* Steps of the golden angle keep neighbours, and neighbours' neighbours, apart. */
+    /* steps of the golden angle keep near indices apart */
     const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6), pale = 0.45 + 0.12 * (double)(index % 3);
     svg_colour colour;
     snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level_of(pale + (1 - pale) * hue_channel(hue, 0)),
@@ -95,7 +97,7 @@ svg_colour svg_colour_of(size_t index)
     return colour;
 }
 
-/** The same one's, dark enough for lines on white. */
+/** The colour of item `index`, dark enough for lines on white. */
 static svg_colour dark_colour_of(size_t index)
 {
     const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6);
@@ -139,7 +141,8 @@ void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *
                       to_y, stroke);
 }
 
-/* Their numbers have no common divisor, so that they go together anew for as many series as their product. */
+/* The numbers of dashes and marks have no common divisor, so that their pairs repeat only after
+ * DASHES * MARKS series. */
 static const char *const dashes[] = {"none", "9,4", "2,3", "12,3,2,3", "5,2"};
 static const char *const marks[] = {"M-4.5,0 a4.5,4.5 0 1,0 9,0 a4.5,4.5 0 1,0 -9,0 Z",
                                     "M-4,-4 H4 V4 H-4 Z",
@@ -232,7 +235,8 @@ void svg_upward_text(svg *s, double x, double y, svg_style style, const char *fo
     write_text(s, x, y, style, turned, text);
 }
 
-/** How many characters of `words` fill one line of at most `room`, which may end at a space or after a +; 0 if none does. */
+/** The number of characters of `words` in the first line, at most `room`; a line ends at a space or
+ * after a +. 0 if the first word is longer. */
 static size_t line_length(const char *words, size_t room)
 {
     size_t length = 0;
@@ -242,13 +246,14 @@ static size_t line_length(const char *words, size_t room)
     return length;
 }
 
-/** Characters of a line so wide. */
+/** The number of characters that fit into a width. */
 static size_t room_of(double width, double size)
 {
     return (size_t)fmax(width / (CHARACTER * size), 0);
 }
 
-/** Writes the words line by line, beginning at (x, y), or only counts the lines; returns how many they are, 0 if a word is too long. */
+/** Writes words in lines, the first at (x, y), or with NULL for `s` only counts the lines; returns
+ * the number of lines, 0 if a word is too long. */
 static size_t write_lines(svg *s, double x, double y, svg_style style, const char *words)
 {
     size_t lines = 0;

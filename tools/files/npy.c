@@ -12,10 +12,10 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian, and read in place");
 
-/** Enough for the vector loads of any kernel; elements themselves need at most 8. */
+/** Bytes: enough for the vector loads of any kernel; elements alone need at most 8. */
 #define ELEMENT_ALIGNMENT 64
 
-/** More than any header of version 1, and than any later one of a dtype that is read. */
+/** Bytes: more than any header of version 1, and any later header of a dtype that is read. */
 #define MOST_HEADER ((size_t)1 << 17)
 
 static tsr_status failed(const char *path, const char *verb)
@@ -23,13 +23,13 @@ static tsr_status failed(const char *path, const char *verb)
     return tsr_status_set(TSR_ERROR_IO, "%s: cannot %s it: %s", path, verb, strerror(errno));
 }
 
-/** Puts the file's name before the sentence of the last error. */
+/** Puts the path before the sentence of the last error. */
 static tsr_status named(const char *path, tsr_status status)
 {
     return tsr_status_set(status, "%s: %s", path, tsr_status_message());
 }
 
-/** Reads `bytes` bytes at `offset`; fewer where the file ends. `*got` says how many. */
+/** Reads `bytes` bytes at `offset`, fewer if the file ends. `*got`: the bytes read. */
 static tsr_status read_at(const char *path, int fd, size_t offset, void *to, size_t bytes, size_t *got)
 {
     for (*got = 0; *got < bytes;) {
@@ -53,7 +53,7 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
     if (!S_ISREG(facts.st_mode))
         return tsr_status_set(TSR_ERROR_IO, "%s: it is not a regular file", path);
     if (facts.st_size == 0)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so no .npy file", path);
+        return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so it is not a .npy file", path);
     unsigned char *const begin = malloc(MOST_HEADER);
     size_t known;
     if (begin == NULL)
@@ -70,7 +70,7 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
 /** Opens the file and reads its header; the caller closes `*fd`. */
 static tsr_status open_file(const char *path, int *fd, npy_header *header)
 {
-    /* A FIFO must not make us wait for its writer. */
+    /* O_NONBLOCK, so as not to wait for the writer of a FIFO. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
         return failed(path, "open");
@@ -80,7 +80,7 @@ static tsr_status open_file(const char *path, int *fd, npy_header *header)
     return status;
 }
 
-/** Bytes that are swapped together: an element, or one part of a complex one. */
+/** Bytes to reverse together: an element, or one part of a complex element. */
 static size_t part_bytes(tsr_dtype dtype)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(dtype);
@@ -121,7 +121,7 @@ tsr_status npy_open(const char *path, npy_file *out)
     close(fd);
     const npy_header *const h = &file.header;
     file.tensor = tsr_tensor_contiguous(NULL, h->dtype, h->ndim, h->shape);
-    /* An empty tensor has no strides to speak of; its sizes may multiply beyond int64_t. */
+    /* An empty tensor needs no strides, and the product of its other sizes may overflow. */
     if (h->fortran && h->bytes > 0)
         set_fortran_strides(&file.tensor);
     *out = file;
@@ -223,7 +223,8 @@ static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *
     return written;
 }
 
-/** To what is there and no regular file: nobody could give it another's place. A pipe that nobody reads is refused. */
+/** Writes to a path that exists and is not a regular file: a rename must not replace it. Fails for
+ * a pipe that no process reads. */
 static bool save_in_place(const char *path, const tsr_tensor *tensor)
 {
     const int file = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -9,7 +9,7 @@
 #define MAGIC_BYTES 6
 #define ALIGNMENT   64
 
-/** The text of the dict that is left to read. Nothing looks past `end`. */
+/** The rest of the text of the dict. Nothing reads at or past `end`. */
 typedef struct reader {
     const char *at, *end;
 } reader;
@@ -46,7 +46,7 @@ static bool take_word(reader *r, const char *word)
     return true;
 }
 
-/** A Python string in either quote, without escapes, shorter than `capacity`. */
+/** Reads a Python string in single or double quotes, without escapes, shorter than `capacity`. */
 static tsr_status take_string(reader *r, char *text, size_t capacity)
 {
     skip_spaces(r);
@@ -79,7 +79,7 @@ static tsr_status take_size(reader *r, int64_t *out)
         return malformed("the shape is not a tuple of sizes from 0 up");
     if (*begin == '0' && r->at - begin > 1)
         return malformed("a size in the shape begins with 0");
-    (void)take(r, 'L'); /* Python 2 wrote long integers so */
+    (void)take(r, 'L'); /* Python 2 ends long integers with L */
     *out = value;
     return TSR_OK;
 }
@@ -108,7 +108,8 @@ static tsr_status take_shape(reader *r, npy_header *h)
     return TSR_OK;
 }
 
-/** The dtype of which NumPy itself says `kind` and `bytes`: not bf16 or f8, which only borrow a descr. */
+/** The dtype that NumPy writes as `kind` and `bytes`; not bf16 or f8, which borrow the descr of an
+ * unsigned integer. */
 static tsr_dtype find_dtype(char kind, unsigned bytes)
 {
     for (int d = TSR_DTYPE_NONE + 1; d < TSR_DTYPE_END; d++) {
@@ -169,13 +170,13 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
         *seen |= keys[i].bit;
         return keys[i].take(r, h);
     }
-    return malformed("a key is none of descr, fortran_order and shape");
+    return malformed("a key is not descr, fortran_order or shape");
 }
 
 static tsr_status take_dict(reader *r, npy_header *h)
 {
     if (!take(r, '{'))
-        return malformed("it is no Python dict");
+        return malformed("it is not a Python dict");
     unsigned seen = 0;
     for (bool comma = true; !take(r, '}'); comma = take(r, ',')) {
         if (!comma)
@@ -188,11 +189,12 @@ static tsr_status take_dict(reader *r, npy_header *h)
     return r->at == r->end ? TSR_OK : malformed("something follows the dict");
 }
 
-/** Finds the dict: its text begins at `*begin`, and the elements at h->data. Of the file's `size` bytes `known` are at hand. */
+/** Finds the dict in the first `known` of the file's `size` bytes: its text begins at `*begin` and
+ * ends at h->data, where the elements begin. */
 static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
 {
     if (known < MAGIC_BYTES + 4 || memcmp(file, MAGIC, MAGIC_BYTES) != 0)
-        return tsr_status_set(TSR_ERROR_IO, "this is no .npy file: it does not begin with \\x93NUMPY and a version");
+        return tsr_status_set(TSR_ERROR_IO, "this is not a .npy file: it does not begin with \\x93NUMPY and a version");
     const unsigned major = file[MAGIC_BYTES], minor = file[MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor != 0)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known", major, minor);

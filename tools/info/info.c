@@ -8,7 +8,7 @@
 #include <tessera/sys/device.h>
 #include <tessera/version.h>
 
-/** What there is to know, gathered once for both ways of printing it. */
+/** What the command prints, gathered before it is printed as JSON or text. */
 typedef struct facts {
     tsr_context *context;
     int host_count;
@@ -18,7 +18,7 @@ typedef struct facts {
     cuda_facts cuda;
 } facts;
 
-/* GPUs that cannot be described cannot be used either. */
+/* If a GPU cannot be described none is reported, with the reason: it could not be used either. */
 static void gather_cuda(cuda_facts *cuda)
 {
     cuda_gather(cuda);
@@ -69,7 +69,7 @@ static json_t *host_to_json(const facts *f)
                      tsr_context_kernel_way(f->context), "ways_reason", f->kernels.reason, "choices", kernel_facts_to_json(&f->kernels));
 }
 
-/* `of_machine` is null where it is not known. */
+/* `of_machine` is null if unknown. */
 static json_t *blas_to_json(const blas_facts *found)
 {
     json_t *array = json_array();
@@ -101,7 +101,7 @@ static const char *or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-/* The library's kernels are chosen by the runtime, so no row names them. */
+/* "kernels" is null: CUDA's runtime chooses the kernels. */
 static json_t *cuda_to_json(const cuda_facts *cuda)
 {
     json_t *gpus = json_array();
@@ -120,7 +120,7 @@ static json_t *devices_to_json(const facts *f)
     return array;
 }
 
-/** Those of the library, then the tool's own. */
+/** The variables of the library, then that of the tool. */
 static const tsr_environment_variable *variable_get(size_t index)
 {
     static const tsr_environment_variable own = {"TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <tessera/context.h>
 
-/** Written by each call: more than the least for which ways are chosen. */
+/** Bytes that each call writes: enough that calls choose a way. */
 #define BYTES (INT64_C(16) << 20)
 
-/** Calls after which ways that are still being tried are left to that. */
+/** Upper bound of the calls to wait for a choice. */
 #define MOST_CALLS 32
 
-/** Runs of one length in each class. */
+/** Bytes of a run, a length in each class. */
 static const int64_t runs[] = {512, 2048, 16384, 262144, BYTES};
 
 static bool make_memory(kernel_call *c)
@@ -108,7 +108,7 @@ static json_t *rates_to_json(const tsr_kernel_choice *c)
     return rates;
 }
 
-/** What has no upper bound is null. */
+/** A bound in bytes, null for no upper bound. */
 static json_t *bound_to_json(size_t bound)
 {
     return bound == SIZE_MAX ? json_null() : json_integer((json_int_t)bound);

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Intervals of one dim that the table for people shows. */
+/** Upper bound of the intervals of a dim that the table shows. */
 #define SHOWN_INTERVALS 4
 
-/** One rank's part of the answer, but for its intervals, of which there may be millions: they are read as they are printed. */
+/** One rank's part of the answer. Its intervals, which may be millions, are read while they are
+ * printed. */
 typedef struct part {
     int64_t rank;
     int64_t coordinate[TSR_MAX_DIMS];
@@ -23,7 +24,7 @@ static tsr_status read_part(const tsr_layout *layout, const int64_t *coordinate,
     return tsr_layout_local(layout, coordinate, p->shape, p->offset);
 }
 
-/** Calls `use` for every rank in mesh order. */
+/** Calls `use` for every rank in mesh order, until it fails. */
 static tsr_status for_each_part(const tsr_layout *layout, tsr_status (*use)(const tsr_layout *, const part *))
 {
     part p = {0};
@@ -53,7 +54,8 @@ static bool is_first(const tsr_layout *layout, const part *p)
     return true;
 }
 
-/** The text of an object without its last brace, to which more is printed; the caller frees it. NULL if there is no memory. */
+/** The text of an object without its last brace, so that fields can follow; the caller frees it.
+ * NULL if there is no memory. */
 static char *open_object(json_t *json)
 {
     char *const text = json_take_text(json);
@@ -62,7 +64,8 @@ static char *open_object(json_t *json)
     return text;
 }
 
-/** Never in memory as JSON, which would take many times what the intervals do. */
+/** Prints the intervals one by one, since as JSON values they would take many times their
+ * memory. */
 static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *coordinate)
 {
     owned has = {0};
@@ -90,8 +93,9 @@ static tsr_status print_part_json(const tsr_layout *layout, const part *p)
     return TSR_OK;
 }
 
-/** What is too much for the context is refused before anything is printed: no rank has more intervals than the first but by few. For people
- * they are counted, of `all` they are listed. */
+/** Refuses a layout with more intervals than the context lists, before anything is printed. Rank 0
+ * is checked, since no rank has many more intervals. With `all` its intervals are listed, else only
+ * counted. */
 static tsr_status check_intervals(const tsr_layout *layout, bool all)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
@@ -103,7 +107,7 @@ static tsr_status check_intervals(const tsr_layout *layout, bool all)
     return status;
 }
 
-/** One object, but never in memory as a whole: a mesh may have millions of ranks. */
+/** Prints one object, rank by rank, since a mesh may have millions of ranks. */
 static tsr_status print_layout_json(const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);

@@ -57,10 +57,12 @@ tsr_status blas_run(const blas *b, tsr_dtype dtype, const tsr_blas_gemm *gemm)
     return status;
 }
 
-/** A product so large that what does not grow with it is small, and how often it is timed, of which the best counts. */
+/** The side of a square product, large enough that fixed costs are small, and how often it is
+ * timed; the best time counts. */
 enum { SIDE = 512, ROUNDS = 6 };
 
-/** Multiply-adds a second of one thread, each counted as two; 0: it cannot be measured. */
+/** Floating-point operations a second of one thread, two for each multiply-add; 0 if the provider
+ * has no f32 product. */
 static double measure(const tsr_blas_provider *provider, float *matrices)
 {
     const tsr_blas_gemm gemm = {.m = SIDE,
@@ -88,7 +90,7 @@ static double measure(const tsr_blas_provider *provider, float *matrices)
     return best;
 }
 
-/* Peak and products in turns, since a core's clock changes. */
+/* The peak is measured again before each provider, since a core's clock changes. */
 static tsr_status measure_all(blas_facts *facts)
 {
     float *const matrices = malloc(2 * SIDE * SIDE * sizeof *matrices);

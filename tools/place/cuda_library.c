@@ -21,7 +21,7 @@ static bool find_device(void *library, cuda_library *out)
            find(library, "cudaSetDevice", &out->set_device);
 }
 
-/* All of it or nothing. */
+/* Sets all functions of NCCL, or none. */
 static void find_nccl(void *library, cuda_library *out)
 {
     const bool found = find(library, "tsr_nccl_id_create", &out->nccl_id_create) &&
@@ -33,7 +33,8 @@ static void find_nccl(void *library, cuda_library *out)
     out->nccl_version = NULL;
 }
 
-/* What the library depends on, the runtime and NCCL, is found through it too. */
+/* dlsym() on the library also finds the functions of its dependencies, the CUDA runtime and
+ * NCCL. */
 bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
 {
     memset(out, 0, sizeof *out);

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <tessera/sys/device.h>
 
-/* 13020 is 13.2; 0 is none. */
+/* 13020 prints as 13.2; for 0 the text is left alone. */
 static void print_version(int version, char text[CUDA_VERSION_BYTES])
 {
     if (version > 0)
         snprintf(text, CUDA_VERSION_BYTES, "%d.%d", version / 1000, version % 1000 / 10);
 }
 
-/* 22809 is 2.28.9; 0 is none. */
+/* 22809 prints as 2.28.9; for 0 the text is left alone. */
 static void print_long_version(int version, char text[CUDA_VERSION_BYTES])
 {
     if (version > 0)

@@ -73,7 +73,7 @@ tsr_status local_set(const local *l, unsigned char byte)
     return status;
 }
 
-/** Into contiguous memory of the host. */
+/** Copies a host tensor to contiguous host memory. */
 static tsr_status pack(const tsr_tensor *host, void *staged)
 {
     const tsr_tensor packed = tsr_tensor_contiguous(staged, host->dtype, host->ndim, host->shape);

@@ -1,4 +1,4 @@
-/* Ranks that are processes, which a launcher started. */
+/* The engine mpi: ranks are processes, which a launcher started. */
 #include "command.h"
 #include "place/engines.h"
 #include "place/held_log.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <tessera/sys/status.h>
 
-/* This process' own: it is one rank. */
+/* The MPI library and job of this process, which is one rank. */
 static struct {
     bool tried, found;
     mpi_library library;
@@ -36,7 +36,7 @@ static const char *version(const cuda_facts *cuda)
     return mine.version;
 }
 
-/* One rank speaks for all, who would say the same. */
+/* Ranks other than 0 are silent, since all would print the same lines. */
 static bool be_silent(void)
 {
     return freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;

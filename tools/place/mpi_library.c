@@ -9,7 +9,8 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** An implementation of MPI: what people call it, what TSR_MPI does. */
+/** An implementation of MPI: its name for people, its word in TSR_MPI, and the file of its
+ * libtessera-mpi. */
 typedef struct implementation {
     const char *name, *word, *file;
 } implementation;
@@ -19,10 +20,11 @@ static const implementation implementations[] = {
     {"MPICH", "mpich", TESSERA_TOOL_MPI_MPICH},
 };
 
-/** What a launcher leaves in the environment of the processes that it starts: how many they are, and which one this is. */
+/** The environment variables in which a launcher gives its processes their number and each its
+ * rank. */
 typedef struct launcher {
     const char *count, *rank;
-    const implementation *starts; /**< whose processes; NULL: any */
+    const implementation *starts; /**< the MPI of its processes; NULL: any */
 } launcher;
 
 static const launcher launchers[] = {
@@ -47,7 +49,7 @@ static bool find_all(void *library, mpi_library *out)
            find(library, "tsr_mpi_job_run", &out->job_run) && find(library, "tsr_mpi_version_print", &out->version_print);
 }
 
-/* MPI's own plug-ins look for its symbols among those that all see. */
+/* RTLD_GLOBAL, since MPI's plug-ins look up MPI's symbols in the global scope. */
 static bool open_one(const implementation *it, mpi_library *out, char *reason)
 {
     if (it->file[0] == '\0') {
@@ -101,7 +103,8 @@ tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
                           word, tsr_status_message());
 }
 
-/* The setting, else whose launcher it is. False where the setting is not understood. */
+/* The MPI that TSR_MPI names, else the launcher's, else NULL. False if TSR_MPI names no known
+ * MPI. */
 static bool choose(const implementation **out, char *reason)
 {
     const char *const word = getenv("TSR_MPI");
@@ -118,13 +121,13 @@ static bool choose(const implementation **out, char *reason)
     return false;
 }
 
-/* Both reasons, if neither can be opened. */
+/* Opens the first library that can be opened; gives both reasons if neither can. */
 static bool open_any(mpi_library *out, char *reason)
 {
     char first[MPI_REASON_BYTES], second[MPI_REASON_BYTES];
     if (open_one(&implementations[0], out, first))
         return true;
-    if (errno == ENOMEM) { /* the other is not what would have been chosen */
+    if (errno == ENOMEM) { /* with more memory the first would have been chosen, so do not take the second */
         memcpy(reason, first, MPI_REASON_BYTES);
         return false;
     }

@@ -1,4 +1,4 @@
-/* Ranks that are threads of this process with a GPU each, in a communicator of NCCL's. */
+/* The engine nccl: ranks are threads of this process with a GPU each, in a communicator of NCCL. */
 #include "place/engines.h"
 #include "place/held_log.h"
 
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** One run. A rank that fails leaves peers that NCCL does not tell: it aborts their communicators, which are listed while they live. */
+/** One run. NCCL does not tell peers of a rank that fails, so the failed rank aborts the
+ * communicators of all ranks. */
 typedef struct gathering {
     const cuda_facts *cuda;
     tsr_context *context;
@@ -15,7 +16,7 @@ typedef struct gathering {
     tsr_nccl_id id;
     pthread_mutex_t mutex;
     bool failed;
-    tsr_comm **comms; /**< one a rank; NULL before and after its time */
+    tsr_comm **comms; /**< one for each rank; NULL while it does not exist */
 } gathering;
 
 static const char *missing(const cuda_facts *cuda)
@@ -40,7 +41,8 @@ static void abort_all(gathering *g, int ranks)
     pthread_mutex_unlock(&g->mutex);
 }
 
-/* One that comes after a failure is aborted at once. */
+/* Lists a rank's communicator, or takes it off the list (NULL). After a failure a new one is
+ * aborted at once. */
 static void list(gathering *g, int rank, tsr_comm *comm)
 {
     pthread_mutex_lock(&g->mutex);
@@ -50,7 +52,7 @@ static void list(gathering *g, int rank, tsr_comm *comm)
     pthread_mutex_unlock(&g->mutex);
 }
 
-/* All ranks have their GPU before any of them waits for the others in NCCL. */
+/* The barrier lets every rank get its GPU, or all fail, before any rank waits for peers in NCCL. */
 static tsr_status take_gpu(const gathering *g, tsr_comm *seat)
 {
     const int rank = tsr_comm_rank(seat), error = g->cuda->library.set_device(rank);
@@ -59,7 +61,7 @@ static tsr_status take_gpu(const gathering *g, tsr_comm *seat)
     return tsr_comm_barrier(seat);
 }
 
-/* What follows a failure must not talk over it. */
+/* The sentence of a failure of g->main() is kept: abort and destroy may set another. */
 static tsr_status run_rank(tsr_comm *seat, void *arg)
 {
     gathering *const g = arg;

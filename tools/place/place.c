@@ -10,10 +10,10 @@
 struct place {
     const engine *engine;
     const device_kind *device;
-    cuda_facts cuda; /**< gathered where engine or device are of GPUs */
+    cuda_facts cuda; /**< gathered if the engine or the device needs GPUs */
     int rank, launched;
-    int ranks;           /**< of the run that is under way */
-    tsr_stream *streams; /**< likewise, one a rank; NULL on the host */
+    int ranks;           /**< unused */
+    tsr_stream *streams; /**< of the current run, one for each rank; NULL on the host */
 };
 
 static bool of_gpus(const place *p)
@@ -55,7 +55,7 @@ static int join(place *p)
     return p->engine->join(&p->rank, &p->launched) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Ranks of a launcher join as soon as they can: then one speaks for all. */
+/** Ranks of a launcher join before anything else can fail: from then on only rank 0 prints. */
 static int open_place(const tool_arguments *given, place *p)
 {
     int status = choose(given, p);
@@ -159,14 +159,14 @@ const tsr_device_table *place_table(const place *p, int rank, void **self)
     return tsr_device_driver_table(place_device(p, rank).driver, self);
 }
 
-/** What place_run() gives its ranks. */
+/** The argument of run_on_stream(). */
 typedef struct run {
     place *place;
     place_body *body;
     void *arg;
 } run;
 
-/** A rank with a stream of its own. What it left on it is done when the stream goes. */
+/** Runs a rank's body with a stream of its own, and waits for the stream at the end. */
 static tsr_status run_on_stream(tsr_comm *comm, void *arg)
 {
     const run *const r = arg;
@@ -198,7 +198,7 @@ tsr_status place_run(place *p, int ranks, place_body *body, void *arg)
     return status;
 }
 
-/* One rank's end of what it did by itself. */
+/* Returns the exit status of this rank, in `arg`, as a status with the last complaint. */
 static tsr_status say_how_it_ended(tsr_comm *comm, void *arg)
 {
     (void)comm;

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What the loader needs at least for a library. */
+/** Lower bound of the memory that the loader needs for a library, in bytes. */
 #define LOADER_BYTES 4096
 
 void *shared_library_open(const char *file, int flags)
 {
-    /* The loader has many words for a lack of memory, "no such file" among them, so what fails is
-     * tried again. */
+    /* The loader reports a lack of memory in many ways, "no such file" among them, so a failure is
+     * tried once more. */
     void *library = dlopen(file, flags);
     if (library == NULL)
         library = dlopen(file, flags);

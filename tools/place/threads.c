@@ -1,4 +1,4 @@
-/* Ranks that are threads of this process. */
+/* The engine threads: ranks are threads of this process. */
 #include "place/engines.h"
 #include "place/held_log.h"
 

@@ -20,7 +20,7 @@ static tsr_status count_steps(const tsr_plan *plan, tsr_plan_survey *out)
     return TSR_OK;
 }
 
-/** The figures of the plan's rank, as if there were no other. */
+/** Counts the figures of the plan's rank alone. */
 static tsr_status count_rank(const tsr_plan *plan, tsr_plan_survey *out)
 {
     tsr_plan_figures f;
@@ -46,7 +46,7 @@ static tsr_status make(const plan_request *request, plan_answer *a)
     return a->one_rank ? count_rank(a->plan, &a->figures) : tsr_plan_survey_of(a->plan, &a->figures);
 }
 
-/** The library names its own option, which here is --nodes. */
+/** Replaces the library's name of the option, tsr_plan_options.nodes, by --nodes. */
 static int refuse(const plan_request *request)
 {
     static const char own[] = "tsr_plan_options.nodes, or those that the first mesh knows,";

@@ -13,10 +13,10 @@
 #define INSIDE (WIDTH - 2 * MARGIN)
 #define SPACE  26.0
 
-/** One rank's transfers as entries of the table. */
+/** Where add_transfer() adds the transfers of a rank. */
 typedef struct tally {
     traffic *t;
-    size_t rank; /**< its place */
+    size_t rank; /**< index of the rank in traffic.ranks */
     bool sends;
 } tally;
 
@@ -40,7 +40,7 @@ static tsr_status add_receives(const plan_request *r, int64_t rank, traffic *t)
     return status;
 }
 
-/** What --rank receives and sends, or what every rank receives. */
+/** Adds what --rank receives and sends; without it, what every rank receives. */
 static tsr_status fill_traffic(const plan_answer *a, traffic *t)
 {
     if (!a->one_rank) {
@@ -85,7 +85,7 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
     return status;
 }
 
-/** "From S(0),R on mesh 2x2"; on the heap. */
+/** A layout as "From S(0),R on mesh 2x2", which the caller frees. */
 static tsr_status name_layout(const char *which, const tsr_layout *layout, char **out)
 {
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);

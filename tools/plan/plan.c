@@ -1,5 +1,5 @@
-/* What a redistribution would do, told before it is done: steps, bytes, how far from the least possible; for all ranks, or one of a
- * million. */
+/* plan: what a move would do, without executing it: its steps and bytes, against the least
+ * possible; for all ranks, or one of a million. */
 #include "files/file.h"
 #include "plan/answer.h"
 
@@ -7,12 +7,12 @@
 #include <string.h>
 #include <tessera/saved.h>
 
-/** What the command writes: all of it is ready before the first byte of any is written. */
+/** An output of the command. All outputs are complete in memory before the first is written. */
 typedef struct product {
-    const char *option, *path; /**< NULL for standard output, and where a file is not asked for */
+    const char *option, *path; /**< NULL for standard output, and for a file that is not asked for */
     char *data;
     size_t bytes;
-    fresh_file file; /**< while it is written, and has no name yet */
+    fresh_file file; /**< the file between file_prepare() and file_publish() */
 } product;
 
 typedef struct products {
@@ -59,8 +59,9 @@ static int name_file(product *p)
     return p->path != NULL ? file_publish(p->option, p->path, &p->file) : EXIT_DONE;
 }
 
-/** Files are whole before standard output begins, and get their names when it is out: a failure of either leaves no file, and one of a file
- * leaves standard output empty. */
+/** Writes the files under temporary names, then standard output, then renames the files: a failure
+ * to write a file leaves standard output empty, and any failure before the renames leaves no
+ * file. */
 static int write_products(products *p)
 {
     int status = write_file(&p->plan);

@@ -56,7 +56,8 @@ static int read_layouts(const tool_arguments *given, tsr_context *context, plan_
     return status;
 }
 
-/** "mesh 2x4 (ranks 0 to 7)"; the caller frees it. A mesh with a list of ranks shows them itself. NULL if there is no memory. */
+/** A mesh and its ranks, as "mesh 2x4 (ranks 0 to 7)", or without the parentheses if its text lists
+ * the ranks; the caller frees it. NULL if there is no memory. */
 static char *ranks_text(const tsr_mesh *mesh)
 {
     const int64_t origin[TSR_MAX_DIMS] = {0};
@@ -90,7 +91,7 @@ static int refuse_rank(const plan_request *r)
     return EXIT_REFUSED;
 }
 
-/** In neither mesh there is nothing to plan for. */
+/** Refuses a --rank that is in neither mesh. */
 static int check_rank(const plan_request *r)
 {
     int64_t coordinate[TSR_MAX_DIMS];

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** One line of the table: bytes, at most and in all, or of one rank. */
+/** Prints a line of the table: the maximum and the total of bytes, or the bytes of --rank. */
 static void print_row(text_buffer *to, const plan_answer *a, const char *name, tsr_plan_sum sum, const char *remark)
 {
     char most[BYTES_TEXT], total[BYTES_TEXT];
@@ -28,7 +28,7 @@ static void print_question(text_buffer *to, const plan_request *r, const char *s
         text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0], texts[3], texts[2]);
 }
 
-/** The layouts, and how is planned. */
+/** Prints shape, dtype, meshes and layouts. */
 static int print_head(text_buffer *to, const plan_answer *a)
 {
     const plan_request *const r = a->request;
@@ -59,7 +59,8 @@ static void print_relabel(text_buffer *to, const plan_request *r)
                       report->moved_ranks == 1 ? "" : "s");
 }
 
-/** " along mesh dims dp, 1": in whose coordinate some sender and receiver differ; nothing where none is. */
+/** Prints the mesh dims in whose coordinate some sender and receiver differ, as " along mesh dims
+ * dp, 1"; nothing without any. */
 static void print_dims(text_buffer *to, const tsr_mesh *mesh, unsigned dims)
 {
     const char *joint = (dims & (dims - 1)) != 0 ? " along mesh dims " : " along mesh dim ";
@@ -104,7 +105,7 @@ static int print_steps(text_buffer *to, const plan_answer *a)
     return status;
 }
 
-/** What the bytes are, beside the least possible. */
+/** The remark on the bytes received, against the least possible. */
 static const char *judge(const plan_answer *a, char text[64])
 {
     const double ratio = a->figures.ratio;

@@ -8,24 +8,25 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share. Each rank writes its own row and result only. */
+/** What the ranks share. Each rank writes only its own row and result. */
 typedef struct job {
     place *place;
     move_request request;
-    tsr_mesh *mesh;        /**< abstract: for what is decided before ranks run */
-    tsr_layout *from, *to; /**< over `mesh` */
+    tsr_mesh *mesh;        /**< abstract: used before ranks run */
+    tsr_layout *from, *to; /**< on `mesh` */
     npy_file global;       /**< --input */
-    shards shards;         /**< --input-shards: one file a rank of the mesh */
+    shards shards;         /**< --input-shards: a file for each rank of the mesh */
     int ranks;
     struct row {
         int64_t bytes_received;
         double seconds;
-        bool inside; /**< the mesh: it has a file */
+        bool inside; /**< the rank is in the mesh, so it has a file */
     } * rows;
-    tsr_tensor *results; /**< heap memory; data is NULL outside the mesh, and for ranks of other processes */
+    tsr_tensor *results; /**< local results on the heap; data is NULL for a rank outside the mesh or of another process */
 } job;
 
-/** This rank's source: its part of the global tensor, or its file, which is borrowed. */
+/** Makes this rank's source: its part of the global tensor, or the tensor in its file, which is
+ * borrowed. */
 static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
 {
     const npy_file *const global = &j->global;
@@ -40,7 +41,7 @@ static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor
     return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
 }
 
-/** Host memory that outlives the rank, which touches it first. */
+/** Allocates host memory for the result, which outlives the rank. */
 static tsr_status make_result(const move *m, tsr_tensor *out)
 {
     size_t bytes;
@@ -65,7 +66,7 @@ static tsr_status time_move(const move *m, const tsr_tensor *src, const tsr_tens
     return TSR_OK;
 }
 
-/** Both tensors on a device of their own memory: the source goes there, the result comes back. */
+/** Moves on a device with its own memory: copies the source there, and the result back. */
 static tsr_status move_on_device(const move *m, const tsr_tensor *source, const tsr_tensor *result, double *seconds)
 {
     local src = {.place = NULL}, dst = {.place = NULL};
@@ -111,8 +112,9 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/** The file decides the shape and, if --dtype doesn't, the dtype. Rank threads share its elements; of processes, which would each hold all
- * of them, each reads its own part where that lies in the file as it is. */
+/** Opens --input, which gives the shape and, without --dtype, the dtype. Rank threads share its
+ * elements in memory. Processes would each hold all elements, so each reads only its part, if the
+ * file is plain (npy_is_plain()). */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
 {
     npy_file *const global = &j->global;
@@ -127,7 +129,7 @@ static int open_global(const tool_arguments *given, job *j, bool dtype_given)
     return EXIT_DONE;
 }
 
-/** Where --shape is given too it must be the file's. */
+/** Takes the shape from the file; refuses a --shape that differs. */
 static int settle_global_shape(const tensor_shape *wanted, const char *text, job *j)
 {
     const tsr_tensor *const tensor = &j->global.tensor;
@@ -173,7 +175,7 @@ static int open_input(const tool_arguments *given, job *j)
     return status == EXIT_DONE ? settle_global_shape(wanted, shape_text, j) : status;
 }
 
-/** Understands everything and opens the input; nothing runs and nothing is written yet. */
+/** Reads all options and opens the input; runs and writes nothing. */
 static int prepare_job(const tool_arguments *given, job *j)
 {
     int status = place_open(given, &j->place);
@@ -200,7 +202,7 @@ static int prepare_job(const tool_arguments *given, job *j)
     return status;
 }
 
-/** All files, under their own names. */
+/** Writes the results of this process's ranks, and renames the files to their names. */
 static int write_results(output *files, const job *j)
 {
     int status = EXIT_DONE;
@@ -243,7 +245,8 @@ static int print_report(const tool_arguments *given, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The files stay only if those of all ranks are there and the report that lists them arrives too. */
+/** Writes the files and prints the report; removes the files again if any process fails in
+ * either. */
 static int deliver_job(const tool_arguments *given, const job *j)
 {
     output files;

@@ -11,7 +11,8 @@ tsr_status owned_read(const tsr_layout *layout, const int64_t *coordinate, int d
         TSR_TRY(tsr_layout_intervals(layout, coordinate, dim, out->at, out->capacity, &out->count));
         if (out->count <= out->capacity)
             return TSR_OK;
-        /* Of more than it may list the library knows the number all the same, and refuses to go on. */
+        /* The library counts more intervals than it is willing to list: growing step by step lets
+         * it refuse before all that memory is allocated. */
         const size_t most = 2 * out->capacity + FIRST_INTERVALS, wanted = out->count < most ? out->count : most;
         tsr_interval *const more = realloc(out->at, wanted * sizeof *more);
         if (more == NULL)

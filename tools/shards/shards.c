@@ -59,7 +59,8 @@ npy_file *shards_find(const shards *s, int64_t rank)
     return NULL;
 }
 
-/** Adds up the sizes along `dim` over the coordinates that its cuts tell apart: those that are 0 in all other mesh dims. */
+/** Sums the sizes along `dim` over the coordinates that are 0 in every mesh dim which does not cut
+ * `dim`. */
 static int add_sizes(const shards *s, const tsr_mesh *mesh, const tsr_placement *placements, int dim, int64_t *out)
 {
     int64_t coordinate[TSR_MAX_DIMS] = {0}, sum = 0, index = 0;
@@ -81,7 +82,8 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
     int64_t *const numbers = calloc(room, sizeof *numbers);
     if (numbers == NULL)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
-    /* Mesh dims without a placement count as Replicate here; the layout refuses them. */
+    /* A mesh dim without a placement counts as Replicate here; tsr_layout_parse() refuses it
+     * later. */
     tsr_placement parsed[TSR_MAX_DIMS] = {{0}};
     int count;
     tensor_shape shape = {.ndim = s->files[0].tensor.ndim};
@@ -105,7 +107,7 @@ void shards_close(shards *s)
     *s = (shards){0};
 }
 
-/** Whether `name` is the name that rank N's file has, which goes to `*rank`. */
+/** True if `name` is the name of the file of a rank, which `*rank` gets. */
 static bool is_shard(const char *name, int64_t *rank)
 {
     char own[64];

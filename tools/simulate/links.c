@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** Whether some rank before `r` is on its node. */
+/** True if a rank below `r` is on the node of `r`. */
 static bool has_mate_before(const struct timed_row *rows, int r)
 {
     for (int before = 0; before < r; before++)
@@ -13,7 +13,7 @@ static bool has_mate_before(const struct timed_row *rows, int r)
     return false;
 }
 
-/** The moves of all ranks know the nodes; there are none where all ranks are on one. */
+/** Counts the nodes by the rows of a move between nodes; without such moves there is one node. */
 static int count_nodes(const calibration *c, int ranks)
 {
     int count = 0;

@@ -12,46 +12,46 @@
 #define TITLE  "What moves take, by the model of the links"
 #define WIDTH  1000.0
 #define MARGIN 28.0
-/** Of the panels. */
+/** Edges and sizes of the panels. */
 #define LEFT   120.0
 #define RIGHT  (WIDTH - 40.0)
 #define TOP    86.0
 #define HEIGHT 230.0
-#define GAP    34.0 /* from one to the next */
-#define NOUGHT 20.0 /* the lowest power above the line of those that are 0, where there are any */
-#define LINES  7    /* about as many there are across one */
-#define LINE   18.0 /* of the legend */
+#define GAP    34.0 /* between panels */
+#define NOUGHT 20.0 /* height of the lowest power above the line for 0, if values of 0 occur */
+#define LINES  7    /* approximate number of lines across a panel */
+#define LINE   18.0 /* height of a line of the legend */
 
 #define INK  "#202020"
 #define GRID "#d0d0d0"
 
-/** What one panel shows, against ranks. */
+/** The quantity that a panel shows against ranks. */
 typedef struct quantity {
     const char *name;
     double (*of)(const simulation *s);
     void (*print)(double value, char text[BYTES_TEXT]);
-    double base; /**< lines are at powers of it */
+    double base; /**< lines are at powers of this */
 } quantity;
 
-/** A panel: where it stands, and what its edges are, in powers of the quantity's base. */
+/** A panel: its place on the page, and the values at its edges as powers of the quantity's base. */
 typedef struct panel {
     const quantity *shows;
     double top, bottom;
-    double least, most; /**< infinite where all are 0 */
-    bool nought;        /**< some are 0, and lie on the lower edge, below the least power */
+    double least, most; /**< powers at the lower and upper edge; infinite if all values are 0 */
+    bool nought;        /**< some values are 0: they lie on the lower edge, below the least power */
 } panel;
 
 /** What the panels share. */
 typedef struct plot {
     const simulation *all;
     size_t count, series;
-    double least_ranks, most_ranks; /**< logarithms to base 2, whole numbers */
+    double least_ranks, most_ranks; /**< bounds of the x axis: whole logarithms to base 2 */
     bool measured;
-    svg_point *points; /**< room for as many as there are rows */
+    svg_point *points; /**< scratch for `count` points */
     svg out;
 } plot;
 
-/** The rows of one line, all of one move: from `begin` to before `end`. */
+/** The rows [begin, end) of one line, all of one move. */
 typedef struct series {
     size_t index, begin, end;
 } series;
@@ -91,7 +91,7 @@ static bool is_same_move(const simulation *a, const simulation *b)
            memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
 }
 
-/** The one after `before`; false past the last. */
+/** Advances to the next series; false past the last. */
 static bool next_series(const plot *p, series *s)
 {
     s->index += s->end > 0;
@@ -112,12 +112,12 @@ static void widen(panel *a, double value)
         a->nought = true;
         return;
     }
-    /* A power that rounding missed is the power. */
+    /* 1e-9: a value that rounding moved off a power counts as the power */
     a->least = fmin(a->least, floor(power_of(a, value) + 1e-9));
     a->most = fmax(a->most, ceil(power_of(a, value) - 1e-9));
 }
 
-/** Edges around all points, one power apart at least. */
+/** The panel whose edges enclose all points, at least one power apart. */
 static panel find_edges(const plot *p, size_t index)
 {
     const double top = TOP + (HEIGHT + GAP) * (double)index;
@@ -138,7 +138,7 @@ static double x_of_power(const plot *p, double power)
     return LEFT + (RIGHT - LEFT) * (power - p->least_ranks) / (p->most_ranks - p->least_ranks);
 }
 
-/** Series stand side by side, so that all are seen where they take the same. */
+/** The x of a row: series are shifted sideways, so that equal points do not hide each other. */
 static double x_of(const plot *p, const simulation *row, size_t index)
 {
     const double x = x_of_power(p, log2((double)row->ranks)), room = x_of_power(p, 1) - x_of_power(p, 0);
@@ -200,7 +200,8 @@ static void draw_point(plot *p, const panel *a, const simulation *row, size_t in
     svg_mark(&p->out, index, (svg_point){x_of(p, row, index), y_of(a, value)}, full, title);
 }
 
-/** A line through what the model says, full marks; empty ones, with whiskers, for what was measured. */
+/** Draws a series: a line with full marks for the model's values, empty marks with whiskers for
+ * measured times. */
 static void draw_series(plot *p, const panel *a, series s)
 {
     for (size_t i = s.begin; i < s.end; i++)
@@ -236,7 +237,7 @@ static void draw_legend(plot *p, series s, double y)
              tsr_dtype_name(first->dtype), first->from, first->to, mode_name(first->options.mode));
 }
 
-/** The fewest ranks whose figures are estimates; 0 if none are. */
+/** The fewest ranks of a row with estimates; 0 if there is none. */
 static int64_t first_estimate(const plot *p)
 {
     int64_t least = 0;
@@ -271,7 +272,7 @@ static void find_ranks(plot *p)
         p->least_ranks = fmin(p->least_ranks, floor(ranks));
         p->most_ranks = fmax(p->most_ranks, ceil(ranks));
     }
-    /* Points do not stand on the edge. */
+    /* keeps points off the edges */
     p->least_ranks -= 1;
     p->most_ranks += 1;
 }

@@ -55,7 +55,7 @@ static int print_rows(row_format format, const simulation_rows *all)
     return status;
 }
 
-/** How far the model is off, over all rows. */
+/** Prints the error of the model over all rows. */
 static int print_errors(const simulation_rows *all)
 {
     double *const errors = calloc(all->count, sizeof *errors);
@@ -98,7 +98,7 @@ static void print_links(const measured_links *links)
     say_text("\n");
 }
 
-/** The links of each number of ranks and mode, with their own error. */
+/** Prints the links of each number of ranks and mode, with their errors. */
 static void print_measured_links(const simulation_rows *all)
 {
     say("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
@@ -130,7 +130,7 @@ static void print_columns(bool measured)
         say(" %12s\n", "(us)");
 }
 
-/** A figure in a column of its own, marked where it is estimated. */
+/** Prints a figure in a column, with ~ before an estimate. */
 static void print_figure(const simulation *s, int width, const char *text)
 {
     char marked[64];
@@ -138,7 +138,7 @@ static void print_figure(const simulation *s, int width, const char *text)
     say(" %*s", width, marked);
 }
 
-/** Below 0 there is none. */
+/** Prints a real number; "-" if it is below 0, which stands for unknown. */
 static void print_real(const simulation *s, int width, int decimals, double value)
 {
     char text[48] = "-";
@@ -155,7 +155,7 @@ static void print_count(const simulation *s, int width, int64_t value)
     print_figure(s, width, text);
 }
 
-/** Ends where a column of 20 does, or beyond it: layouts have any length. */
+/** Prints both layouts in a column of 20, or wider: layouts have any length. */
 static void print_move(const simulation *s)
 {
     const int used = snprintf(NULL, 0, "%s -> %s", s->from, s->to);

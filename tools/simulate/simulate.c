@@ -1,5 +1,5 @@
-/* Time, bytes and workspace of moves on meshes of up to a million ranks, by the model of the links; and how far that is from what is
- * measured here. */
+/* bench simulate: time, bytes and workspace of moves on meshes of up to a million ranks, by the
+ * model of the links; and, with --validate, the error of the model on this machine. */
 #include "bench/moves/timed_moves.h"
 #include "bench/run/halvings.h"
 #include "bench/run/idle_threads.h"
@@ -17,8 +17,8 @@ typedef struct job {
     simulation_rows out;
     size_t capacity;
     place *place;        /**< with --validate; else NULL */
-    tsr_profile *links;  /**< without */
-    links_book measured; /**< with */
+    tsr_profile *links;  /**< without --validate; else NULL */
+    links_book measured; /**< links measured for --validate */
 } job;
 
 static int reserve_row(job *j)
@@ -34,7 +34,8 @@ static int reserve_row(job *j)
     return EXIT_DONE;
 }
 
-/** Ranks of the mesh that `given` names, which must run here. */
+/** Counts the ranks of the mesh that `given` names; refuses a mesh that cannot run here, or of one
+ * rank. */
 static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 {
     tsr_mesh *mesh;
@@ -48,7 +49,7 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
     return status;
 }
 
-/** `status` is this process' so far; all that have come here measure together. */
+/** Measures a move on all processes; `status` is this process's exit status so far. */
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, s->links};
@@ -65,7 +66,8 @@ static int measure(const job *j, int status, simulation *s, int ranks)
     return status;
 }
 
-/** By the links of this machine, and by a clock: the plan that is timed is the one that runs. */
+/** Adds a row of --validate: models a move by the measured links, and measures it with the same
+ * plan. */
 static int validate(job *j, const tool_arguments *given, simulation *row)
 {
     const measured_links *links = NULL;
@@ -95,7 +97,8 @@ static int add_row(job *j, const tool_arguments *given)
     return j->place != NULL ? validate(j, given, row) : simulate(given, j->links, row);
 }
 
-/** The mesh at hand and, with --sweep, those that halving leaves, fewest ranks first. */
+/** Adds a row for the current mesh or, with --sweep, for each of its halvings and the mesh, fewest
+ * ranks first. */
 static int add_meshes(job *j, const tool_arguments *now)
 {
     if (now->value[OPT_SWEEP] == NULL)
@@ -128,7 +131,7 @@ static int add_rows(job *j)
     return status;
 }
 
-/** What does not go together. */
+/** Refuses options that exclude each other. */
 static int check_options(const tool_arguments *given)
 {
     static const struct {
@@ -152,7 +155,7 @@ static int check_options(const tool_arguments *given)
     return EXIT_DONE;
 }
 
-/** Without --validate: --links, else --profile, else TSR_COST, else the default. */
+/** Reads the links without --validate: --links, else --profile, else TSR_COST, else the default. */
 static int read_links(const tool_arguments *given, tsr_profile **out)
 {
     const char *const variable = getenv("TSR_COST");
@@ -163,7 +166,7 @@ static int read_links(const tool_arguments *given, tsr_profile **out)
     return profile_read(given->value[OPT_PROFILE], out);
 }
 
-/** The picture's file, whole but without its name. */
+/** Writes the file of --svg under a temporary name. */
 static int draw(const job *j, const char *path, fresh_file *out)
 {
     char *text;
@@ -182,7 +185,7 @@ static int report(const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The picture gets its name when all is said. */
+/** Prints the rows; the file of --svg is published only after all is printed. */
 static int tell(const job *j)
 {
     const char *const path = j->given->value[OPT_SVG];

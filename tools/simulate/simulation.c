@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A plan of as many messages as a rank can have is to be counted, and then said to be too large or surveyed in a node. */
+/** plan_entries of the context: large enough that a plan of very many messages can be counted, and
+ * then refused or surveyed. */
 #define PLAN_ENTRIES ((size_t)1 << 24)
 
-/** Its ranks follow each other, for they are not listed. */
+/** True if the ranks of the mesh follow each other: its text does not list them. */
 static bool is_in_order(const simulation *s)
 {
     return strchr(s->mesh, '[') == NULL;

@@ -1,6 +1,7 @@
 /**
- * What the tool calls of libtessera-cuda, over the stand-in for NCCL: a world of four GPUs that begins when the library is opened. Misuse
- * of NCCL, and what is left in the end, ends the program with a sentence.
+ * The functions of libtessera-cuda that the tool calls, over the stand-in for NCCL, with a world of
+ * four GPUs that begins when the library is opened. Misuse of NCCL, or objects left at the end, end
+ * the program with a sentence.
  */
 #include "../../comm/standin.h"
 

@@ -1,5 +1,5 @@
-/* What the links of this engine and a rank's own work cost: times of moves of many sizes, the latency and bandwidth that fit them best, and
- * tables. */
+/* bench calibrate: times moves of many sizes, and prints the latency and bandwidth of links that
+ * fit them best, and tables of a rank's own work. */
 #include "bench/calibrate/calibration.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -8,18 +8,19 @@
 
 #include <stdlib.h>
 
-/** Of rank threads where nobody says how many: as many as cores, within these. */
+/** Bounds of the default of --ranks, which is the number of cores; LEAST_RANKS also bounds
+ * --ranks. */
 #define LEAST_RANKS 2
 #define MOST_RANKS  8
 
 typedef struct job {
     place *place;
     const char *output;
-    tsr_profile *given; /**< of links that are not measured */
+    tsr_profile *given; /**< the value of --profile */
     calibration found;
 } job;
 
-/** What is the same of all points. */
+/** The fields that all points share. */
 static json_t *facts_to_json(const job *j)
 {
     const calibration_request *const r = &j->found.request;
@@ -56,14 +57,14 @@ static json_t *link_to_json(const tsr_link *link)
     return json_pack("{sf sf}", "latency", link->latency, "bandwidth", link->bandwidth);
 }
 
-/** null where the link was not measured. */
+/** The error of a link (0: inside, 1: between), null if it was not measured. */
 static json_t *error_to_json(const calibration *c, int link)
 {
     const bool measured = link == 0 ? c->inside > 0 : c->inside < c->count;
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
-/** The whole text. */
+/** The text of the whole profile. */
 static json_t *profile_to_json(const tsr_profile *profile)
 {
     char *const text = profile_text(profile);
@@ -85,7 +86,7 @@ static json_t *answer_to_json(const job *j)
     return row;
 }
 
-/** A line for each point. */
+/** Prints a line for each point. */
 static int print_csv(bench_run *run, const job *j)
 {
     const calibration *const c = &j->found;
@@ -114,7 +115,7 @@ static void print_points(const calibration *c)
     }
 }
 
-/** The profile comes last. */
+/** Prints the table, then the profile. */
 static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
@@ -135,7 +136,7 @@ static int print_text(const job *j)
     return EXIT_DONE;
 }
 
-/** The profile's file, whole but without its name. */
+/** Writes the file of --output under a temporary name. */
 static int write_profile(const job *j, fresh_file *out)
 {
     const calibration *const c = &j->found;
@@ -208,7 +209,7 @@ static int print_answer(bench_run *run, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** The profile gets its name when all is said. */
+/** Prints the answer; the file of --output is published only after all is printed. */
 static int report(bench_run *run, const job *j)
 {
     fresh_file profile;
@@ -256,7 +257,7 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     return status;
 }
 
-/** A line takes two points, and there is memory for so many. */
+/** Refuses fewer sizes than a fit needs, and more than a calibration holds. */
 static int check_sizes(const size_range *sizes)
 {
     if (sizes->begin == 0)

@@ -17,7 +17,8 @@ calibration_request calibration_usual(int ranks, tsr_mode mode)
     return r;
 }
 
-/** Moves of the tables are many, and each of less weight; those of the links have shown that they are right. */
+/** Moves of the tables are many and need less precision, so their loops are shorter; they are not
+ * checked, since the moves of the links are. */
 static tables_request request_of_tables(const calibration *c)
 {
     const calibration_request *const r = &c->request;
@@ -36,12 +37,13 @@ int64_t calibration_steps(const calibration_request *r)
            tables_count(&t) * bench_settings_steps(&t.settings);
 }
 
-/** What a rank receives from each other one. */
+/** The elements that a rank receives from each peer. */
 typedef struct box {
     int64_t rows, columns;
 } box;
 
-/** Of about so many bytes from n - 1 others together: an element from each at least. */
+/** A box of about bytes / (n - 1), at least one element, so that a rank receives about `bytes` from
+ * its n - 1 peers. */
 static box choose_box(int64_t n, tsr_dtype dtype, int64_t bytes)
 {
     const int64_t wanted = bytes / (int64_t)tsr_dtype_bytes(dtype) / (n - 1), elements = wanted > 0 ? wanted : 1;
@@ -63,7 +65,8 @@ static int add_move(calibration *c, const char *mesh, int64_t n, const char *to,
     return timed_move_create(r->ranks, &r->settings, &wanted, one);
 }
 
-/** A line takes two sizes that differ; the boxes grow with the bytes that are asked for. */
+/** Refuses sizes that all round to one box: a fit needs two. Boxes grow with the bytes, so the
+ * first and the last are compared. */
 static int check_growth(const calibration_request *r, int64_t n)
 {
     const box first = choose_box(n, r->dtype, r->sizes.begin);
@@ -79,7 +82,7 @@ static int check_growth(const calibration_request *r, int64_t n)
         tsr_dtype_name(r->dtype), (long long)n, (long long)received);
 }
 
-/** Of all sizes among the n ranks of a mesh. */
+/** Adds the moves of all sizes to all targets among the `n` ranks of a mesh. */
 static int add_moves(calibration *c, const char *mesh, int64_t n)
 {
     const size_range *const sizes = &c->request.sizes;
@@ -91,7 +94,7 @@ static int add_moves(calibration *c, const char *mesh, int64_t n)
     return status;
 }
 
-/** "4@[1,3,5,7]": the ranks of a node. NULL if there is no memory. */
+/** The mesh of the `n` ranks of node `which`, as "4@[1,3,5,7]". NULL if there is no memory. */
 static char *print_mesh(const int *node, int ranks, int which, int64_t n)
 {
     text_buffer text = {0};
@@ -107,7 +110,7 @@ static char *print_mesh(const int *node, int ranks, int which, int64_t n)
     return text_buffer_take(&text, NULL);
 }
 
-/** The ranks of a node; NULL if there is no memory. */
+/** The `n` ranks of node `which`; NULL if there is no memory. */
 static int64_t *list_members(const int *node, int ranks, int which, int64_t n)
 {
     int64_t *const members = calloc((size_t)n, sizeof *members);
@@ -118,7 +121,7 @@ static int64_t *list_members(const int *node, int ranks, int which, int64_t n)
     return members;
 }
 
-/** How many ranks there are on a node. */
+/** The number of ranks on node `which`. */
 static int64_t count_on(const int *node, int ranks, int which)
 {
     int64_t n = 0;
@@ -127,7 +130,7 @@ static int64_t count_on(const int *node, int ranks, int which)
     return n;
 }
 
-/** The first of those that hold most. */
+/** The first node with the most ranks. */
 static int find_fullest(const int *node, int ranks)
 {
     int fullest = node[0];
@@ -162,7 +165,7 @@ static int choose_moves_of(calibration *c, const int *node)
     return status == EXIT_DONE && neighbours < ranks ? add_moves(c, c->all, ranks) : status;
 }
 
-/** Threads are all on one node, which is that of number 0. */
+/** Rank threads are all on node 0, so only processes are asked for their nodes. */
 static int choose_moves(calibration *c, place *p)
 {
     const int ranks = c->request.ranks;
@@ -215,7 +218,7 @@ static int fit_links(calibration *c)
     return EXIT_DONE;
 }
 
-/** What the ranks of one node do by themselves, where there are several. */
+/** Measures the tables on the ranks of the fullest node, if it has more than one. */
 static int measure_tables(calibration *c, place *p, int status)
 {
     const tables_request wanted = request_of_tables(c);

@@ -7,16 +7,17 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** What the elements of a rank hold: by global index, by a table of terms, or one value throughout. */
+/** The values of a rank's elements: hashes of the global index, terms from a table, or one
+ * value. */
 typedef struct values {
     tsr_dtype dtype;
     size_t bytes;
     int64_t picks;
-    unsigned char *table; /**< NULL: bits that hash the index */
-    bool constant;        /**< all are `neutral` */
-    bool only_own;        /**< those that `own` does not have are `neutral` */
+    unsigned char *table; /**< terms by pick and choice; NULL: values are hashes of the index */
+    bool constant;        /**< all elements are `neutral` */
+    bool only_own;        /**< elements outside `own` are `neutral` */
     unsigned char neutral[ELEMENT_BYTES];
-    owned own[TSR_MAX_DIMS]; /**< what this rank had of the source */
+    owned own[TSR_MAX_DIMS]; /**< intervals of the source that this rank holds, along each dim */
     int ndim;
 } values;
 
@@ -69,7 +70,8 @@ static tsr_status read_owned(const tsr_layout *layout, const int64_t *coordinate
     return TSR_OK;
 }
 
-/** Walks a shard in memory order: `index` is the element's along each dim, `global` its row-major number in the whole tensor. */
+/** Visits the elements of a shard in memory order: `index` is an element's global index along each
+ * dim, `global` its row-major index in the whole tensor. */
 typedef struct walk {
     const values *values;
     const owned *dims;
@@ -167,7 +169,8 @@ static bool takes_shortcut(const tsr_placement *from, const tsr_placement *to, i
     return from[mesh_dim].kind == TSR_SHARD && to[mesh_dim].kind == TSR_PARTIAL && to[mesh_dim].op == TSR_SUM;
 }
 
-/** Whether two cuts of one tensor dim are in an order that the shortcut allows: kept before removed, kept ones as before. */
+/** True if the order of the cuts of mesh dims `a` and `b` allows the shortcut: on one tensor dim a
+ * kept cut comes before a removed one, and kept cuts keep their order. */
 static bool order_allows(const tsr_placement *from, const tsr_placement *to, int a, int b)
 {
     if (from[a].kind != TSR_SHARD || from[b].kind != TSR_SHARD || from[a].dim != from[b].dim || takes_shortcut(from, to, a))
@@ -176,8 +179,8 @@ static bool order_allows(const tsr_placement *from, const tsr_placement *to, int
     return takes_shortcut(from, to, b) ? before : before == (cut_order(to, a) < cut_order(to, b));
 }
 
-/** Shard -> Partial(sum) in which every rank keeps what it has: all other mesh dims stay as they are, and on every tensor dim the cuts
- * that go come after those that stay. */
+/** True for a move Shard -> Partial(sum) in which every rank just keeps its elements: all other
+ * mesh dims keep their placement, and on every tensor dim removed cuts come after kept ones. */
 static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(from);
@@ -197,7 +200,8 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
     return any;
 }
 
-/** Marks the Partial dims that are reduced, those that `to` does not keep; and makes a rank that holds no value of a new one neutral. */
+/** Marks in `reduced` the Partial dims that `to` does not keep, and sets in `v` which elements of a
+ * new Partial dim are neutral on this rank. */
 static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced, values *v)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(to);

@@ -1,4 +1,5 @@
-/* Two files of benchmarks, line by line: what became slower, next to how much the times spread. */
+/* bench compare: compares two files of benchmarks line by line, against the spread of their
+ * times. */
 #include "bench/compare/lines.h"
 #include "cli/real.h"
 #include "cli/report.h"
@@ -8,11 +9,11 @@
 
 #define LOSS 0.1
 
-/** A line of the old file and the line of the new one that measured the same. */
+/** A line of the old file and the line of the new file with the same identity. */
 typedef struct comparison {
     const bench_line *old, *new;
-    double ratio; /**< of the times, new over old */
-    double noise; /**< how far the ratio is uncertain, from how far the times spread */
+    double ratio; /**< new median time over old */
+    double noise; /**< uncertainty of the ratio: the sum of spread_noise() of both */
     bool slower;
 } comparison;
 
@@ -21,14 +22,14 @@ typedef struct job {
     bench_lines old, new;
     comparison *rows;
     size_t count, slower;
-    size_t certain; /**< of the slower ones: beyond their noise */
-    size_t wrong;   /**< of the new lines, whether they were compared or not */
+    size_t certain; /**< those of the `slower` whose ratio exceeds 1 by more than the noise */
+    size_t wrong;   /**< number of new lines with wrong results, compared or not */
 } job;
 
-/** What sets some lines of a file apart. */
+/** Selects lines of a file. */
 typedef bool is_meant(const bench_line *line);
 
-/** Nothing is as quick as no time at all. */
+/** An old time of 0 is as fast as a new one of 0, and infinitely faster than any other. */
 static double ratio_of(double old, double new)
 {
     if (old > 0)
@@ -42,7 +43,7 @@ static comparison compare_lines(const bench_line *old, const bench_line *new, do
     return (comparison){old, new, ratio, spread_noise(old->seconds) + spread_noise(new->seconds), ratio > 1 + loss};
 }
 
-/** Lines that measured the same more than once are taken in the order in which they stand. */
+/** Matches lines by identity; repeated ones in the order of their files. */
 static int match_lines(job *j)
 {
     j->rows = calloc(j->old.count + 1, sizeof *j->rows);
@@ -73,7 +74,7 @@ static bool is_wrong(const bench_line *line)
     return line->wrong;
 }
 
-/** JSON has no infinity. */
+/** null for infinity, which JSON lacks. */
 static json_t *real_to_json(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -142,7 +143,7 @@ static int report_text(const job *j)
     return EXIT_DONE;
 }
 
-/** Lines of calibrate have no seconds: two files of them look as if they had nothing in common. */
+/** The sentence mentions lines without seconds, since two files of calibrate have no others. */
 static int refuse_strangers(const tool_arguments *given, const job *j)
 {
     return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare%s", given->operand[1],

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Bytes of a file of lines: tens of thousands of them. */
+/** Upper bound of the bytes of a file: tens of thousands of lines. */
 #define MOST_BYTES ((size_t)64 << 20)
 
 #define NO_MEMORY "there is no memory for the names of the lines"
 
-/** What was measured, or follows from that or from the code, though it is no number with a point and no table. */
+/** Fields that are measured, or follow from measurements or from the code, in addition to those
+ * that is_measured() tells by their type. */
 static const char *const measured[] = {
     "chosen",          "as_good",         "seconds",  "gemm_seconds",    "bandwidth",         "peak_bandwidth", "of_peak",
     "of_gemm",         "peak_copy",       "wrong",    "calls",           "limit_bandwidth",   "of_limit",       "ratio",
@@ -19,7 +20,8 @@ static const char *const measured[] = {
     "enqueue_seconds", "gemm_calls",      "planned",  "estimated",       "read_seconds",      "read_bandwidth", "of_read",
     "read_calls",      "weight_bandwidth"};
 
-/** Numbers with a point, spreads and tables are never part of what is asked for; nor are links, where the line was validated on them. */
+/** True for fields that are results, not settings: those named in `measured`, real numbers, objects
+ * and lists of objects; and links, if the line was validated on them. */
 static bool is_measured(const json_t *line, const char *name, const json_t *value)
 {
     if (strcmp(name, "links") == 0)
@@ -32,7 +34,7 @@ static bool is_measured(const json_t *line, const char *name, const json_t *valu
     return json_is_real(value) || json_is_object(value);
 }
 
-/** The fields that are not measured. NULL if there is no memory. */
+/** An object of the fields that are not measured. NULL if there is no memory. */
 static json_t *identify(const json_t *line)
 {
     json_t *identity = json_object();
@@ -54,7 +56,8 @@ static void write_field(text_buffer *to, const char *name, json_t *value)
     free(text);
 }
 
-/** "bench=plan dtype=f32 ..": the kind first, then the other fields as they stand in the line. On the heap. */
+/** The fields as "bench=plan dtype=f32 ..", "bench" first, the others in their order in the line.
+ * On the heap; NULL if there is no memory. */
 static char *describe(const json_t *identity)
 {
     text_buffer text = {0};
@@ -76,7 +79,8 @@ static bool read_number(const json_t *value, double *out)
     return json_is_number(value);
 }
 
-/** Seconds are a spread, or one number. False if they are neither, or not in order. */
+/** Reads seconds: a spread, or one number. False if they are neither, or min, median and max are
+ * not in order. */
 static bool read_seconds(const json_t *value, spread *out)
 {
     bool whole;
@@ -107,7 +111,7 @@ static int add_line(bench_lines *lines, const json_t *object, spread seconds)
     return line->key != NULL ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
 }
 
-/** By kind of line: an object that has every field of some line of it. NULL if there is no memory. */
+/** By "bench", an object with every field of any of its lines. NULL if there is no memory. */
 static json_t *list_fields(const bench_lines *lines)
 {
     json_t *const kinds = json_object();
@@ -115,7 +119,7 @@ static json_t *list_fields(const bench_lines *lines)
         json_t *const fields = lines->at[i].fields;
         const char *const kind = json_string_value(json_object_get(fields, "bench"));
         json_t *const known = json_object_get(kinds, kind);
-        /* json_copy() does not tell what it has no memory for. */
+        /* not json_copy(), which does not report a lack of memory */
         if (known != NULL ? json_object_update_missing(known, fields) != 0
                           : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
             json_decref(kinds);
@@ -125,7 +129,7 @@ static json_t *list_fields(const bench_lines *lines)
     return kinds;
 }
 
-/** Leaves out what `kinds` does not know, and prints the rest. False if there is no memory. */
+/** Drops the fields that `kinds` lacks, and sets the identity. False if there is no memory. */
 static bool identify_line(bench_line *line, const json_t *kinds)
 {
     const json_t *const known = json_object_get(kinds, json_string_value(json_object_get(line->fields, "bench")));
@@ -141,7 +145,8 @@ static bool identify_line(bench_line *line, const json_t *kinds)
     return line->identity != NULL;
 }
 
-/** From the last line to the first, so that the first of equal ones is found first. False if there is no memory. */
+/** Links lines of one identity, from the last to the first, so that the first is found first. False
+ * if there is no memory. */
 static bool index_lines(bench_lines *lines)
 {
     lines->first = json_object();
@@ -170,13 +175,13 @@ int bench_lines_identify(bench_lines *a, bench_lines *b)
     return status == EXIT_DONE ? identify_lines(b, a) : status;
 }
 
-/** What keeps an object from being compared, as the rest of a sentence; NULL if nothing does. Without "seconds" `seconds` stay as they are.
- */
+/** The reason why an object cannot be compared, for an error; NULL if it can. Sets `seconds` if the
+ * object has them. */
 static const char *find_fault(const json_t *object, spread *seconds)
 {
     const json_t *const times = json_object_get(object, "seconds"), *const wrong = json_object_get(object, "wrong");
     if (!json_is_object(object))
-        return "this is no object, but benchmarks print one a line";
+        return "this is not an object; benchmarks print an object on each line";
     if (!json_is_string(json_object_get(object, "bench")))
         return "there is no text \"bench\", which names the benchmark, as in {\"bench\": \"plan\", ..}";
     if (times != NULL && !read_seconds(times, seconds))

@@ -6,19 +6,20 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Calls after which ways that are still being tried are left to that. */
+/** Upper bound of the calls to wait for a choice. */
 #define MOST_TRIALS 64
 
-/** One of what takes turns: the ways, then calls that choose for themselves, then plain copies. */
+/** The turns of an iteration: each way, then calls that choose for themselves, then each plain
+ * copy. */
 enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MAX_PLAIN_COPIES };
 
 typedef struct kernel_bench {
     place *place;
     kernel_request request;
     bench_settings settings;
-    kernel_call call; /**< as ranks make it, on memory of their own */
+    kernel_call call; /**< without memory, which each rank adds */
     samples times[TURNS];
-    char chosen[32]; /**< by rank 0 */
+    char chosen[32]; /**< the way that rank 0's calls chose; "" for none */
 } kernel_bench;
 
 typedef struct side {
@@ -31,7 +32,7 @@ typedef struct side {
     bench_loop loops[TURNS];
 } side;
 
-/** Whether there is such a turn. */
+/** True if the turn exists on this machine. */
 static bool exists(int turn)
 {
     if (turn >= COPIES)
@@ -50,7 +51,7 @@ static tsr_status take_turn(void *arg)
     return TSR_OK;
 }
 
-/** Whatever the environment says: every way is asked for. */
+/** An environment without variables, so that TSR_KERNELS does not override the way. */
 static const char *nothing(void *user, const char *name)
 {
     (void)user;
@@ -80,7 +81,7 @@ static tsr_status make_choices(side *s)
     return tsr_device_host_table(tsr_context_kernels(tsr_comm_context(s->comm)), &s->table);
 }
 
-/** All memory is touched, by the rank that uses it. */
+/** Each rank touches its own memory first. */
 static tsr_status make_memory(side *s)
 {
     const kernel_bench *const b = s->bench;
@@ -102,7 +103,8 @@ static const char *chosen_way(const side *s)
     return kernel_call_way(&s->call, s->choices[CHOOSING]);
 }
 
-/** Until this rank has chosen. Ranks call as often as each needs, and wait for one another at the next barrier. */
+/** Calls until this rank has chosen. Ranks need different numbers of calls; they meet at the next
+ * barrier. */
 static tsr_status choose(side *s)
 {
     s->turn = CHOOSING;

@@ -1,4 +1,5 @@
-/* How fast the host's kernels are in each of their ways, over lengths of runs and sizes, and whether the best one is what calls choose. */
+/* bench kernels: how fast the host's kernels are in each of their ways, over lengths of runs and
+ * sizes, and whether calls choose the best one. */
 #include "bench/kernels/kernel_bench.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -7,15 +8,15 @@
 
 #include <stdlib.h>
 
-/** Without --begin: one size that caches may hold, and one that they do not. */
+/** Sizes without --begin: one that caches may hold, and one that they cannot. */
 static const size_range usual_sizes = {.begin = INT64_C(16) << 20, .end = INT64_C(128) << 20, .factor = 8};
 
-/** Each has memory of its own. */
+/** Upper bound of --ranks: each rank has its own memory. */
 #define MAX_KERNEL_RANKS 1024
 
-/** A run with all that it printed, for the picture and the last line. */
+/** A run and all rows that it printed, for the picture and the last line. */
 typedef struct kernel_job {
-    bench_run run; /**< first: what `measure` is given */
+    bench_run run; /**< first member, so that measure() can cast its argument back */
     place *place;
     kernel_figures *rows; /**< on the heap */
     size_t count;
@@ -114,7 +115,7 @@ const bench_kind bench_kernels_kind = {.name = "bench kernels",
                                        .measure = measure,
                                        .steps = count_steps};
 
-/** The worst of what was chosen, where times do not overlap those of the best way. */
+/** Prints the worst of the chosen ways whose times do not overlap those of the best way. */
 static void print_least(const kernel_job *j)
 {
     const kernel_figures *least = NULL;
@@ -145,7 +146,7 @@ static int draw(const kernel_job *j, const char *path)
     return status == EXIT_DONE ? file_publish("--svg", path, &picture) : status;
 }
 
-/** What is not said is measured too: the options as if they had been given. */
+/** Adds an option that was not given, with its default. */
 static void add_usual(tool_arguments *given, tool_option option, const char *value)
 {
     if (given->value[option] != NULL || given->given_count == MAX_GIVEN)

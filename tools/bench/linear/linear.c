@@ -1,4 +1,5 @@
-/* A column- and a row-parallel layer, forward and backward, next to the same local GEMMs called directly on every rank at once. */
+/* bench linear: a column- and a row-parallel layer, forward and backward, in turns with the same
+ * local GEMMs called directly on every rank at once. */
 #include "bench/linear/linear.h"
 #include "bench/check/linear_oracle.h"
 #include "bench/linear/product.h"
@@ -14,7 +15,7 @@
 /** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
 
-/** Memory for results, as large as these tensors here. */
+/** Memory for results, each of the shape of a tensor. */
 enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
 
 enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
@@ -27,18 +28,18 @@ typedef struct side {
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS], *direct_layout[TENSORS];
     local memory[TENSORS];
-    local source[TENSORS];   /**< of direct products, where that is not the layers' memory */
-    local gradient[RESULTS]; /**< of the layers; LIKE_Y1 and LIKE_Y2 are those of y1 and x */
-    local direct[RESULTS];   /**< of direct products */
+    local source[TENSORS];   /**< inputs of the direct products, if has_sources(); else they read `memory` */
+    local gradient[RESULTS]; /**< gradients of the layers: LIKE_Y1 of y1, LIKE_Y2 of x, the others of the weights */
+    local direct[RESULTS];   /**< results of the direct products */
     tsr_linear_plan *column, *row;
     tsr_linear_backward_plan *column_backward, *row_backward;
-    tsr_gemm products[PRODUCTS]; /**< those of the forward pass first */
-    blas direct_blas;            /**< of the products, on the host */
+    tsr_gemm products[PRODUCTS]; /**< first those of the forward pass */
+    blas direct_blas;            /**< the BLAS of the direct products, on the host */
     void *workspace;
     size_t workspace_bytes;
 } side;
 
-/** What a tensor is made of; results are f32 where x and the weights differ. */
+/** The dtype of a tensor; results are f32 if x and the weights differ. */
 static tsr_dtype dtype_of(const linear_job *j, int tensor)
 {
     if (tensor == X)
@@ -48,20 +49,22 @@ static tsr_dtype dtype_of(const linear_job *j, int tensor)
     return j->dtype == j->weights ? j->dtype : TSR_F32;
 }
 
-/** True if the host's BLAS, which multiplies f32 and f64, is given tensors of its own. */
+/** True if the direct products need inputs of their own, in f32: on the host, unless all is f32 or
+ * all is f64. */
 static bool has_sources(const linear_job *j)
 {
     const bool known = j->dtype == j->weights && (j->dtype == TSR_F32 || j->dtype == TSR_F64);
     return !known && !place_enqueues(j->place);
 }
 
-/** What the host's BLAS multiplies. */
+/** The dtype of the direct products on the host. */
 static tsr_dtype direct_dtype(const linear_job *j)
 {
     return has_sources(j) ? TSR_F32 : j->dtype;
 }
 
-/** The mesh's last dim is tensor-parallel and carries `last`; the others cut the tokens, or copy the weights. */
+/** Makes both layouts of a tensor: the last mesh dim, the tensor-parallel one, has placement
+ * `last`, the other dims `others`. */
 static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns)
 {
     tsr_placement placements[TSR_MAX_DIMS];
@@ -86,7 +89,7 @@ static tsr_status make_layouts(side *s)
     return make_layout(s, DY, rows, all, j->tokens, j->hidden);
 }
 
-/** What a rank holds of a tensor; nothing for a rank outside the mesh. */
+/** The part of a tensor that this rank holds; empty for a rank outside the mesh. */
 static tsr_status find_tile(const tsr_layout *layout, linear_tile *out)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
@@ -109,21 +112,23 @@ static tsr_status allocate_numbers(linear_tile tile, double **out)
     return TSR_OK;
 }
 
-/** On the host. */
+/** Converts the elements of a tile on the host. */
 static tsr_status convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype from_dtype, linear_tile tile)
 {
     void *self;
     return tsr_device_driver_table(NULL, &self)->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
 }
 
-/** Small numbers of many bits, exact in every dtype: no denormals, no overflow, nothing that a GEMM could skip. */
+/** Fills with small numbers of many bits, so that no GEMM meets denormals or overflow, or has zeros
+ * to skip. */
 static void fill_densely(int64_t count, double *values)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 512;
 }
 
-/** What tensors hold before the first run; results, something that they must not hold after it. */
+/** The input of the oracle that a tensor holds; RESULT for results, which begin with other numbers
+ * than they must end with. */
 #define RESULT (-1)
 static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
 
@@ -157,7 +162,8 @@ free_values:
     return status;
 }
 
-/** Layers and direct products write apart: neither's results are taken for the other's. */
+/** Layers and direct products write to different memory, so that the check sees the layers'
+ * results. */
 static tsr_status make_tensors(side *s)
 {
     static const int like[RESULTS] = {[LIKE_Y1] = Y1, [LIKE_Y2] = Y2, [LIKE_W1] = W1, [LIKE_W2] = W2};
@@ -188,7 +194,7 @@ static void make_products(side *s)
 {
     const local *const m = has_sources(s->job) ? s->source : s->memory, *const r = s->direct;
     const tsr_tensor *const y1 = &m[Y1].tensor;
-    /* A rank outside the mesh has tensors of shape {0}. */
+    /* tensors of a rank outside the mesh have shape {0} */
     const int64_t t = y1->ndim == 2 ? y1->shape[0] : 0, i = y1->ndim == 2 ? y1->shape[1] : 0, h = y1->ndim == 2 ? s->job->hidden : 0;
     const tsr_gemm products[PRODUCTS] = {
         product_make(0, 1, t, i, h, &m[X], &m[W1], &r[LIKE_Y1]),       product_make(0, 1, t, h, i, &m[Y1], &m[W2], &r[LIKE_Y2]),
@@ -198,7 +204,7 @@ static void make_products(side *s)
     memcpy(s->products, products, sizeof products);
 }
 
-/** One workspace for all that runs, in turns. */
+/** Makes one workspace, large enough for each plan and each product; they use it in turn. */
 static tsr_status make_workspace(side *s)
 {
     const size_t wanted[] = {tsr_linear_plan_workspace_bytes(s->column), tsr_linear_plan_workspace_bytes(s->row),
@@ -258,7 +264,7 @@ static tsr_status layers_forward(void *arg)
     return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
 }
 
-/** Gradients of x and of both weights. */
+/** Computes the gradients of x and of both weights. */
 static tsr_status layers_backward(void *arg)
 {
     const side *const s = arg;
@@ -287,7 +293,7 @@ static tsr_status products_backward(void *arg)
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
-/** As many cores as ranks read what the ranks' layers read, and do nothing else. */
+/** Reads the rank's weights and does nothing else. */
 static tsr_status read_weights(void *arg)
 {
     const side *const s = arg;
@@ -330,7 +336,7 @@ free_values:
     return status;
 }
 
-/** What the layers' last run left. */
+/** Checks the results of the layers' last run. */
 static tsr_status check_pass(const side *s, int pass)
 {
     const local *const t = s->memory, *const g = s->gradient;
@@ -346,7 +352,7 @@ static tsr_status check_pass(const side *s, int pass)
     return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
 }
 
-/** Layers and GEMMs in turns, so that what slows the machine down slows both. */
+/** Times layers and GEMMs in turns, so that other load slows both. */
 static tsr_status time_pass(side *s, int pass)
 {
     static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
@@ -414,7 +420,7 @@ static int check_dtype(const linear_job *j)
                     tsr_dtype_name(j->weights), tsr_dtype_name(j->dtype));
 }
 
-/** Weights are what all is where nobody says otherwise. */
+/** Reads --dtype and --weights, which is --dtype by default. */
 static int read_dtypes(const tool_arguments *given, linear_job *j)
 {
     int status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
@@ -484,7 +490,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return status;
 }
 
-/** Filling, and the iterations and the check of either pass. */
+/** Counts the step of filling, and for each pass its iterations and check. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     (void)now;

@@ -20,7 +20,7 @@ static int64_t count_wrong(const linear_job *j, int pass)
     return wrong;
 }
 
-/** The weights of all ranks, which a forward pass reads once; bytes a second where that took so long. */
+/** Bytes of the weights of all ranks, which a forward pass reads once. */
 static int64_t count_weights(const linear_job *j)
 {
     int64_t bytes = 0;
@@ -39,7 +39,7 @@ static double share_of_reading(spread read, spread seconds)
     return seconds.median > 0 ? read.median / seconds.median : 0;
 }
 
-/** What a pass of few tokens reads; null elsewhere. */
+/** Adds the fields of reading the weights; null, but for weight_bytes, if it was not measured. */
 static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_t *row)
 {
     const bool reads = pass == FORWARD && linear_job_reads(j);

@@ -1,4 +1,5 @@
-/* Products of the host's BLAS libraries, one next to the other, and to what a core can do. */
+/* bench product: products by each of the host's BLAS libraries, against each other and the peak
+ * rate of a core. */
 #include "bench/run/run.h"
 #include "cli/report.h"
 #include "place/blas.h"
@@ -8,18 +9,18 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share; each writes its own rows of the samples only. */
+/** What the ranks share; each rank writes only its own rows of the samples and of `wrong`. */
 typedef struct job {
     place *place;
     tsr_context *context;
-    tsr_blas_provider by[BLAS_MOST]; /**< that multiply the dtype */
+    tsr_blas_provider by[BLAS_MOST]; /**< the providers that multiply the dtype */
     int count, ranks;
-    int64_t sizes[3]; /**< rows and columns of c, and terms */
+    int64_t sizes[3]; /**< m, n and k: rows and columns of c, and terms */
     tsr_dtype dtype;
     bench_settings settings;
-    samples times[BLAS_MOST], peak; /**< of providers; seconds that a multiply-add takes a core, at its peak */
-    int64_t calls[BLAS_MOST];
-    int64_t *wrong; /**< of rank r and provider i at [r * BLAS_MOST + i] */
+    samples times[BLAS_MOST], peak; /**< of each provider; and seconds of one floating-point operation at a core's peak rate */
+    int64_t calls[BLAS_MOST];       /**< number of calls in a loop of each provider */
+    int64_t *wrong;                 /**< number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
 } job;
 
 /** One rank's side: a is [m,k], b [k,n], c [m,n]. */
@@ -29,14 +30,14 @@ typedef struct side {
     void *a, *b, *c;
 } side;
 
-/** One provider, as the loop calls it. */
+/** The argument of a loop: one provider on one rank. */
 typedef struct turn {
     const side *side;
     blas by;
 } turn;
 
-/** a[i][p] = left(i) middle(p), b[p][j] = middle(p) right(j): c[i][j] is left(i) right(j) times the count of p where middle(p) is not 0,
- * and exact in every dtype. */
+/** With a[i][p] = left(i) middle(p) and b[p][j] = middle(p) right(j), c[i][j] is left(i) right(j)
+ * times the number of p where middle(p) is not 0: small integers, exact in every dtype. */
 static float left(int64_t i)
 {
     return (float)(i % 3 - 1);
@@ -57,7 +58,7 @@ static tsr_dtype result_dtype(const job *j)
     return j->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
 }
 
-/** An outer product, row by row. */
+/** Fills a matrix with the outer product of two functions, row by row. */
 static tsr_status fill(const job *j, int64_t rows, int64_t columns, float (*of_row)(int64_t), float (*of_column)(int64_t), void *matrix)
 {
     void *self;
@@ -130,7 +131,7 @@ static int64_t count_wrong(const side *s)
     return wrong;
 }
 
-/** Providers, and the core's peak, in turns, so that what slows the machine down slows all. */
+/** Times the providers and the core's peak in turns, so that other load slows all of them. */
 static tsr_status time_providers(const side *s, tsr_comm *comm, turn *turns, bench_loop *loops)
 {
     job *const j = s->job;
@@ -209,7 +210,7 @@ static double flops(const job *j)
     return 2.0 * (double)j->sizes[0] * (double)j->sizes[1] * (double)j->sizes[2] * j->ranks;
 }
 
-/** What one provider came to. */
+/** The results of one provider. */
 typedef struct result {
     const tsr_blas_table *table;
     const char *source;
@@ -224,7 +225,8 @@ static result make_result(const job *j, int index, double best)
     const spread seconds = samples_spread(&j->times[index]), peak = samples_spread(&j->peak);
     result r = {.table = j->by[index].table, .source = j->by[index].source, .seconds = seconds, .calls = j->calls[index]};
     r.rate = seconds.median > 0 ? flops(j) / seconds.median : 0;
-    /* The peak is of f32: half of it where elements are twice as wide; narrower ones have instructions of their own. */
+    /* The peak is that of f32, of which f64 has half. For narrower dtypes it is no bound: they have
+     * other instructions. */
     r.of_peak = r.rate * peak.median / j->ranks * (j->dtype == TSR_F64 ? 2 : 1);
     r.of_best = seconds.median > 0 ? best / seconds.median : 0;
     r.chosen = index == 0;
@@ -285,7 +287,7 @@ static int report(bench_run *run, const job *j, bool begins_table)
     return status == EXIT_DONE && wrong > 0 ? complain(EXIT_REFUSED, "%lld elements of products are wrong", (long long)wrong) : status;
 }
 
-/** All that are found, but for a TSR_BLAS that says otherwise. */
+/** Opens every provider that is found, or those that TSR_BLAS names. */
 static int open_providers(job *j)
 {
     const tsr_blas_provider *providers;
@@ -381,7 +383,7 @@ static const bench_kind bench_product_kind = {.name = "bench product",
                                               .settings = {.iterations = 11, .warm_ups = 1, .loop_seconds = 0.02},
                                               .measure = measure};
 
-/** Without sizes, the two that libraries are compared by. */
+/** Without --shape, runs two usual sizes. */
 static int run_bench(const tool_arguments *given)
 {
     static const char sizes[] = "1024x1024x1024,4096x4096x4096";

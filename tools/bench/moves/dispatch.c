@@ -1,4 +1,5 @@
-/* What a small redistribute costs when it is repeated: rendezvous and bookkeeping, hardly any bytes. */
+/* bench dispatch: what a small repeated redistribute costs, in rendezvous and bookkeeping more than
+ * in bytes. */
 #include "bench/moves/moves.h"
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
@@ -8,7 +9,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return bench_moves_measure(run, now, begins_table, now->value[OPT_NEW_RESULT] != NULL ? &new_results : &into);
 }
 
-/* Small moves are timed: caches and the clock rate of cores are to be what a program that goes on has. */
+/* warm_seconds, so that caches and the clock rate of cores are those of a running program. */
 const bench_kind bench_dispatch_kind = {.name = "bench dispatch",
                                         .axes = move_axes,
                                         .axis_count = MOVE_AXES,

@@ -27,7 +27,7 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
                             f->of_limit, "enqueue_seconds", spread_or_nulls(format, place_enqueues(s->place), f->enqueue), "warm_ups",
                             (json_int_t)b->settings.warm_ups, "calls", (json_int_t)b->calls, "size_bytes", (json_int_t)f->size, "redop",
                             f->reduction, "algbw", f->algbw, "busbw", f->busbw, "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio));
-    /* As programs know the iterations of dispatch. */
+    /* the former name of "iterations" in rows of dispatch */
     if (b->way->dtensors) {
         row = json_with_field(row, "loops", json_integer(b->settings.iterations));
         row = json_with_field(row, "new_result", json_boolean(b->way->new_results));
@@ -37,7 +37,8 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
     return row;
 }
 
-/** Whether rows differ in shapes of which each is named: two of a size look the same. */
+/** True if --shape has several values: rows of one size are then told apart by a line with the
+ * shape. */
 static bool steps_through_shapes(const bench_run *run)
 {
     for (int a = 0; a < run->sweep.axis_count; a++)
@@ -46,7 +47,7 @@ static bool steps_through_shapes(const bench_run *run)
     return false;
 }
 
-/** The columns' names come again where a row differs from the one before in more than its dtype and size. */
+/** Prints a row; in a table, the names of the columns before it if a new table begins. */
 static int print_figures(bench_run *run, const move_bench *b, const move_figures *f, bool begins_table)
 {
     if (run->format != ROWS_TEXT)

@@ -1,5 +1,6 @@
-/* How fast redistributions are, next to plain copies of as many bytes in the same run, and whether they were right: one, or a sweep over
- * meshes, placements, dtypes, sizes, engines, devices and modes. */
+/* bench redistribute: how fast moves are, against plain copies of as many bytes in the same run,
+ * and whether they are right; one move, or a sweep over meshes, placements, dtypes, sizes, engines,
+ * devices and modes. */
 #include "bench/moves/moves.h"
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
@@ -8,7 +9,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return bench_moves_measure(run, now, begins_table, &way);
 }
 
-/* A loop takes far longer than it takes to meet at a barrier. */
+/* loop_seconds: far longer than a barrier takes */
 const bench_kind bench_redistribute_kind = {.name = "bench redistribute",
                                             .axes = move_axes,
                                             .axis_count = MOVE_AXES,

@@ -54,7 +54,7 @@ int64_t timed_move_crossed(const timed_move *t)
     return most;
 }
 
-/** What the ranks share; each writes its own rows only. */
+/** What the ranks share; each rank writes only its own rows of each move. */
 typedef struct job {
     place *place;
     const bench_settings *settings;
@@ -103,7 +103,7 @@ static tsr_status count_crossing(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/** By the plan that runs. */
+/** Fills the rank's row from its plan. */
 static tsr_status fill_row(const tsr_comm *comm, const side *s, struct timed_row *row)
 {
     crossing c = {comm, row};

@@ -1,4 +1,4 @@
-/* What it costs to plan: one rank's plan of a move, on meshes of up to a million ranks. */
+/* bench plan: what one rank's plan of a move costs, on meshes of up to a million ranks. */
 #include "bench/run/halvings.h"
 #include "bench/run/run.h"
 #include "cli/report.h"
@@ -8,7 +8,7 @@
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** What one mesh's plan came to. */
+/** The results of planning on one mesh. */
 typedef struct result {
     int64_t rank, messages_received, messages_sent, bytes_allocated;
     spread seconds;
@@ -31,7 +31,8 @@ static void release(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
-/** The rank at half of the source mesh's row-major order, which lies on no diagonal. */
+/** The rank in the middle of the source mesh's row-major order, a typical one: it lies on no
+ * diagonal. */
 static tsr_status middle_rank(const tsr_mesh *mesh, int64_t *rank)
 {
     int64_t coordinate[TSR_MAX_DIMS], at = tsr_mesh_count(mesh) / 2;
@@ -71,7 +72,8 @@ static tsr_status time_plans(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-/** The plan that is counted comes first. `asked` is what the request's context counts. */
+/** Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
+ * so far. */
 static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times, const int64_t *asked, result *out)
 {
     tsr_plan_options options = r->options;
@@ -138,7 +140,8 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
     return status;
 }
 
-/** One line for the mesh that `given` names; what it allocates is counted by a context of its own. */
+/** Measures and reports the mesh that `given` names, in a context that counts its allocations in
+ * `asked`. */
 static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given, bool begins_table)
 {
     plan_request request;
@@ -169,7 +172,7 @@ static int measure_mesh(bench_run *run, const tool_arguments *given, bool begins
     return status;
 }
 
-/** The mesh and those that halving leaves, fewest ranks first. */
+/** Measures the mesh and its halvings, fewest ranks first. */
 static int measure_halvings(bench_run *run, const tool_arguments *given, bool begins_table)
 {
     tsr_mesh *mesh;
@@ -192,7 +195,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return now->value[OPT_SWEEP] != NULL ? measure_halvings(run, now, begins_table) : measure_mesh(run, now, begins_table);
 }
 
-/** As many as there are plans. */
+/** Counts the timed plans and warm-ups, for all halvings with --sweep. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     tsr_mesh *mesh;

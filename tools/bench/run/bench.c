@@ -9,7 +9,7 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-/** Of a loop. */
+/** Upper bound of the runs of a loop. */
 #define MOST_RUNS 1000000
 
 int samples_create(int ranks, int64_t iterations, samples *out)
@@ -26,7 +26,8 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
     return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
-/** Leaves each iteration's slowest time in the first rank's row, in ascending order, and nothing in the others: it may be called again. */
+/** Leaves the slowest time of each iteration in rank 0's row, sorted, and 0 in the others, so that
+ * a second call gives the same. */
 spread samples_spread(const samples *s)
 {
     double *const slowest = s->seconds;
@@ -142,7 +143,7 @@ static tsr_status run_loop(void *arg)
     return status;
 }
 
-/** Runs the loop as it is, and agrees on how many runs take about so many seconds. */
+/** Times the loop, and sets its runs to about `seconds`, by the time of rank 0. */
 static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
 {
     bench_seconds taken;
@@ -152,7 +153,7 @@ static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, do
     return tsr_comm_broadcast(comm, &loop->runs, 1, TSR_I64, 0, tsr_device_host(), NULL);
 }
 
-/* What the first call takes says little: it touches memory, or plans. */
+/* Fills the loop twice, since the first call takes longer: it touches memory, or plans. */
 tsr_status bench_loop_settle(const place *p, tsr_comm *comm, const bench_settings *settings, bench_loop *loop)
 {
     loop->runs = 1;

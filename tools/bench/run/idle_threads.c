@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Milliseconds, more than OpenBLAS has its threads spin by default: 2^26 ticks, which are 20 to 70 ms of x86's counter and up to 2.8 s of
- * Arm's, at 24 MHz; and on a busy machine they notice late. */
+/** Pauses of a millisecond, longer together than OpenBLAS's threads spin by default: 2^26 ticks,
+ * which are 20 to 70 ms of x86's counter and up to 2.8 s of Arm's at 24 MHz, or later on a busy
+ * machine. */
 #define MOST_PAUSES 3000
 
-/** Running, or waiting for a core: "17 (name) R ..", where the name may hold anything. A thread that has ended does not. */
+/** True if a thread runs or waits for a core: its stat is "17 (name) R ..", where the name may hold
+ * any character. False for a thread that has ended. */
 static bool runs(const char *thread)
 {
     char path[64], text[256];
@@ -25,7 +27,7 @@ static bool runs(const char *thread)
     return name_end != NULL && strncmp(name_end, ") R", 3) == 0;
 }
 
-/** Whether a thread other than this one runs; false is written to `told` where that cannot be known. */
+/** True if a thread other than this one runs. `*told`: the system lists the threads. */
 static bool others_run(bool *told)
 {
     DIR *const threads = opendir("/proc/self/task");

@@ -45,7 +45,7 @@ const char *peak_name(const peak *k, int index)
     return copy != NULL ? copy->name : NULL;
 }
 
-/* Memory of the host is touched first by the rank that uses it. */
+/* Each rank touches its own host memory first. */
 tsr_status peak_enter(peak *k, tsr_comm *comm, void *dst)
 {
     const int rank = tsr_comm_rank(comm);
@@ -64,7 +64,7 @@ void peak_leave(peak *k, tsr_comm *comm)
     area->src = NULL;
 }
 
-/* An equal part of all destinations in a row, wherever its ends fall. */
+/* Copies an equal share of the payload, which may begin and end within areas. */
 static void copy_share(const peak *k, int rank, const plain_copy *how)
 {
     const size_t share = k->payload / (size_t)k->copiers;
@@ -78,7 +78,7 @@ static void copy_share(const peak *k, int rank, const plain_copy *how)
     }
 }
 
-/* Whoever is the first on a GPU copies for all who share it. */
+/* The first rank on a GPU copies for all ranks that share it. */
 static tsr_status copy_on_gpu(const peak *k, int rank)
 {
     const int index = place_device(k->place, rank).index;

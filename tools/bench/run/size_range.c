@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** So that a sweep ends, and bytes stay far from the end of int64_t. */
+/** Bounds that make a sweep end, and keep bytes far from the end of int64_t. */
 #define LEAST_FACTOR 1.001
 #define MOST_BYTES   (INT64_C(1) << 50)
 
@@ -19,7 +19,7 @@ int size_read(const char *option, const char *text, int64_t *out)
     int64_t value = 0;
     const size_t digits = unit != NULL ? length - 1 : length;
     if (digits == 0 || digits > 18 || strspn(text, "0123456789") < digits)
-        return complain(EXIT_USAGE, "%s '%s' is no number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
+        return complain(EXIT_USAGE, "%s '%s' is not a number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
     memcpy(number, text, digits);
     number[digits] = '\0';
     value = strtoll(number, NULL, 10);
@@ -66,7 +66,8 @@ int64_t size_range_count(const size_range *r)
     return count;
 }
 
-/** Into how many parts one side cuts the tensor, and each of its dims; and the last dim that it cuts. */
+/** The number of parts into which one side cuts the tensor and each of its dims, and the last dim
+ * that it cuts. */
 typedef struct parts {
     int64_t all, of_dim[TSR_MAX_DIMS];
     int last_dim;
@@ -100,13 +101,13 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     return EXIT_DONE;
 }
 
-/** The greatest multiple of `unit` up to `size`, or `size` itself below it. */
+/** The greatest multiple of `unit` up to `size`; `size` itself if it is less than `unit`. */
 static int64_t round_down(int64_t size, int64_t unit)
 {
     return size >= unit ? size - size % unit : size;
 }
 
-/** Rows are a power of two of units, as many as columns at most; columns take the rest. */
+/** Rows are `unit` times a power of two, at most about as many as columns; columns get the rest. */
 static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
 {
     for (int d = 2; d < s->ndim; d++) {
@@ -120,7 +121,7 @@ static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
     s->size[1] = s->size[1] > 0 ? s->size[1] : 1;
 }
 
-/** Every rank holds something on both sides. */
+/** Lengthens the dims so that every rank holds an element on both sides. */
 static void lengthen(const parts *before, const parts *after, tensor_shape *s)
 {
     for (int d = 0; d < s->ndim; d++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Options whose values have no commas of their own. */
+/** True for options whose values contain no commas, so that they may be lists. */
 static bool takes_lists(tool_option option)
 {
     static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,    OPT_TOKENS,
@@ -98,7 +98,7 @@ static int check_kernel(const char *text)
     return complain(EXIT_USAGE, "--kernel '%s' is not copy, reduce or reduce-to-all", text);
 }
 
-/** What does not read as it must, however late its turn would be. */
+/** Refuses a value that does not parse, before any combination is measured. */
 static int check_value(tool_option option, const char *text)
 {
     tensor_shape shape;

@@ -1,4 +1,5 @@
-/* The benchmarks by which the library judges itself, in one run: moves, small moves, layers and plans. */
+/* bench suite: the benchmarks by which the library judges itself, in one run: moves, small moves,
+ * layers and plans. */
 #include "bench/run/run.h"
 #include "place/engines.h"
 
@@ -8,14 +9,15 @@
 #define LEAST_RANKS 2
 #define WORDS       64
 
-/** A benchmark and its options; MESH stands for the ranks that were asked for, MODES for the modes that the engine has. */
+/** A benchmark and its options; in these MESH stands for --ranks, MODES for the modes that the
+ * engine has. */
 typedef struct item {
     const tool_command *command;
     const bench_kind *kind;
-    const char *words;      /**< parted by spaces */
-    const char *sizes;      /**< likewise: of the whole suite, */
-    const char *smaller;    /**< and with --quick */
-    const char *iterations; /**< where neither the command line nor --quick says how many; NULL: the benchmark's own */
+    const char *words;      /**< options, separated by spaces */
+    const char *sizes;      /**< options for sizes, separated by spaces, without --quick */
+    const char *smaller;    /**< options for sizes, separated by spaces, with --quick */
+    const char *iterations; /**< --iterations without that option and --quick; NULL: the benchmark's default */
 } item;
 
 #define QUICK_ITERATIONS "5"
@@ -42,18 +44,19 @@ static const item items[] = {
 
 /** An item that is ready to run. */
 typedef struct ready {
-    char *words, *sizes; /**< which the arguments point into */
+    char *words, *sizes; /**< copies of the item's options; `arguments` points into them */
     tool_arguments arguments;
     bench_run run;
 } ready;
 
-/** What stands in the place of words. */
+/** The values of the words MESH and MODES. */
 typedef struct stand_ins {
     char mesh[24];
     const char *modes;
 } stand_ins;
 
-/** Splits words at spaces, in place. */
+/** Splits a text at spaces, in place, and adds its words, with MESH and MODES replaced. Returns the
+ * number of words. */
 static int split(char *text, const stand_ins *given, char **words, int count)
 {
     char *rest = NULL;
@@ -64,7 +67,7 @@ static int split(char *text, const stand_ins *given, char **words, int count)
     return count;
 }
 
-/** What is passed on to every item that takes it. */
+/** Options of the suite that are passed on to every benchmark that takes them. */
 static const struct {
     tool_option option;
     const char *name;
@@ -120,7 +123,8 @@ static void finish_all(ready *all)
     }
 }
 
-/** What fails does not keep the others from running; its status is the suite's. CSV has the names of a kind of benchmark once. */
+/** Runs all benchmarks, also after a failure; returns the status of the first that failed. CSV has
+ * one line of names for benchmarks of one kind in sequence. */
 static int run_all(ready *all)
 {
     progress line;
@@ -137,7 +141,8 @@ static int run_all(ready *all)
     return status;
 }
 
-/** Whether there is a place for so many ranks: what no benchmark could do is refused once. */
+/** Refuses, once instead of for each benchmark, an engine, device or number of ranks that this
+ * machine cannot run. */
 static int check_place(const tool_arguments *given, const char *mesh_text)
 {
     place *p = NULL;
@@ -167,7 +172,7 @@ static int run_items(const tool_arguments *given, const stand_ins *instead)
     return status;
 }
 
-/** Some engines send messages whatever is asked for. */
+/** The modes of the engine: some engines have messages alone. */
 static const char *modes_of(const tool_arguments *given)
 {
     const engine *const e = given->value[OPT_ENGINE] != NULL ? engine_find(given->value[OPT_ENGINE]) : NULL;
