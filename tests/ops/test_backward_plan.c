@@ -93,7 +93,7 @@ static tsr_status execute(const void *given, int rank, int fault)
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
     static const char *const words[] = {
-        "x is f32 3x2", "w is NULL", "dy is f64", "dx is NULL", "dw has no data", "the plan wants", "the strides of dw make elements share",
+        "x is f32 3x2", "w is NULL", "dy is f64", "dx is NULL", "dw has no data", "the plan wants", "elements of dw, which is written, share memory",
         "stream is 0x"};
     (void)arg;
     fixture f;

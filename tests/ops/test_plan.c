@@ -179,7 +179,7 @@ static const layer row_parallel = {"2", 2, {1, 4}, 3, "S(1)", "S(1)", "R", TSR_F
 static tsr_status check_faults(tsr_comm *comm, void *arg)
 {
     static const char *const words[] = {
-        "x is f32 2x2", "w is f64", "b is NULL", "y has no data", "the plan wants", "x is f32 1,", "the strides of y make elements share",
+        "x is f32 2x2", "w is f64", "b is NULL", "y has no data", "the plan wants", "x is f32 1,", "elements of y, which is written, share memory",
         "stream is 0x"};
     (void)arg;
     planned p;
