@@ -80,7 +80,7 @@ def check_run():
     wrong += [] if text.splitlines()[-2:] == other_lines and page.count("## another") == 1 and page.count("### All moves") == 2 else ["the other machine's lines are gone"]
     wrong += [] if 0 < first["others"] <= 1 else [f"others used {first['others']}"]
     wrong += [] if first["began"] < first["ended"] and first["cores"] > 0 and "commit" in first and "date" in first else [f"{first}"]
-    told = re.search(r"Measured from (\S+ \S+) to (\S+ \S+), commit (.+?): .* other processes used meanwhile: (\d+) %", " ".join(page.split()))
+    told = re.search(r"Measured from (\S+ \S+) to (\S+ \S+), commit (.+?): .*? other processes used meanwhile: (\d+) %", " ".join(page.split()))
     wanted = (first["began"].replace("T", " "), first["ended"].replace("T", " "), first["commit"] or "not known", f"{100 * first['others']:.0f}")
     wrong += [] if told and told.groups() == wanted else [f"{told and told.groups()} instead of {wanted}"]
     run("again", text)
