@@ -22,7 +22,7 @@ static const tool_command *const commands[] = {
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-/** The number of words of `name` if argv[0], argv[1], .. begin with them; else 0. */
+/* The number of words of `name` if argv[0], argv[1], .. begin with them; else 0. */
 static int name_words(const char *name, int argc, char **argv)
 {
     int words = 0;
@@ -53,15 +53,15 @@ static int print_help(const char *prefix)
 
 static bool asks_for(const char *word, const char *option)
 {
-    return word != NULL && strcmp(word, option) == 0;
+    return word && strcmp(word, option) == 0;
 }
 
-/** Sorts the engines given: `*processes` if one of them is mpi, or none is given; `*others` if one
+/* Sorts the engines given: `*processes` if one of them is mpi, or none is given; `*others` if one
  * is not mpi. */
 static void sort_engines(const tool_arguments *given, bool *processes, bool *others)
 {
     static const char name[] = "mpi";
-    *processes = given->value[OPT_ENGINE] == NULL;
+    *processes = !given->value[OPT_ENGINE];
     *others = false;
     for (int i = 0; i < given->given_count; i++) {
         if (given->given[i].option != OPT_ENGINE)
@@ -77,12 +77,12 @@ static void sort_engines(const tool_arguments *given, bool *processes, bool *oth
     }
 }
 
-/** Under a launcher: a command that does not use mpi runs in the process of rank 0 alone. */
+/* Under a launcher: a command that does not use mpi runs in the process of rank 0 alone. */
 static int run_launched(const tool_command *command, const tool_arguments *given)
 {
     bool processes = false, others = false;
     const bool may_run =
-        (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE] != NULL; /* without --validate it only computes */
+        (command->takes & TAKES(VALIDATE)) == 0 || given->value[OPT_VALIDATE]; /* without --validate it only computes */
     if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
         sort_engines(given, &processes, &others);
     if (processes && others)
@@ -118,16 +118,16 @@ static int run_command(int argc, char **argv)
         say("tessera %s\n", tsr_version());
         return EXIT_DONE;
     }
-    if (argv[1] == NULL)
+    if (!argv[1])
         return complain(EXIT_USAGE, "no command is given; try 'tessera --help'");
-    if (asks_for(argv[1], "bench") && argv[2] == NULL)
+    if (asks_for(argv[1], "bench") && !argv[2])
         return complain(EXIT_USAGE, "bench needs to be told which; try 'tessera bench --help'");
     if (asks_for(argv[1], "bench"))
         return complain(EXIT_USAGE, "there is no benchmark '%s'; try 'tessera bench --help'", argv[2]);
     return complain(EXIT_USAGE, "there is no command '%s'; try 'tessera --help'", argv[1]);
 }
 
-/** Opens /dev/null, for reading, in place of each closed standard stream, so that no file of the
+/* Opens /dev/null, for reading, in place of each closed standard stream, so that no file of the
  * command gets its descriptor. */
 static void take_closed_streams(void)
 {

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <tessera/status.h>
 
-/** argp's keys lie beyond every character, so that an option without a letter has no short form. */
+/* argp's keys lie beyond every character, so that an option without a letter has no short form. */
 #define KEY(option) (0x100 + (int)(option))
 
 static const struct {
     const char *name, *value, *help;
-    char letter; /**< the short form; 0: none */
+    char letter; /* the short form; 0: none */
 } rows[OPT_COUNT] = {
     [OPT_MESH] = {"mesh", "MESH", "the grid of ranks: 2x4 or dp=2,tp=4, then optionally @8 (first rank) or @[3,1,0,2] (ranks)"},
     [OPT_TO_MESH] = {"to-mesh", "MESH", "the grid of ranks that it moves to, where that is another one"},
@@ -76,7 +76,7 @@ static int key_of(int option)
     return rows[option].letter != 0 ? rows[option].letter : KEY(option);
 }
 
-/** The option with this key, if the command takes it; else OPT_COUNT. */
+/* The option with this key, if the command takes it; else OPT_COUNT. */
 static int option_of(const tool_command *command, int key)
 {
     int option = 0;
@@ -149,7 +149,7 @@ static int complain_about_letter(const tool_command *command, const char *word)
     return complain(EXIT_USAGE, "option '%s' needs a value: -%c %s", word, word[1], rows[option].value);
 }
 
-/** Complains of a word that getopt() refused, and returns EXIT_USAGE; EXIT_DONE if nothing is wrong
+/* Complains of a word that getopt() refused, and returns EXIT_USAGE; EXIT_DONE if nothing is wrong
  * with it. */
 static int complain_about_word(const tool_command *command, const char *word)
 {
@@ -173,7 +173,7 @@ static int complain_about_word(const tool_command *command, const char *word)
         return complain(EXIT_USAGE, "unknown option '%s'; try 'tessera %s --help'", word, command->name);
     if (matches > 1)
         return complain(EXIT_USAGE, "option '%s' may mean several; try 'tessera %s --help'", word, command->name);
-    if (rows[found].value != NULL)
+    if (rows[found].value)
         return complain(EXIT_USAGE, "option '--%s' needs a value: --%s %s", rows[found].name, rows[found].name, rows[found].value);
     if (word[2 + length] == '=')
         return complain(EXIT_USAGE, "option '--%s' takes no value", rows[found].name);
@@ -183,11 +183,11 @@ static int complain_about_word(const tool_command *command, const char *word)
 typedef struct reading {
     const tool_command *command;
     tool_arguments *out;
-    int operands; /**< operands read so far */
+    int operands; /* operands read so far */
     int status;
 } reading;
 
-/** Looks at two words, since getopt() may or may not have stepped past the word that it refused. */
+/* Looks at two words, since getopt() may or may not have stepped past the word that it refused. */
 static int complain_about_option(const tool_command *command, const struct argp_state *state)
 {
     for (int i = state->next - 1; i <= state->next && i < state->argc; i++) {
@@ -211,8 +211,8 @@ static error_t take_operand(reading *r, const char *word)
 static error_t take_value(reading *r, tool_option option, const char *value)
 {
     tool_arguments *const out = r->out;
-    const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || rows[option].value == NULL;
-    if (out->value[option] != NULL && !repeats) {
+    const bool repeats = (r->command->repeats & UINT64_C(1) << option) != 0 || !rows[option].value;
+    if (out->value[option] && !repeats) {
         r->status = complain(EXIT_USAGE, "--%s is given twice, as '%s' and as '%s'; %s takes one", rows[option].name, out->value[option],
                              value, r->command->name);
         return EINVAL;
@@ -235,12 +235,12 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     if (key == ARGP_KEY_ERROR && r->status == EXIT_DONE)
         r->status = complain_about_option(r->command, state);
     const int option = option_of(r->command, key);
-    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value != NULL ? value : "");
+    return option == OPT_COUNT ? ARGP_ERR_UNKNOWN : take_value(r, (tool_option)option, value ? value : "");
 }
 
 static const char *help_of(const tool_command *command, int option)
 {
-    return option == OPT_OUTPUT && command->output != NULL ? command->output : rows[option].help;
+    return option == OPT_OUTPUT && command->output ? command->output : rows[option].help;
 }
 
 static void list_options(const tool_command *command, struct argp_option list[OPT_COUNT + 1])
@@ -256,7 +256,7 @@ static void list_options(const tool_command *command, struct argp_option list[OP
 static int require_options(const tool_command *command, const tool_arguments *given)
 {
     for (int i = 0; i < OPT_COUNT; i++)
-        if ((command->requires_all & UINT64_C(1) << i) != 0 && given->value[i] == NULL)
+        if ((command->requires_all & UINT64_C(1) << i) != 0 && !given->value[i])
             return complain(EXIT_USAGE, "%s needs --%s %s; try 'tessera %s --help'", command->name, rows[i].name, rows[i].value,
                             command->name);
     return EXIT_DONE;
@@ -288,8 +288,8 @@ int options_read(const tool_command *command, int argc, char **argv, tool_argume
 /* argp's own help is not used: it aborts, or ends early, where memory is short. */
 void options_help(const tool_command *command)
 {
-    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands != NULL ? " " : "",
-        command->operands != NULL ? command->operands : "");
+    say("Usage: tessera %s [OPTION...]%s%s\n", command->name, command->operands ? " " : "",
+        command->operands ? command->operands : "");
     help_words(command->details, 0, 0);
     say_text("\n");
     for (int i = 0; i < OPT_COUNT; i++)

@@ -126,7 +126,7 @@ static int make_operand(peer *p, int64_t count, const void **out)
     void *const host = malloc(bytes);
     void *self, *memory = NULL;
     const tsr_device_table *const convert = tsr_device_driver_table(NULL, &self);
-    int failed = values == NULL || host == NULL ? fail("there is no memory on the host", 0) : allocate(p, bytes, &memory);
+    int failed = !values || !host ? fail("there is no memory on the host", 0) : allocate(p, bytes, &memory);
     *out = memory;
     for (int64_t i = 0; !failed && i < count; i++)
         values[i] = (double)(i * 37 % 101 - 50) / 64;
@@ -153,7 +153,7 @@ static int make_operands(peer *p)
         return 1;
     if (allocate(p, result_bytes(p), &g->c) != 0 || allocate(p, result_bytes(p), &p->other) != 0)
         return 1;
-    if (p->table->gemm_workspace != NULL && p->table->gemm_workspace(p->self, 0, g, &g->workspace_bytes) != TSR_OK)
+    if (p->table->gemm_workspace && p->table->gemm_workspace(p->self, 0, g, &g->workspace_bytes) != TSR_OK)
         return fail_status();
     if (g->workspace_bytes > 0 && allocate(p, g->workspace_bytes, &g->workspace) != 0)
         return 1;
@@ -274,7 +274,7 @@ static int same_bits(peer *p, int *same)
 {
     const size_t bytes = result_bytes(p);
     char *const results = malloc(2 * bytes);
-    if (results == NULL)
+    if (!results)
         return fail("there is no memory on the host", 0);
     int failed = p->table->copy(p->self, 0, results, p->gemm.c, bytes, TSR_COPY_TO_HOST, p->stream) != TSR_OK ||
                  p->table->copy(p->self, 0, results + bytes, p->other, bytes, TSR_COPY_TO_HOST, p->stream) != TSR_OK;
@@ -311,7 +311,7 @@ static int report(peer *p, const double *ours, const double *directly)
 static int run(peer *p)
 {
     double *const times = calloc(2 * (size_t)p->samples, sizeof *times);
-    if (times == NULL)
+    if (!times)
         return fail("there is no memory on the host", 0);
     int failed = make_operands(p);
     if (!failed)
@@ -330,12 +330,12 @@ static void finish(peer *p)
 {
     const tsr_gemm *const g = &p->gemm;
     const void *const memory[] = {g->a, g->b, g->c, p->other, g->workspace, p->direct.workspace};
-    if (p->direct.handle != NULL)
+    if (p->direct.handle)
         cublasLtDestroy(p->direct.handle);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-        if (memory[i] != NULL)
+        if (memory[i])
             p->table->free(p->self, 0, (void *)memory[i], 0, NULL);
-    if (p->stream != NULL)
+    if (p->stream)
         p->table->stream_destroy(p->self, 0, p->stream);
     tsr_device_driver_destroy(p->driver);
 }

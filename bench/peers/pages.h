@@ -16,7 +16,7 @@ static inline void *allocate_pages(size_t bytes)
     const size_t page = bytes >= 2 * LARGE_PAGE ? LARGE_PAGE : SMALL_PAGE;
     const size_t whole = (bytes + page - 1) / page * page;
     void *const at = aligned_alloc(page, whole);
-    if (at != NULL && page == LARGE_PAGE)
+    if (at && page == LARGE_PAGE)
         (void)madvise(at, whole, MADV_HUGEPAGE);
     return at;
 }

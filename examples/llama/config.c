@@ -20,13 +20,13 @@ typedef struct source {
 static bool missing(source from, const char *key)
 {
     const json_t *const value = json_object_get(from.object, key);
-    return value == NULL || json_is_null(value);
+    return !value || json_is_null(value);
 }
 
 static tsr_status read_integer(source from, const char *key, int64_t least, int64_t most, int64_t *out)
 {
     const json_t *const value = json_object_get(from.object, key);
-    if (value == NULL)
+    if (!value)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
     if (!json_is_integer(value) || json_integer_value(value) < least || json_integer_value(value) > most)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a whole number from %lld to %lld", from.name, key, (long long)least,
@@ -44,7 +44,7 @@ static tsr_status read_size(source from, const char *key, int64_t *out)
 static tsr_status read_number(source from, const char *key, double *out)
 {
     const json_t *const value = json_object_get(from.object, key);
-    if (value == NULL)
+    if (!value)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no %s", from.name, key);
     if (!json_is_number(value) || !isfinite(json_number_value(value)) || json_number_value(value) <= 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s must be a number above 0", from.name, key);
@@ -237,7 +237,7 @@ tsr_status llama_config_parse(const char *name, const char *text, size_t length,
 {
     json_error_t error;
     json_t *const root = llama_json_load(text, length, &error);
-    if (root == NULL)
+    if (!root)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: line %d: %s", name, error.line, error.text);
     llama_config config = {0};
     const tsr_status status = json_is_object(root) ? read_config((source){name, root}, &config)

@@ -33,7 +33,7 @@ static tsr_status read_open(const char *path, int descriptor, size_t most, llama
         return tsr_status_set(TSR_ERROR_IO, "%s is not a regular file", path);
     const size_t size = (size_t)about.st_size, wanted = size < most ? size : most;
     llama_file file = {.data = malloc(wanted + 1), .size = size};
-    if (file.data == NULL)
+    if (!file.data)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu bytes of it", path, wanted);
     const tsr_status status = read_bytes(path, descriptor, wanted, &file);
     if (status == TSR_OK)

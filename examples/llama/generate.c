@@ -24,7 +24,7 @@ static bool take(const llama_model *model, const llama_request *request, const f
         return false;
     const int64_t token = llama_choose(&request->sampling, logits, model->config->vocab_size, (uint64_t)generation->count);
     generation->ids[generation->count++] = token;
-    if (request->on_token != NULL && tsr_comm_rank(model->comm) == 0)
+    if (request->on_token && tsr_comm_rank(model->comm) == 0)
         request->on_token(request->user, token);
     return generation->count < request->tokens && !llama_config_ends(model->config, token);
 }
@@ -35,7 +35,7 @@ static tsr_status keep_logits(const llama_model *model, const llama_request *req
     if (!request->all_logits || tsr_comm_rank(model->comm) != 0)
         return TSR_OK;
     generation->logits = malloc(bytes);
-    if (generation->logits == NULL)
+    if (!generation->logits)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the %zu bytes of the prompt's logits", bytes);
     memcpy(generation->logits, logits, bytes);
     return TSR_OK;
@@ -83,7 +83,7 @@ static tsr_status run_decode(const llama_model *model, const llama_request *requ
 tsr_status llama_generate(const llama_model *model, const llama_request *request, llama_generation *out)
 {
     llama_generation generation = {.ids = malloc((size_t)(request->tokens + 1) * sizeof(int64_t))};
-    if (generation.ids == NULL)
+    if (!generation.ids)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld tokens", (long long)request->tokens);
     bool going = false;
     tsr_status status = run_prompt(model, request, &generation, &going);

@@ -52,10 +52,10 @@ static inline float llama_exp(float x)
     p = p * r + 1.0f;
     p = p * r + 1.0f;
     uint32_t bits;
-    memcpy(&bits, &shifted, sizeof(bits));
+    memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 127) << 23;
     float power;
-    memcpy(&power, &bits, sizeof(power));
+    memcpy(&power, &bits, sizeof power);
     return p * power;
 }
 

@@ -31,7 +31,7 @@ static int fail(int code)
 
 static tsr_status load_config(const llama_options *options, llama_config *out)
 {
-    if (options->random != NULL)
+    if (options->random)
         return llama_config_load(options->random, out);
     char *path;
     if (asprintf(&path, "%s/config.json", options->directory) < 0)
@@ -43,9 +43,9 @@ static tsr_status load_config(const llama_options *options, llama_config *out)
 
 static tsr_status read_prompt(const llama_options *options, const llama_config *config, llama_tokens *out)
 {
-    if (options->prompt != NULL)
+    if (options->prompt)
         return llama_tokens_from_text(config, options->prompt, out);
-    if (options->prompt_ids.ids == NULL)
+    if (!options->prompt_ids.ids)
         return llama_tokens_default(config, out);
     TSR_TRY(llama_tokens_check(config, &options->prompt_ids));
     return llama_tokens_copy(&options->prompt_ids, out);
@@ -71,7 +71,7 @@ static tsr_status count_tokens(const llama_options *options, const llama_config 
 static tsr_status check_place(const char *path)
 {
     char *const copy = strdup(path);
-    if (copy == NULL)
+    if (!copy)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a path");
     const int denied = access(dirname(copy), W_OK | X_OK);
     free(copy);
@@ -106,7 +106,7 @@ static tsr_status report(const llama_options *options, const llama_job *job, con
 static tsr_status tell(const llama_options *options, const llama_job *job, const llama_outcome *outcome)
 {
     fresh_file logits;
-    if (options->logits == NULL)
+    if (!options->logits)
         return report(options, job, outcome);
     TSR_TRY(prepare_logits(options->logits, job, outcome, &logits));
     const tsr_status status = report(options, job, outcome);
@@ -120,7 +120,7 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
 {
     llama_outcome outcome;
     TSR_TRY(llama_run(job, &outcome));
-    if (job->processes != NULL && !llama_processes_speak(job->processes)) {
+    if (job->processes && !llama_processes_speak(job->processes)) {
         llama_outcome_finish(&outcome);
         return TSR_OK;
     }
@@ -137,7 +137,7 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
     llama_job job = {
         .config = config,
         .source = {checkpoint, options->seed, options->weights},
-        .ranks = processes != NULL ? llama_processes_count(processes) : options->ranks,
+        .ranks = processes ? llama_processes_count(processes) : options->ranks,
         .processes = processes,
         .request = {.prompt = prompt.ids,
                     .prompt_count = prompt.count,
@@ -155,10 +155,10 @@ static tsr_status run_prompt(const llama_options *options, const llama_config *c
 
 static tsr_status open_model(const llama_options *options, llama_config *config, llama_checkpoint **checkpoint)
 {
-    if (options->logits != NULL)
+    if (options->logits)
         TSR_TRY(check_place(options->logits));
     TSR_TRY(load_config(options, config));
-    return options->random == NULL ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
+    return !options->random ? llama_checkpoint_open(options->directory, checkpoint) : TSR_OK;
 }
 
 static tsr_status run_on(const llama_options *options, const llama_processes *processes)
@@ -166,7 +166,7 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
     llama_config config;
     llama_checkpoint *checkpoint = NULL;
     tsr_status status = open_model(options, &config, &checkpoint);
-    if (processes != NULL)
+    if (processes)
         status = llama_processes_agree(processes, status);
     if (status == TSR_OK)
         status = run_prompt(options, &config, checkpoint, processes);
@@ -177,7 +177,7 @@ static tsr_status run_on(const llama_options *options, const llama_processes *pr
 /* True if ranks are processes: by --engine, else if a launcher started more than one. */
 static bool of_processes(const llama_options *options)
 {
-    return options->engine != NULL ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
+    return options->engine ? strcmp(options->engine, "mpi") == 0 : mpi_launched() > 1;
 }
 
 static tsr_status run(const llama_options *options)
@@ -215,7 +215,7 @@ static tsr_status answer(const llama_options *options)
 static void start_with_one_blas_thread(char **argv)
 {
     static const char *const variable = "OPENBLAS_NUM_THREADS";
-    if (getenv(variable) == NULL && setenv(variable, "1", 0) == 0)
+    if (!getenv(variable) && setenv(variable, "1", 0) == 0)
         execv("/proc/self/exe", argv);
 }
 

@@ -110,7 +110,7 @@ static tsr_status parse_weights(const char *text, tsr_dtype *out)
         const char *name;
         tsr_dtype dtype;
     } kinds[] = {{"checkpoint", TSR_DTYPE_NONE}, {"f32", TSR_F32}, {"bf16", TSR_BF16}};
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, text) == 0) {
             *out = kinds[i].dtype;
             return TSR_OK;
@@ -169,9 +169,9 @@ static tsr_status check(const llama_options *options, int operands)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "one MODEL_DIR is expected, not %d", operands);
     if ((operands == 1) == (options->random != NULL))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "either MODEL_DIR or --random CONFIG.json is expected; try --help");
-    if (options->prompt != NULL && options->prompt_ids.ids != NULL)
+    if (options->prompt && options->prompt_ids.ids)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt and --prompt-ids exclude each other");
-    if (options->engine != NULL && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
+    if (options->engine && strcmp(options->engine, "threads") != 0 && strcmp(options->engine, "mpi") != 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--engine %s: the engines are threads and mpi", options->engine);
     return TSR_OK;
 }

@@ -52,12 +52,12 @@ static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, co
 static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_linear *layer, const tsr_layout *y, stage *out)
 {
     const tsr_layout *const w = tsr_dtensor_layout(layer->weight);
-    const tsr_layout *const b = layer->bias != NULL ? tsr_dtensor_layout(layer->bias) : NULL;
+    const tsr_layout *const b = layer->bias ? tsr_dtensor_layout(layer->bias) : NULL;
     TSR_TRY(tsr_linear_plan_create(x, w, b, y, &out->plan));
     TSR_TRY(tsr_dtensor_create(tsr_linear_plan_result(out->plan), tsr_device_host(), &out->result));
     if (tsr_linear_plan_workspace_bytes(out->plan) > pass->workspace_bytes)
         pass->workspace_bytes = tsr_linear_plan_workspace_bytes(out->plan);
-    return y == NULL ? TSR_OK : count_stage_bytes(x, w, b, y, &out->bytes_received);
+    return !y ? TSR_OK : count_stage_bytes(x, w, b, y, &out->bytes_received);
 }
 
 /* Column-parallel q, k, v; attention on the rank's own heads; row-parallel o. Only o's sum
@@ -145,15 +145,15 @@ static tsr_status fill(llama_pass *pass)
         bytes_a_layer += pass->linear[kind].bytes_received;
     pass->bytes_received += model->config->layers * bytes_a_layer + pass->output.bytes_received;
     pass->scores = calloc((size_t)model->capacity, sizeof(float));
-    if (pass->scores == NULL)
+    if (!pass->scores)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the scores of %lld positions", (long long)model->capacity);
     return tsr_comm_alloc(model->comm, pass->workspace_bytes, &pass->workspace);
 }
 
 tsr_status llama_pass_create(const llama_model *model, int64_t rows, int64_t logit_rows, llama_pass **out)
 {
-    llama_pass *const pass = calloc(1, sizeof(*pass));
-    if (pass == NULL)
+    llama_pass *const pass = calloc(1, sizeof *pass);
+    if (!pass)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a pass of %lld tokens", (long long)rows);
     *pass = (llama_pass){.model = model, .rows = rows, .logit_rows = logit_rows, .workspace_bytes = 1};
     const tsr_status status = fill(pass);
@@ -172,7 +172,7 @@ static void finish_stage(stage *planned)
 
 void llama_pass_destroy(llama_pass *pass)
 {
-    if (pass == NULL)
+    if (!pass)
         return;
     for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
         finish_stage(&pass->linear[kind]);
@@ -181,7 +181,7 @@ void llama_pass_destroy(llama_pass *pass)
     tsr_dtensor_destroy(pass->hidden);
     tsr_dtensor_destroy(pass->normed);
     tsr_dtensor_destroy(pass->attended);
-    if (pass->workspace != NULL)
+    if (pass->workspace)
         tsr_comm_free(pass->model->comm, pass->workspace, pass->workspace_bytes);
     free(pass->scores);
     free(pass);
@@ -190,8 +190,8 @@ void llama_pass_destroy(llama_pass *pass)
 static tsr_status run_stage(const llama_pass *pass, const stage *planned, const tsr_tensor *x, const llama_linear *layer)
 {
     const tsr_tensor w = tsr_dtensor_to_local(layer->weight), y = tsr_dtensor_to_local(planned->result);
-    const tsr_tensor b = layer->bias != NULL ? tsr_dtensor_to_local(layer->bias) : (tsr_tensor){0};
-    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias != NULL ? &b : NULL, &y, pass->workspace, pass->workspace_bytes, NULL);
+    const tsr_tensor b = layer->bias ? tsr_dtensor_to_local(layer->bias) : (tsr_tensor){0};
+    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias ? &b : NULL, &y, pass->workspace, pass->workspace_bytes, NULL);
 }
 
 static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, const tsr_dtensor *x, const llama_layer *layer)

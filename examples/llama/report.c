@@ -7,7 +7,7 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-/** Up to this many ranks get a line each; more are summed up. */
+/* Up to this many ranks get a line each; more are summed up. */
 enum { RANKS_SHOWN = 8 };
 
 void llama_print_token(const void *user, int64_t token)
@@ -60,13 +60,13 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
      * launcher the terminal does not count: every rank has one, the streams are forwarded
      * separately, and the report might come first.
      */
-    const bool seen = job->processes == NULL && isatty(STDOUT_FILENO);
+    const bool seen = !job->processes && isatty(STDOUT_FILENO);
     if (generation->count > 0)
         fputc('\n', seen || !llama_is_text(job->config) ? stdout : stderr);
     fflush(stdout);
     fprintf(stderr, "%d rank%s, weights in %s, loaded in %.3f s\n", job->ranks, plural(job->ranks),
             tsr_dtype_name(llama_weights_dtype(job->config, &job->source)), outcome->load_seconds);
-    if (job->source.checkpoint != NULL)
+    if (job->source.checkpoint)
         report_reading(outcome->bytes_read, job->ranks);
     fprintf(stderr, "prompt: %lld token%s in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count,
             plural(job->request.prompt_count), generation->prompt_seconds, rate(job->request.prompt_count, generation->prompt_seconds));
@@ -92,7 +92,7 @@ static json_t *json_text(const llama_config *config, const llama_generation *gen
     if (!llama_is_text(config))
         return json_null();
     char *const text = malloc((size_t)generation->count * 3 + 1);
-    if (text == NULL)
+    if (!text)
         return NULL;
     json_t *const value = json_stringn(text, llama_tokens_to_utf8(generation->ids, generation->count, text));
     free(text);
@@ -104,7 +104,7 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
     return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-                     job->processes != NULL ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
+                     job->processes ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
                      "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
                      json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
                      outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second",
@@ -116,7 +116,7 @@ static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)
 {
     char *const text = llama_json_take_text(make_json(job, outcome));
-    if (text == NULL)
+    if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens", (long long)outcome->generation.count);
     puts(text);
     free(text);

@@ -40,7 +40,7 @@ tsr_status llama_rope_init(llama_rope *rope, const llama_rope_config *config, in
     const int64_t half = head_dim / 2;
     float *const frequencies = calloc((size_t)half, sizeof(float));
     *rope = (llama_rope){half, calloc((size_t)(positions * half), sizeof(float)), calloc((size_t)(positions * half), sizeof(float))};
-    if (frequencies == NULL || rope->cosines == NULL || rope->sines == NULL) {
+    if (!frequencies || !rope->cosines || !rope->sines) {
         free(frequencies);
         llama_rope_finish(rope);
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the rotary tables of %lld positions", (long long)positions);

@@ -61,10 +61,10 @@ static tsr_status run_threads(int ranks, shared *all)
 tsr_status llama_run(const llama_job *job, llama_outcome *out)
 {
     llama_outcome outcome = {.bytes_read = calloc((size_t)job->ranks, sizeof(int64_t))};
-    if (outcome.bytes_read == NULL)
+    if (!outcome.bytes_read)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status = job->processes != NULL ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
+    const tsr_status status = job->processes ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
     if (status == TSR_OK)
         *out = outcome;
     else

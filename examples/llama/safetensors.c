@@ -28,7 +28,7 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
     const char *const text = json_is_string(value) ? json_string_value(value) : "";
     for (tsr_dtype dtype = TSR_F64; dtype < TSR_DTYPE_END; dtype++) {
         const char *const name = tsr_dtype_get(dtype)->safetensors;
-        if (name != NULL && strcmp(name, text) == 0) {
+        if (name && strcmp(name, text) == 0) {
             *out = dtype;
             return TSR_OK;
         }
@@ -76,7 +76,7 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
 static tsr_status read_entry(const reader *from, const char *name, const json_t *value, safetensors_entry *entry)
 {
     entry->name = strdup(name);
-    if (entry->name == NULL)
+    if (!entry->name)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for the name of tensor %.200s", from->name, name);
     if (!json_is_object(value))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
@@ -105,7 +105,7 @@ static tsr_status check_gapless(const reader *from, safetensors *file)
 {
     int64_t at = from->data_offset;
     if (file->count > 0)
-        qsort(file->entries, file->count, sizeof(file->entries[0]), by_offset);
+        qsort(file->entries, file->count, sizeof file->entries[0], by_offset);
     for (size_t i = 0; i < file->count; i++) {
         const safetensors_entry *const entry = &file->entries[i];
         if (entry->offset != at)
@@ -133,7 +133,7 @@ static tsr_status read_entries(const reader *from, json_t *header, safetensors *
     }
     TSR_TRY(check_gapless(from, file));
     if (file->count > 0)
-        qsort(file->entries, file->count, sizeof(file->entries[0]), by_name);
+        qsort(file->entries, file->count, sizeof file->entries[0], by_name);
     return TSR_OK;
 }
 
@@ -141,8 +141,8 @@ static tsr_status read_header(const reader *from, json_t *header, safetensors **
 {
     if (!json_is_object(header))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header must be a JSON object", from->name);
-    safetensors *const file = calloc(1, sizeof(*file) + json_object_size(header) * sizeof(file->entries[0]));
-    if (file == NULL)
+    safetensors *const file = calloc(1, sizeof *file + json_object_size(header) * sizeof file->entries[0]);
+    if (!file)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for %zu tensors", from->name, json_object_size(header));
     const tsr_status status = read_entries(from, header, file);
     if (status == TSR_OK)
@@ -175,7 +175,7 @@ static tsr_status parse_beginning(const char *name, const char *data, size_t kno
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
     json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
-    if (header == NULL)
+    if (!header)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position, error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;
     const reader from = {name, data_offset, (int64_t)size - data_offset};
@@ -210,7 +210,7 @@ tsr_status safetensors_open(const char *path, safetensors **out)
 
 void safetensors_close(safetensors *file)
 {
-    if (file == NULL)
+    if (!file)
         return;
     for (size_t i = 0; i < file->count; i++)
         free(file->entries[i].name);
@@ -220,5 +220,5 @@ void safetensors_close(safetensors *file)
 const safetensors_entry *safetensors_find(const safetensors *file, const char *name)
 {
     const safetensors_entry key = {.name = (char *)(uintptr_t)name};
-    return file->count == 0 ? NULL : bsearch(&key, file->entries, file->count, sizeof(key), by_name);
+    return file->count == 0 ? NULL : bsearch(&key, file->entries, file->count, sizeof key, by_name);
 }

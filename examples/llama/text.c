@@ -13,8 +13,8 @@ bool llama_is_text(const llama_config *config)
 
 static tsr_status allocate(size_t count, llama_tokens *out)
 {
-    int64_t *const ids = calloc(count + 1, sizeof(*ids));
-    if (ids == NULL)
+    int64_t *const ids = calloc(count + 1, sizeof *ids);
+    if (!ids)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for a prompt of %zu tokens", count);
     *out = (llama_tokens){ids, (int64_t)count};
     return TSR_OK;
@@ -37,7 +37,7 @@ tsr_status llama_tokens_from_text(const llama_config *config, const char *text, 
 tsr_status llama_tokens_copy(const llama_tokens *tokens, llama_tokens *out)
 {
     TSR_TRY(allocate((size_t)tokens->count, out));
-    memcpy(out->ids, tokens->ids, (size_t)tokens->count * sizeof(*out->ids));
+    memcpy(out->ids, tokens->ids, (size_t)tokens->count * sizeof *out->ids);
     return TSR_OK;
 }
 
@@ -62,7 +62,7 @@ static tsr_status parse_ids(const char *list, llama_tokens *out)
     const char *at = list;
     for (out->count = 0;; at++) {
         const char *const end = parse_id(at, &out->ids[out->count]);
-        if (end == NULL || (*end != ',' && *end != '\0'))
+        if (!end || (*end != ',' && *end != '\0'))
             return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt-ids: at \"%.40s\" a token number is expected, as in 1,2,3", at);
         out->count++;
         at = end;

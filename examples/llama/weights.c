@@ -33,7 +33,7 @@ static tsr_status check_entry(const char *name, const char *path, const safetens
 {
     const int ndim = tsr_layout_ndim(layout);
     const int64_t *const shape = tsr_layout_shape(layout);
-    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof(shape[0])) != 0) {
+    if (entry->ndim != ndim || memcmp(entry->shape, shape, (size_t)ndim * sizeof shape[0]) != 0) {
         char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
         print_shape(entry->ndim, entry->shape, found);
         print_shape(ndim, shape, wanted);
@@ -78,7 +78,7 @@ static tsr_status make_random(const loader *from, const char *name, const tsr_la
     const int64_t columns = matrix ? shape[1] : 1, first_column = matrix ? offset[1] : 0;
     const tsr_tensor local = tsr_dtensor_to_local(*out);
     float *const elements = malloc((size_t)(columns + 1) * sizeof(float));
-    tsr_status status = elements != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
+    tsr_status status = elements ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for a row of %s", name);
     for (int64_t row = 0; row < shape[0] && status == TSR_OK; row++) {
         for (int64_t column = 0; column < columns; column++) {
             const int64_t index = (offset[0] + row) * width + first_column + column;
@@ -92,7 +92,7 @@ static tsr_status make_random(const loader *from, const char *name, const tsr_la
 
 static tsr_status load(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
 {
-    return from->source->checkpoint != NULL ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
+    return from->source->checkpoint ? read_file(from, name, layout, out) : make_random(from, name, layout, values, out);
 }
 
 /* The spread that keeps the norm of vectors through a matrix of `in` columns: a uniform deviation
@@ -139,10 +139,10 @@ static tsr_status load_linear(const loader *from, int64_t index, llama_linear_ki
     char name[128];
     tsr_layout *weight, *bias;
     TSR_TRY(llama_layouts_linear(from->layouts, kind, &weight, &bias));
-    snprintf(name, sizeof(name), "model.layers.%lld.%s.weight", (long long)index, LINEAR_NAMES[kind].name);
+    snprintf(name, sizeof name, "model.layers.%lld.%s.weight", (long long)index, LINEAR_NAMES[kind].name);
     tsr_status status = load(from, name, weight, spread_of_matrix(tsr_layout_shape(weight)[1]), &out->weight);
     if (status == TSR_OK && biased) {
-        snprintf(name, sizeof(name), "model.layers.%lld.%s.bias", (long long)index, LINEAR_NAMES[kind].name);
+        snprintf(name, sizeof name, "model.layers.%lld.%s.bias", (long long)index, LINEAR_NAMES[kind].name);
         status = load(from, name, bias, (spread){0, 0.1f}, &out->bias);
     }
     tsr_layout_destroy(weight);
@@ -153,9 +153,9 @@ static tsr_status load_linear(const loader *from, int64_t index, llama_linear_ki
 static tsr_status load_layer(const loader *from, int64_t index, llama_layer *out)
 {
     char name[128];
-    snprintf(name, sizeof(name), "model.layers.%lld.input_layernorm.weight", (long long)index);
+    snprintf(name, sizeof name, "model.layers.%lld.input_layernorm.weight", (long long)index);
     TSR_TRY(load_norm(from, name, &out->attention_norm));
-    snprintf(name, sizeof(name), "model.layers.%lld.post_attention_layernorm.weight", (long long)index);
+    snprintf(name, sizeof name, "model.layers.%lld.post_attention_layernorm.weight", (long long)index);
     TSR_TRY(load_norm(from, name, &out->mlp_norm));
     for (int kind = 0; kind < LLAMA_LINEAR_KINDS; kind++)
         TSR_TRY(load_linear(from, index, (llama_linear_kind)kind, &out->linear[kind]));
@@ -189,14 +189,14 @@ tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *so
     static const char *const parts[] = {"weight", "bias"};
     tsr_dtype dtype = TSR_DTYPE_NONE;
     char name[128];
-    if (source->dtype != TSR_DTYPE_NONE || source->checkpoint == NULL)
+    if (source->dtype != TSR_DTYPE_NONE || !source->checkpoint)
         return source->dtype != TSR_DTYPE_NONE ? source->dtype : TSR_F32;
     join_dtype(source->checkpoint, "model.embed_tokens.weight", &dtype);
     if (!config->tied_embeddings)
         join_dtype(source->checkpoint, "lm_head.weight", &dtype);
     for (int64_t i = 0; i < config->layers * LLAMA_LINEAR_KINDS * 2; i++) {
         const int64_t layer = i / 2 / LLAMA_LINEAR_KINDS;
-        snprintf(name, sizeof(name), "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
+        snprintf(name, sizeof name, "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
                  parts[i % 2]);
         join_dtype(source->checkpoint, name, &dtype);
     }
@@ -207,7 +207,7 @@ tsr_status llama_weights_load(const llama_layouts *layouts, const llama_source *
 {
     const int64_t layer_count = layouts->config->layers;
     llama_weights weights = {.layers = calloc((size_t)layer_count, sizeof(llama_layer)), .layer_count = layer_count};
-    if (weights.layers == NULL)
+    if (!weights.layers)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %lld layers", (long long)layer_count);
     const loader from = {layouts, source, &weights};
     const tsr_status status = load_all(&from, &weights);
@@ -226,7 +226,7 @@ static void finish_linear(llama_linear *linear)
 
 void llama_weights_finish(llama_weights *weights)
 {
-    for (int64_t i = 0; weights->layers != NULL && i < weights->layer_count; i++) {
+    for (int64_t i = 0; weights->layers && i < weights->layer_count; i++) {
         llama_layer *const layer = &weights->layers[i];
         tsr_dtensor_destroy(layer->attention_norm);
         tsr_dtensor_destroy(layer->mlp_norm);

@@ -220,7 +220,7 @@ void tsr_linear_backward_plan_destroy(tsr_linear_backward_plan *plan)
     }
     tsr_plan_destroy(plan->align);
     tsr_local_form *const forms[] = {&plan->w, &plan->x, &plan->dy, &plan->aligned};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         tsr_local_form_release(forms[i]);
     tsr_context *context = plan->context;
     tsr_release(context, plan);

@@ -103,7 +103,7 @@ static way way_of(const tsr_gemm *g)
 static tsr_status check_sizes(const tsr_gemm *g)
 {
     const int64_t sizes[] = {g->m, g->n, g->k, g->lda, g->ldb, g->ldc};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i] > INT_MAX)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
                                   "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d", (long long)g->m,

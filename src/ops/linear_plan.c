@@ -124,7 +124,7 @@ void tsr_linear_plan_destroy(tsr_linear_plan *plan)
     tsr_choice_release(&plan->choice);
     tsr_plan_destroy(plan->move);
     tsr_local_form *const forms[] = {&plan->y, &plan->own, &plan->b, &plan->w, &plan->x};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         tsr_local_form_release(forms[i]);
     tsr_context *context = plan->context;
     tsr_release(context, plan);

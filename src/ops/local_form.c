@@ -41,9 +41,9 @@ static tsr_status refuse_tensor(const tsr_local_form *form, const char *caller, 
     char wanted[256] = "", given[256] = "";
     size_t a = 0, b = 0;
     for (int dim = 0; dim < form->ndim; dim++)
-        a += (size_t)snprintf(wanted + a, sizeof(wanted) - a, "%s%lld", dim ? "x" : "", (long long)form->shape[dim]);
+        a += (size_t)snprintf(wanted + a, sizeof wanted - a, "%s%lld", dim ? "x" : "", (long long)form->shape[dim]);
     for (int dim = 0; dim < tensor->ndim && dim < TSR_MAX_DIMS; dim++)
-        b += (size_t)snprintf(given + b, sizeof(given) - b, "%s%lld", dim ? "x" : "", (long long)tensor->shape[dim]);
+        b += (size_t)snprintf(given + b, sizeof given - b, "%s%lld", dim ? "x" : "", (long long)tensor->shape[dim]);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is %s %s, but the plan's layout gives this rank %s %s", caller, name,
                           tsr_dtype_name(tensor->dtype), given, tsr_dtype_name(tsr_layout_dtype(form->layout)), wanted);
 }

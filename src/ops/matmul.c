@@ -281,7 +281,7 @@ static const struct {
 
 static const void *find_one(tsr_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof(ones) / sizeof(ones[0]); i++) {
+    for (size_t i = 0; i < sizeof ones / sizeof ones[0]; i++) {
         if (ones[i].dtype == dtype)
             return &ones[i].one;
     }

@@ -116,8 +116,8 @@ bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b)
 static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
 {
     char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
-    tsr_mesh_print(first, ours, sizeof(ours));
-    tsr_mesh_print(other, theirs, sizeof(theirs));
+    tsr_mesh_print(first, ours, sizeof ours);
+    tsr_mesh_print(other, theirs, sizeof theirs);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", caller, first_name, ours,
                           name, theirs);
 }
@@ -125,7 +125,7 @@ static tsr_status refuse_mesh(const char *caller, const char *first_name, const 
 static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
 {
     char mesh[PLACEMENTS_TEXT];
-    tsr_mesh_print(first, mesh, sizeof(mesh));
+    tsr_mesh_print(first, mesh, sizeof mesh);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
                           "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d and of %d ranks; both "
                           "must be over one",
@@ -189,7 +189,7 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
 static tsr_status check_sizes(application *a)
 {
     int owner[TSR_RULE_FACTORS], owner_dim[TSR_RULE_FACTORS];
-    memset(owner, -1, sizeof(owner));
+    memset(owner, -1, sizeof owner);
     for (int i = 0; i < a->terms.count; i++) {
         for (int dim = 0; dim < a->terms.operands[i].ndim; dim++) {
             const int factor = a->terms.operands[i].factor[dim];
@@ -242,7 +242,7 @@ static tsr_status check_shared_factors(const application *a, int first, int seco
         if (alike)
             continue;
         char why[128];
-        snprintf(why, sizeof(why), "dim %d of %s and dim %d of %s are not cut alike", dim, a->rule->names[first], other,
+        snprintf(why, sizeof why, "dim %d of %s and dim %d of %s are not cut alike", dim, a->rule->names[first], other,
                  a->rule->names[second]);
         return refuse_pair(a, first, second, why);
     }
@@ -260,11 +260,11 @@ static tsr_status check_mesh_dim(const application *a, int first, int second, in
     if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
         if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
             return TSR_OK;
-        snprintf(why, sizeof(why), "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim, ours->dim,
+        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim, ours->dim,
                  a->rule->names[first], theirs->dim, a->rule->names[second]);
     } else {
         const bool partial_first = ours->kind == TSR_PARTIAL;
-        snprintf(why, sizeof(why), "%s is Partial on mesh dim %d, and %s not Replicate there",
+        snprintf(why, sizeof why, "%s is Partial on mesh dim %d, and %s not Replicate there",
                  a->rule->names[partial_first ? first : second], dim, a->rule->names[partial_first ? second : first]);
     }
     return refuse_pair(a, first, second, why);
@@ -277,7 +277,7 @@ static tsr_status check_partials(const application *a, int operand)
         if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
             continue;
         char why[128];
-        snprintf(why, sizeof(why), "%s is Partial(%s) on mesh dim %d, which no product passes on", a->rule->names[operand],
+        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on", a->rule->names[operand],
                  tsr_reduce_op_name(p->op), dim);
         return refuse_beside(a, operand, companion_of(a, operand), why);
     }
@@ -332,7 +332,7 @@ static tsr_status check_added(const application *a, int operand, const tsr_place
     if (alike)
         return TSR_OK;
     char why[PLACEMENTS_TEXT + 64], text[PLACEMENTS_TEXT];
-    snprintf(why, sizeof(why), "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
+    snprintf(why, sizeof why, "%s is added to \"%s\"", a->rule->names[operand], print(result, a->mesh_ndim, text));
     return refuse_operand(a, operand, wanted, why);
 }
 

@@ -60,7 +60,7 @@ static tsr_status refuse_ndim(const tsr_rule *rule, int operand, int ndim, const
 
 tsr_status tsr_rule_parse(const tsr_rule *rule, const tsr_layout *const *operands, tsr_rule_terms *out)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     memset(out->letter, 'b', TSR_MAX_DIMS);
     const char *text = strchr(rule->factors, ':') + 1;
     int used = TSR_MAX_DIMS, batch = -1;

@@ -66,7 +66,7 @@ static tsr_status check_dim(const subject *s, const tsr_placement *p)
 
 static tsr_status check_numbers(const subject *s, const char *name, const int64_t *numbers, size_t count)
 {
-    if ((numbers == NULL) != (count == 0))
+    if ((!numbers) != (count == 0))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "a placement's count of %s is %zu, but their address is %s", name, count,
                               numbers ? "not NULL" : "NULL");
     int64_t sum = 0;

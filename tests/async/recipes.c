@@ -9,7 +9,7 @@ void recipe_check(const recipe *r)
         r->check(r->machine);
 }
 
-/** A profile in which links inside a node cost nothing, so that plans share within a node wherever
+/* A profile in which links inside a node cost nothing, so that plans share within a node wherever
  * they can. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 

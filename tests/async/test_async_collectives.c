@@ -1,4 +1,4 @@
-/**
+/*
  * Every collective on devices with streams against the same call on host memory, bit for bit. Several rounds are enqueued one behind the
  * other, each overwriting what the last one read, and waited for once.
  */
@@ -26,7 +26,7 @@ typedef struct call {
     int root;
 } call;
 
-/** A ring: to the next rank, from the one before, and an empty message the other way. */
+/* A ring: to the next rank, from the one before, and an empty message the other way. */
 static tsr_status exchange(tsr_comm *comm, const call *c, void *send, void *receive, tsr_device device, tsr_stream stream)
 {
     const int n = tsr_comm_size(comm), rank = tsr_comm_rank(comm);
@@ -63,7 +63,7 @@ static tsr_status collective(tsr_comm *comm, const call *c, void *send, void *re
     }
 }
 
-/** What one rank has of a call: host memory for what it gives, for what it is to get, and for what it got in each round. */
+/* What one rank has of a call: host memory for what it gives, for what it is to get, and for what it got in each round. */
 typedef struct memory {
     size_t bytes;
     unsigned char *given[ROUNDS], *base[ROUNDS], *wanted[ROUNDS], *got[ROUNDS];
@@ -124,7 +124,7 @@ static tsr_status play(tsr_comm *comm, const fixture *f, const call *c)
     return status;
 }
 
-/** The same on every rank, but for the counts of an all-to-all. */
+/* The same on every rank, but for the counts of an all-to-all. */
 static call draw(uint64_t number, int ranks, int rank)
 {
     oracle_random random = {.state = test_seed() * 7919 + number};

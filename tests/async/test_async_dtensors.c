@@ -1,4 +1,4 @@
-/** DTensors on devices with streams: how they come about, are moved, and go. Calls that take no stream work on the device's default one. */
+/* DTensors on devices with streams: how they come about, are moved, and go. Calls that take no stream work on the device's default one. */
 #include "fixture.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -17,7 +17,7 @@ static float value_of(int64_t i)
     return (float)(i * 3 + 1);
 }
 
-/** Through the default stream, and waited for. */
+/* Through the default stream, and waited for. */
 static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
@@ -27,7 +27,7 @@ static tsr_status fetch(const fixture *f, const tsr_dtensor *x, float *out)
     return async_table()->stream_synchronize(f->machine, local.device.index, NULL);
 }
 
-/** True if a shard has what its layout says of value_of() times `factor`. */
+/* True if a shard has what its layout says of value_of() times `factor`. */
 static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float factor)
 {
     float got[COUNT];
@@ -43,7 +43,7 @@ static tsr_status check_shard(const fixture *f, const tsr_dtensor *x, float fact
     return TSR_OK;
 }
 
-/** The global tensor on this rank's device, ready. */
+/* The global tensor on this rank's device, ready. */
 static tsr_status make_global(const fixture *f, int rank, tsr_tensor *out)
 {
     float values[COUNT];
@@ -95,7 +95,7 @@ static void dtensors_are_distributed_moved_and_gathered(void **state)
     fixture_run(4, (async_options){.devices = 3, .lazy = true}, create, NULL);
 }
 
-/** One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's stream, another on the default one, by
+/* One tensor, of a size for which results wait in the workspace, is reduced in place on the rank's stream, another on the default one, by
  * one plan that has one workspace. */
 static tsr_status take_turns(tsr_comm *comm, void *arg)
 {

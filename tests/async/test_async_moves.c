@@ -1,4 +1,4 @@
-/**
+/*
  * Redistributions of rank threads whose memory is on devices with streams, where everything is done later and in any order that streams and
  * events allow: every byte is compared with the oracle, nothing is allocated or waited for, and no two operations race.
  */
@@ -50,7 +50,7 @@ static void every_pair_of_placements(void **state)
 {
     (void)state;
     static const int64_t shapes[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {2, 2}, {3, 2}};
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         recipe r = {.devices = 1 + (int)i % 2, .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0), .lazy = i % 3 == 2};
         r.world = (int)oracle_mesh_count(&r.mesh);
         sweep_cases(r, recipe_pair, r.mesh.ndim == 2 ? 256 : 5 * 16, 0);

@@ -1,4 +1,4 @@
-/**
+/*
  * What goes wrong where ranks have their memory on devices with streams: it is told to all of them in words that name who and what, nobody
  * hangs, nothing races, and the communicator goes on unless a rank is lost.
  */
@@ -17,7 +17,7 @@
 
 enum { COUNT = 24, BYTES = COUNT * 4, HARD = 128 };
 
-/** This rank's two buffers. */
+/* This rank's two buffers. */
 typedef struct buffers {
     int rank;
     tsr_device device;
@@ -49,7 +49,7 @@ static tsr_status all_reduce(tsr_comm *comm, const buffers *b)
     return tsr_comm_all_reduce(comm, b->send, b->receive, COUNT, TSR_F32, TSR_SUM, b->device, b->stream);
 }
 
-/** The communicator still moves and reduces there. */
+/* The communicator still moves and reduces there. */
 static tsr_status check_usable(tsr_comm *comm, const fixture *f, const buffers *b)
 {
     float got[COUNT];
@@ -140,7 +140,7 @@ static void tensors_of_the_host_and_of_devices_in_one_plan_are_refused(void **st
     fixture_run(3, (async_options){.devices = 1}, mix_tensors, NULL);
 }
 
-/** Which streams are captured, and by what. */
+/* Which streams are captured, and by what. */
 typedef struct captures {
     uint64_t id[4];
     const char *wanted;
@@ -266,7 +266,7 @@ static tsr_status order_nothing(void *self, int index, void *event, tsr_stream s
     return settle_nothing(self, index, stream);
 }
 
-/** Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
+/* Whom it was asked for, and never reached: `self` is that of the driver that was asked. */
 typedef struct asked {
     int index, owner;
 } asked;
@@ -278,7 +278,7 @@ static tsr_status never_reach(void *self, int index, int owner, int *out)
     return TSR_OK;
 }
 
-/** A device of the host's memory; nothing is done there. */
+/* A device of the host's memory; nothing is done there. */
 static tsr_status create_unreached(asked *self, tsr_device_driver **out)
 {
     const tsr_device_table *host;
@@ -295,7 +295,7 @@ static tsr_status create_unreached(asked *self, tsr_device_driver **out)
     return tsr_device_driver_create(&table, self, out);
 }
 
-/** Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
+/* Each rank has a driver of its own: who has the memory opens it, so that driver is asked. */
 static tsr_status ask_drivers(tsr_comm *comm, void *arg)
 {
     asked *const all = arg;
@@ -318,7 +318,7 @@ static void the_driver_of_the_memory_is_asked_who_reaches_it(void **state)
     run_ranks(2, ask_drivers, all);
 }
 
-/** A call of one kind fails once, on whichever rank it meets: that one has the device's error, the others are told. */
+/* A call of one kind fails once, on whichever rank it meets: that one has the device's error, the others are told. */
 static tsr_status fail_once(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -358,7 +358,7 @@ static void whatever_fails_once_is_told_and_passes(void **state)
     }
 }
 
-/** The first call on a device, for which a rank has no memory, and the next one, for which it has. */
+/* The first call on a device, for which a rank has no memory, and the next one, for which it has. */
 static tsr_status run_short(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -414,7 +414,7 @@ static void a_driver_may_go_before_the_communicators_that_have_served_it(void **
     fixture_finish(&f);
 }
 
-/** Rank 0 starts an exchange, and goes with its memory and never finishes it; the others reach into that memory or find it gone. */
+/* Rank 0 starts an exchange, and goes with its memory and never finishes it; the others reach into that memory or find it gone. */
 static tsr_status go_between(tsr_comm *comm, void *arg)
 {
     const fixture *f = arg;
@@ -449,7 +449,7 @@ static void a_rank_that_goes_between_the_halves_leaves_nobody_in_its_memory(void
     }
 }
 
-/** A product that takes the device a while. */
+/* A product that takes the device a while. */
 static tsr_status work_hard(const fixture *f, int rank, void *memory)
 {
     void *self;
@@ -464,7 +464,7 @@ static int64_t count_copies(const fixture *f)
     return async_count(f->machine, ASYNC_COPY) + async_count(f->machine, ASYNC_COPY_BOXES);
 }
 
-/** Rank 2 has much to do before it reads rank 1's memory. Rank 1 aborts when the others have come to the end, and itself begins when rank
+/* Rank 2 has much to do before it reads rank 1's memory. Rank 1 aborts when the others have come to the end, and itself begins when rank
  * 0, which had nothing to wait for, is gone already. */
 static tsr_status come_late(tsr_comm *comm, void *arg)
 {

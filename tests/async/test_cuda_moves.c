@@ -1,4 +1,4 @@
-/**
+/*
  * Redistributions of rank threads whose memory is on GPUs where there are some, else on emulated ones that work late and in any order that
  * streams and events allow: 1 to 8 ranks on one GPU and on two, every dtype, odd sizes, gaps, both modes. Every byte is compared with the
  * oracle.
@@ -53,7 +53,7 @@ static void every_pair_of_placements(void **state)
 {
     static const int64_t shapes[][2] = {{1, 0}, {2, 0}, {3, 0}, {8, 0}, {2, 2}};
     const gpus *g = open_gpus(state);
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         recipe r = {.devices = i % 2 == 1 ? g->count : 1, .mesh = oracle_mesh_make(shapes[i][1] > 0 ? 2 : 1, shapes[i], 0)};
         r.world = (int)oracle_mesh_count(&r.mesh);
         sweep_cases(g->driver, r, recipe_pair, r.mesh.ndim == 2 ? 256 : 5 * 16, 0);

@@ -1,4 +1,4 @@
-/** Sorting, held against counting: every short sequence of small numbers, and elements of every size that words do not divide. */
+/* Sorting, held against counting: every short sequence of small numbers, and elements of every size that words do not divide. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ static int by_first_byte(const void *a, const void *b, const void *arg)
     return *(const unsigned char *)a - *(const unsigned char *)b;
 }
 
-/** All bytes of element i are those of its key, so that one that was torn apart shows. */
+/* All bytes of element i are those of its key, so that one that was torn apart shows. */
 static void check_sorted(const int *keys, size_t count, size_t bytes)
 {
     unsigned char at[MOST * BYTES + 1] = {0};
@@ -42,7 +42,7 @@ static void check_sorted(const int *keys, size_t count, size_t bytes)
     assert_int_equal(at[count * bytes], 0xee);
 }
 
-/** The next of all sequences of `count` keys below `count`; false after the last. */
+/* The next of all sequences of `count` keys below `count`; false after the last. */
 static bool advance(int *keys, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -73,7 +73,7 @@ static void elements_of_any_size_stay_whole(void **state)
             check_sorted(orders[i], MOST, bytes);
 }
 
-/** `begin`: at which of them a sequence in order is begun. */
+/* `begin`: at which of them a sequence in order is begun. */
 static size_t count_comparisons(size_t begin)
 {
     unsigned char at[LONG];

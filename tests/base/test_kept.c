@@ -1,4 +1,4 @@
-/** Memory that a context keeps of large blocks that were released, for the next of their size. */
+/* Memory that a context keeps of large blocks that were released, for the next of their size. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

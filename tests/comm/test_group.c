@@ -141,7 +141,7 @@ static tsr_status grow_scratch(tsr_comm *comm, void *arg)
         const size_t bytes = rank == size - 1 ? wanted[i] : 0;
         most = bytes > most ? bytes : most;
         TSR_TRY(prepare(comm, set, bytes, 1, "scratch", &group));
-        CHECK((group == NULL) == (rank == 0));
+        CHECK((!group) == (rank == 0));
         if (!group)
             continue;
         CHECK(shelf_of(group)->bytes >= most && (most == 0 || shelf_of(group)->memory));

@@ -80,7 +80,7 @@ static tsr_status check_group(tsr_comm *comm, const rule *by, tsr_comm *group)
 {
     const int rank = tsr_comm_rank(comm);
     if (by->color(rank) < 0) {
-        CHECK(group == NULL);
+        CHECK(!group);
         return TSR_OK;
     }
     const seat own = expect(by, rank, tsr_comm_size(comm));

@@ -137,7 +137,7 @@ static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
 /* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too. */
 static void count_stalls(void *user, tsr_log_level level, const char *line)
 {
-    atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators") != NULL);
+    atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators"));
 }
 
 /* What turns out to be right was never called an error. */
@@ -190,7 +190,7 @@ typedef struct told {
 static void note(void *user, tsr_log_level level, const char *line)
 {
     told *all = user;
-    atomic_fetch_add(&all->errors, level == TSR_LOG_ERROR && strstr(line, "different communicators") != NULL);
+    atomic_fetch_add(&all->errors, level == TSR_LOG_ERROR && strstr(line, "different communicators"));
     if (level == TSR_LOG_WARN && strstr(line, "different communicators") && strstr(line, "given up after 100 ms") &&
         atomic_fetch_add(&all->lines, 1) == 0)
         snprintf(all->line, sizeof all->line, "%s", line);

@@ -1,4 +1,4 @@
-/**
+/*
  * Streams, events and captures of the emulated machine, through the driver where it has them: what is enqueued waits for somebody who
  * waits, and what CUDA's programming guide forbids in captures is refused.
  */

@@ -9,7 +9,7 @@ typedef struct operand {
     size_t bytes, at;             /* of the memory; of element 0 in it */
 } operand;
 
-/** One reduction, with its operands. `in_place` >= 0: the first destination is that source. */
+/* One reduction, with its operands. `in_place` >= 0: the first destination is that source. */
 typedef struct problem {
     tsr_box_reduce reduce;
     operand src[MOST], dst[MOST];

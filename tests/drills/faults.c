@@ -84,7 +84,7 @@ TAKES_PLACE void *realloc(void *memory, size_t bytes)
     if (fails(FAULT_MALLOC))
         return no_memory();
     void *moved = __libc_realloc(memory, bytes);
-    live += memory ? -(moved == NULL && bytes == 0) : moved != NULL;
+    live += memory ? -(!moved && bytes == 0) : moved != NULL;
     return moved;
 }
 
@@ -190,7 +190,7 @@ TAKES_PLACE void *dlopen(const char *file, int flags)
 {
     void *(*next)(const char *, int);
     void *const found = dlsym(RTLD_NEXT, "dlopen");
-    left_out = file != NULL && strstr(file, "libtessera-cuda") != NULL;
+    left_out = file && strstr(file, "libtessera-cuda");
     memcpy(&next, &found, sizeof next);
     return left_out ? NULL : next(file, flags);
 }

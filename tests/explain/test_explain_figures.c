@@ -1,4 +1,4 @@
-/** Figures of moves that can be worked out by hand, and what is refused. */
+/* Figures of moves that can be worked out by hand, and what is refused. */
 #include "layouts.h"
 #include "support.h"
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static tsr_plan_survey survey_of(const char *mesh, const char *shape, const char
     return survey;
 }
 
-/** The most elements that any rank receives; 0 where only the total has a bound. */
+/* The most elements that any rank receives; 0 where only the total has a bound. */
 static const struct {
     const char *mesh, *shape, *from, *to;
     int64_t most, total;
@@ -66,7 +66,7 @@ static const struct {
 static void cases_of_which_the_bound_is_known_reach_it(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         const size_t row = i / 2;
         const tsr_mode mode = i % 2 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
         const tsr_plan_survey s = survey_of(cases[row].mesh, cases[row].shape, cases[row].from, cases[row].to, mode);
@@ -134,7 +134,7 @@ static void what_is_received_beyond_the_bound_shows_in_the_ratio(void **state)
     tsr_plan_destroy(plan);
 }
 
-/** Bytes by item, as a visitor adds them up. */
+/* Bytes by item, as a visitor adds them up. */
 typedef struct tally {
     int64_t bytes[2];
     size_t visited, stop_at;
@@ -215,9 +215,9 @@ static void what_cannot_be_told_is_refused_in_words(void **state)
     expect_error(tsr_plan_survey_of(plan, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: out is NULL");
     expect_error(tsr_plan_visit_receives(NULL, add_up, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_visit_receives: plan is NULL");
     expect_error(tsr_plan_visit_sends(plan, NULL, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_visit_sends: visitor is NULL");
-    expect_error(tsr_plan_describe(NULL, text, sizeof(text), &length), TSR_ERROR_ARGUMENT, "tsr_plan_describe: plan is NULL");
+    expect_error(tsr_plan_describe(NULL, text, sizeof text, &length), TSR_ERROR_ARGUMENT, "tsr_plan_describe: plan is NULL");
     expect_error(tsr_plan_describe(plan, NULL, 1, &length), TSR_ERROR_ARGUMENT, "tsr_plan_describe: text is NULL");
-    expect_error(tsr_plan_describe(plan, text, sizeof(text), NULL), TSR_ERROR_ARGUMENT, "tsr_plan_describe: length is NULL");
+    expect_error(tsr_plan_describe(plan, text, sizeof text, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_describe: length is NULL");
     assert_int_equal(tsr_plan_step_count(plan), 1);
     tsr_plan_destroy(plan);
 }

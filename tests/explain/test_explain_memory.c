@@ -1,4 +1,4 @@
-/** What is told of a plan with its n-th allocation failing, for every n. */
+/* What is told of a plan with its n-th allocation failing, for every n. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static tsr_status ignore(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/** Everything that allocates; the outputs must be left alone by what fails. */
+/* Everything that allocates; the outputs must be left alone by what fails. */
 static tsr_status tell(const tsr_plan *plan, size_t which)
 {
     tsr_plan_step step = {.messages_sent = -7};
@@ -48,7 +48,7 @@ static tsr_status tell(const tsr_plan *plan, size_t which)
         assert_true(status == TSR_OK || survey.messages_sent == -7);
         return status;
     case 3:
-        status = tsr_plan_describe(plan, text, sizeof(text), &length);
+        status = tsr_plan_describe(plan, text, sizeof text, &length);
         assert_true(status == TSR_OK || (length == 7 && text[0] == 'u'));
         return status;
     case 4:
@@ -93,7 +93,7 @@ static void run_case(size_t index)
 static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         run_case(i);
 }
 

@@ -1,4 +1,4 @@
-/** Which steps well-known moves have, on which mesh dims, and what they say in words. */
+/* Which steps well-known moves have, on which mesh dims, and what they say in words. */
 #include "layouts.h"
 #include "support.h"
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 typedef struct known_steps {
     const char *mesh, *shape, *from, *to;
-    const char *steps; /**< with the mesh dims over all ranks, as bits in decimal */
+    const char *steps; /* with the mesh dims over all ranks, as bits in decimal */
     const char *to_mesh;
 } known_steps;
 
@@ -74,14 +74,14 @@ static void print_steps(const tsr_plan_survey *survey, char *text, size_t capaci
 static void well_known_moves_have_well_known_steps(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+    for (size_t i = 0; i < sizeof(moves) / sizeof moves[0]; i++) {
         const known_steps *m = &moves[i];
         tsr_layout *src = layout_of(m->mesh, m->shape, m->from), *dst = layout_of(m->to_mesh ? m->to_mesh : m->mesh, m->shape, m->to);
         tsr_plan *plan = plan_for(src, dst, TSR_RANK_NONE);
         tsr_plan_survey survey;
         char text[256] = "";
         expect_ok(tsr_plan_survey_of(plan, &survey));
-        print_steps(&survey, text, sizeof(text));
+        print_steps(&survey, text, sizeof text);
         if (strcmp(text, m->steps) != 0)
             fail_msg("--mesh %s --to-mesh %s --shape %s --from %s --to %s: %s, not %s", m->mesh, m->to_mesh ? m->to_mesh : m->mesh,
                      m->shape, m->from, m->to, text, m->steps);
@@ -101,7 +101,7 @@ static void ops_have_the_names_that_the_tool_prints(void **state)
     assert_null(tsr_step_op_name((tsr_step_op)-1));
 }
 
-/** Moves made together, and what their steps are. */
+/* Moves made together, and what their steps are. */
 static const struct {
     const char *from[2], *to[2], *steps;
 } batches[] = {
@@ -116,7 +116,7 @@ static const struct {
 static void moves_that_are_made_together_share_their_steps(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         const tsr_layout *src[2], *dst[2];
         tsr_plan *plan = NULL;
         tsr_plan_survey survey;
@@ -127,7 +127,7 @@ static void moves_that_are_made_together_share_their_steps(void **state)
         }
         expect_ok(tsr_plan_create_batch(2, src, dst, NULL, &plan));
         expect_ok(tsr_plan_survey_of(plan, &survey));
-        print_steps(&survey, text, sizeof(text));
+        print_steps(&survey, text, sizeof text);
         assert_string_equal(text, batches[i].steps);
         tsr_plan_destroy(plan);
         for (int k = 0; k < 2; k++) {
@@ -167,7 +167,7 @@ static void steps_say_in_words_what_they_do(void **state)
 {
     (void)state;
     static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
-    for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+    for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++) {
         tsr_layout *src = layout_of(sentences[i].mesh, "8x8", sentences[i].from),
                    *dst = layout_of(sentences[i].mesh, "8x8", sentences[i].to);
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -179,7 +179,7 @@ static void steps_say_in_words_what_they_do(void **state)
             char text[256], part[8];
             const char *words = sentences[i].words[step] ? sentences[i].words[step] : "";
             const size_t length = strlen(words);
-            assert_int_equal(tsr_plan_step_print(plan, step, text, sizeof(text)), length);
+            assert_int_equal(tsr_plan_step_print(plan, step, text, sizeof text), length);
             assert_string_equal(text, words);
             assert_int_equal(tsr_plan_step_print(plan, step, NULL, 0), length);
             assert_int_equal(tsr_plan_step_print(plan, step, part, sizeof(part)), length);
@@ -208,16 +208,16 @@ static void a_plan_describes_itself_in_words(void **state)
     tsr_plan *plan = plan_for(src, dst, 1), *nobodys = plan_for(src, dst, TSR_RANK_NONE);
     char text[2048], part[20];
     size_t length = 0;
-    expect_ok(tsr_plan_describe(plan, text, sizeof(text), &length));
+    expect_ok(tsr_plan_describe(plan, text, sizeof text, &length));
     assert_string_equal(text, golden);
-    assert_int_equal(length, sizeof(golden) - 1);
+    assert_int_equal(length, sizeof golden - 1);
     expect_ok(tsr_plan_describe(plan, part, sizeof(part), &length));
-    assert_int_equal(length, sizeof(golden) - 1);
+    assert_int_equal(length, sizeof golden - 1);
     assert_int_equal(strncmp(part, golden, 19), 0);
     assert_int_equal(strlen(part), 19);
     expect_ok(tsr_plan_describe(plan, NULL, 0, &length));
-    assert_int_equal(length, sizeof(golden) - 1);
-    expect_ok(tsr_plan_describe(nobodys, text, sizeof(text), &length));
+    assert_int_equal(length, sizeof golden - 1);
+    expect_ok(tsr_plan_describe(nobodys, text, sizeof text, &length));
     assert_null(strstr(text, "receives"));
     assert_non_null(strstr(text, "step 1, all_gather"));
     tsr_plan_destroy(plan);
@@ -243,16 +243,16 @@ static void a_plan_says_how_ranks_lie_on_nodes(void **state)
         {{8, 0, NULL}, ", for bytes\n"},
     };
     tsr_layout *src = layout_of("8", "16", "S(0)"), *dst = layout_of("8", "16", "R");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
         tsr_plan *plan = NULL;
         char text[1024];
         size_t length;
         options.nodes = rows[i].nodes;
         expect_ok(tsr_plan_create(src, dst, &options, &plan));
-        expect_ok(tsr_plan_describe(plan, text, sizeof(text), &length));
+        expect_ok(tsr_plan_describe(plan, text, sizeof text, &length));
         tsr_plan_destroy(plan);
-        if (strstr(text, rows[i].words) == NULL)
+        if (!strstr(text, rows[i].words))
             fail_msg("\"%s\" is not in \"%s\"", rows[i].words, text);
     }
     tsr_layout_destroy(src);

@@ -1,4 +1,4 @@
-/** What plans say of themselves is true: of every pair of placement lists on small meshes, and of random pairs, in every way to move. */
+/* What plans say of themselves is true: of every pair of placement lists on small meshes, and of random pairs, in every way to move. */
 #include "support.h"
 #include "told.h"
 #include <setjmp.h>
@@ -12,7 +12,7 @@ static const tsr_cost_profile plain = {{1e-6, 1e8}, {1e-5, 1e7}};
 /* Another step is cheap, so that shares are taken wherever they can be; and ranks' own links are the slow ones, whose steps then show. */
 static const tsr_cost_profile cheap_steps = {{1e-6, 1e1}, {1e-6, 1e3}};
 
-/** Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and others, mixed. */
+/* Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and others, mixed. */
 static void set_nodes(told_case *c, int64_t kind)
 {
     c->nodes = true;
@@ -37,7 +37,7 @@ static tsr_placement placement_of(int64_t digit)
     return placements[digit % 4];
 }
 
-/** Every pair of lists over {R, S(0), S(1), P}, the way to move going round with the pair and the shape. */
+/* Every pair of lists over {R, S(0), S(1), P}, the way to move going round with the pair and the shape. */
 static void check_pairs(int ndim, const int64_t *mesh_shape, int64_t height, int64_t width, int64_t step)
 {
     int64_t pairs = 1;
@@ -57,7 +57,7 @@ static void check_pairs(int ndim, const int64_t *mesh_shape, int64_t height, int
 
 static const int64_t lengths[][2] = {{0, 3}, {1, 1}, {5, 3}, {8, 4}, {7, 13}};
 
-enum { SHAPES = sizeof(lengths) / sizeof(lengths[0]) };
+enum { SHAPES = sizeof lengths / sizeof lengths[0] };
 
 static void every_pair_of_lists_on_one_mesh_dim(void **state)
 {
@@ -84,7 +84,7 @@ static void pairs_of_lists_on_three_mesh_dims(void **state)
     check_pairs(3, (const int64_t[]){2, 2, 2}, 8, 5, 7);
 }
 
-/** R, P, plain cuts, and interleaved ones, most of which deal out equal parts of equal blocks: planned on divided dims, told on the given.
+/* R, P, plain cuts, and interleaved ones, most of which deal out equal parts of equal blocks: planned on divided dims, told on the given.
  */
 static tsr_placement interleaved_of(int64_t digit)
 {
@@ -151,7 +151,7 @@ static void check_random(const recipe *r, int64_t number)
     told_check(&c);
 }
 
-/** A few in any case, then as many as the time allows. */
+/* A few in any case, then as many as the time allows. */
 static void sweep(recipe r, double share)
 {
     const double deadline = test_now() + test_seconds(4) * share;

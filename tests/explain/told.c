@@ -17,7 +17,7 @@ void told_wrong(const char *format, ...)
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     fail_msg("%s\ntessera plan %s", text, test_case_text());
     abort();
@@ -34,17 +34,17 @@ static void name_case(const told_case *c)
     char shape[128], src_mesh[256], dst_mesh[256], from[512], to[512], nodes[16 * ORACLE_MAX_RANKS] = "";
     size_t length = 0;
     for (int64_t r = 0; c->nodes && r < c->world; r++)
-        length += (size_t)snprintf(nodes + length, sizeof(nodes) - length, "%s%lld", r ? "," : " --nodes [", (long long)c->node[r]);
+        length += (size_t)snprintf(nodes + length, sizeof nodes - length, "%s%lld", r ? "," : " --nodes [", (long long)c->node[r]);
     test_case("--mesh %s --to-mesh %s --shape %s --dtype %s --from '%s' --to '%s' --mode %s --objective %s%s%s",
-              oracle_print_mesh(&c->src.mesh, src_mesh, sizeof(src_mesh)), oracle_print_mesh(&c->dst.mesh, dst_mesh, sizeof(dst_mesh)),
+              oracle_print_mesh(&c->src.mesh, src_mesh, sizeof src_mesh), oracle_print_mesh(&c->dst.mesh, dst_mesh, sizeof dst_mesh),
               oracle_print_shape(c->src.ndim, c->src.shape, shape, sizeof(shape)), oracle_dtype_name(c->src.dtype),
-              oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof(from)),
-              oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof(to)),
+              oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof from),
+              oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof to),
               c->mode == TSR_MODE_MESSAGE ? "message" : "direct", c->objective == TSR_OBJECTIVE_TIME ? "time" : "bytes", nodes,
               c->nodes ? "]" : "");
 }
 
-/** The source's mesh dims in which the coordinates of two ranks differ, as bits; none for a move
+/* The source's mesh dims in which the coordinates of two ranks differ, as bits; none for a move
  * between two meshes. */
 static unsigned differing(const story *s, int64_t a, int64_t b)
 {
@@ -100,7 +100,7 @@ static void check_steps(const story *s, int64_t rank)
     }
 }
 
-/** Bytes of gathering and slicing: a ring's all-reduce of each source Partial dim, and every element
+/* Bytes of gathering and slicing: a ring's all-reduce of each source Partial dim, and every element
  *  that is not the rank's own. */
 static int64_t gather_and_slice(const story *s, int64_t rank)
 {
@@ -158,7 +158,7 @@ static void check_sum(const char *what, const tsr_plan_sum *sum, const story *s,
     int64_t max = 0, total = 0;
     for (int64_t r = 0; r < s->c->world; r++) {
         int64_t value;
-        memcpy(&value, (const char *)&s->figures[r] + offset, sizeof(value));
+        memcpy(&value, (const char *)&s->figures[r] + offset, sizeof value);
         max = value > max ? value : max;
         total += value;
     }
@@ -219,7 +219,7 @@ static void check_survey_steps(const story *s)
     }
 }
 
-/** The load of one kind of link: the number of steps that use it, and bytes. */
+/* The load of one kind of link: the number of steps that use it, and bytes. */
 typedef struct load {
     int steps;
     double bytes;
@@ -241,7 +241,7 @@ static int64_t node_of(const story *s, int64_t rank)
     return s->c->nodes ? s->c->node[rank] : 0;
 }
 
-/** Bytes that a rank receives in a step: from all peers, or, where `crossing`, from those on other
+/* Bytes that a rank receives in a step: from all peers, or, where `crossing`, from those on other
  * nodes. */
 static double received(const story *s, int64_t rank, size_t step, bool crossing)
 {
@@ -273,7 +273,7 @@ static bool same_node(const story *s, int64_t rank, int64_t like)
     return node_of(s, rank) == node_of(s, like);
 }
 
-/** The load of the chosen ranks together: the number of steps in which any of them receives, and
+/* The load of the chosen ranks together: the number of steps in which any of them receives, and
  * the bytes of all steps. */
 static load load_of(const story *s, chosen *is_chosen, int64_t like, bool crossing)
 {
@@ -296,7 +296,7 @@ static void close_to(const char *what, int64_t rank, double value, double wanted
         told_wrong("%s of rank %lld are %.17g, not %.17g", what, (long long)rank, value, wanted);
 }
 
-/** The number of steps of all ranks, with the bytes of the busiest rank or node. */
+/* The number of steps of all ranks, with the bytes of the busiest rank or node. */
 static load busiest(const story *s, chosen *is_chosen, bool crossing)
 {
     load most = {load_of(s, any_rank, 0, crossing).steps, 0};
@@ -307,7 +307,7 @@ static load busiest(const story *s, chosen *is_chosen, bool crossing)
     return most;
 }
 
-/** Checks `seconds` of plans without all-reduce steps, whose steps are all one phase. */
+/* Checks `seconds` of plans without all-reduce steps, whose steps are all one phase. */
 static void check_seconds(const story *s)
 {
     for (size_t i = 0; i < s->survey.step_count; i++)

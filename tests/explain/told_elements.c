@@ -8,16 +8,16 @@
 
 #include <cmocka.h>
 
-/** Tables over all elements of each rank: entry rank * elements + element. */
+/* Tables over all elements of each rank: entry rank * elements + element. */
 typedef struct tables {
     const story *s;
-    bool *has, *wants;  /**< whether the element is in the rank's source; in its destination, and not a fill */
-    int *first, *later; /**< how often the rank receives the element in step 0, and in later steps */
+    bool *has, *wants;  /* whether the element is in the rank's source; in its destination, and not a fill */
+    int *first, *later; /* how often the rank receives the element in step 0, and in later steps */
 } tables;
 
 static bool *held_by_all(const oracle_layout *layout, const story *s)
 {
-    bool *held = calloc((size_t)(s->c->world * s->elements) + 1, sizeof(*held));
+    bool *held = calloc((size_t)(s->c->world * s->elements) + 1, sizeof *held);
     for (int64_t r = 0; r < s->c->world; r++) {
         oracle_shard shard;
         oracle_shard_create(layout, r, &shard);
@@ -32,8 +32,8 @@ static void tables_begin(tables *t, const story *s)
 {
     const size_t size = (size_t)(s->c->world * s->elements) + 1;
     *t = (tables){.s = s, .has = held_by_all(&s->c->src, s), .wants = held_by_all(&s->c->dst, s)};
-    t->first = calloc(size, sizeof(*t->first));
-    t->later = calloc(size, sizeof(*t->later));
+    t->first = calloc(size, sizeof *t->first);
+    t->later = calloc(size, sizeof *t->later);
     for (int64_t r = 0; r < s->c->world; r++) {
         int64_t coordinate[TSR_MAX_DIMS];
         const int64_t position = oracle_mesh_position(&s->move.dst.mesh, r);
@@ -41,7 +41,7 @@ static void tables_begin(tables *t, const story *s)
             continue;
         oracle_mesh_coordinate(&s->move.dst.mesh, position, coordinate);
         if (oracle_filled_by(&s->move, coordinate))
-            memset(t->wants + r * s->elements, 0, (size_t)s->elements * sizeof(*t->wants));
+            memset(t->wants + r * s->elements, 0, (size_t)s->elements * sizeof *t->wants);
     }
 }
 
@@ -53,7 +53,7 @@ static void tables_end(tables *t)
     free(t->later);
 }
 
-/** Whether both ranks have the same coordinate in all mesh dims whose Partial terms are kept. */
+/* Whether both ranks have the same coordinate in all mesh dims whose Partial terms are kept. */
 static bool keep_together(const story *s, int64_t a, int64_t b)
 {
     int64_t x[TSR_MAX_DIMS], y[TSR_MAX_DIMS];
@@ -67,7 +67,7 @@ static bool keep_together(const story *s, int64_t a, int64_t b)
     return true;
 }
 
-/** Moves `at`, which starts at the box's begin, to the next element; returns false after the
+/* Moves `at`, which starts at the box's begin, to the next element; returns false after the
  * last. */
 static bool next_element(const tsr_plan_transfer *box, int64_t *at)
 {
@@ -101,7 +101,7 @@ static void check_form(const story *s, const tsr_plan_transfer *box, int64_t ran
         told_wrong("a box of %lld bytes says %lld", (long long)bytes, (long long)box->bytes);
 }
 
-/** Checks one element that `rank` receives, and counts it. In step 0 the sender must have it in its
+/* Checks one element that `rank` receives, and counts it. In step 0 the sender must have it in its
  * source; in a reduction or a later step it may be another owner of the result. */
 static void receive(tables *t, const tsr_plan_transfer *box, int64_t rank, int64_t element)
 {
@@ -124,14 +124,14 @@ static void receive_all(tables *t, int64_t rank)
         const tsr_plan_transfer *box = &s->receives[rank].at[i];
         int64_t at[TSR_MAX_DIMS];
         check_form(s, box, rank);
-        memcpy(at, box->begin, sizeof(at));
+        memcpy(at, box->begin, sizeof at);
         do {
             receive(t, box, rank, number_of(&s->c->src, at));
         } while (next_element(box, at));
     }
 }
 
-/** Checks, for moves without reductions, that each element that a rank wants and does not have is
+/* Checks, for moves without reductions, that each element that a rank wants and does not have is
  * received exactly once. */
 static void check_needs(const tables *t)
 {
@@ -151,7 +151,7 @@ static void check_needs(const tables *t)
         told_wrong("%lld bytes are kept, not %lld elements", (long long)told, (long long)kept);
 }
 
-/** Checks, for moves without reductions, that senders in a second step received the elements in the
+/* Checks, for moves without reductions, that senders in a second step received the elements in the
  * first. */
 static void check_handed_on(const tables *t, int64_t rank)
 {
@@ -159,7 +159,7 @@ static void check_handed_on(const tables *t, int64_t rank)
     for (size_t i = 0; i < s->receives[rank].count; i++) {
         const tsr_plan_transfer *box = &s->receives[rank].at[i];
         int64_t at[TSR_MAX_DIMS];
-        memcpy(at, box->begin, sizeof(at));
+        memcpy(at, box->begin, sizeof at);
         do {
             if (box->step > 0 && !t->first[box->peer * s->elements + number_of(&s->c->src, at)])
                 told_wrong("rank %lld receives what rank %lld never got", (long long)rank, (long long)box->peer);
@@ -175,7 +175,7 @@ static bool same_transfer(const tsr_plan_transfer *a, int64_t a_peer, const tsr_
     return same;
 }
 
-/** Checks that every receive of one rank is a send of its peer, and the other way round. */
+/* Checks that every receive of one rank is a send of its peer, and the other way round. */
 static void check_both_sides(const story *s)
 {
     size_t received = 0, sent = 0;
@@ -196,7 +196,7 @@ static void check_both_sides(const story *s)
         told_wrong("%zu boxes are received and %zu sent", received, sent);
 }
 
-/** The maximal intervals along a dim of what the receiver's destination and the sender's source
+/* The maximal intervals along a dim of what the receiver's destination and the sender's source
  * have in common. */
 static int64_t common_intervals(const story *s, int64_t receiver, int64_t sender, int dim, tsr_interval *out)
 {
@@ -222,7 +222,7 @@ static int64_t common_intervals(const story *s, int64_t receiver, int64_t sender
 
 enum { INTERVALS = 1024 };
 
-/** Checks that the boxes from one peer are the products of the common maximal intervals of all
+/* Checks that the boxes from one peer are the products of the common maximal intervals of all
  * dims, in order. */
 static void check_maximal(const story *s, int64_t rank, const tsr_plan_transfer *first, size_t count)
 {
@@ -259,7 +259,7 @@ static void check_all_maximal(const story *s, int64_t rank)
     }
 }
 
-/** Whether two boxes could be one box. */
+/* Whether two boxes could be one box. */
 static bool meet(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
 {
     int same = 0, abutting = 0;
@@ -270,7 +270,7 @@ static bool meet(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
     return a->step == b->step && a->peer == b->peer && same == a->ndim - 1 && abutting > 0;
 }
 
-/** Checks that no two boxes could be one. Applies to reductions too, whose shares check_maximal()
+/* Checks that no two boxes could be one. Applies to reductions too, whose shares check_maximal()
  * cannot check. */
 static void check_none_meet(const boxes *list, int64_t rank, const char *what)
 {

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-/** Order of transfers: negative where `a` comes first, 0 where they are equal. */
+/* Order of transfers: negative where `a` comes first, 0 where they are equal. */
 static int compare(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
 {
     const int64_t heads[][2] = {{(int64_t)a->step, (int64_t)b->step}, {a->peer, b->peer}, {(int64_t)a->item, (int64_t)b->item}};
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (heads[i][0] != heads[i][1])
             return heads[i][0] < heads[i][1] ? -1 : 1;
     for (int d = 0; d < a->ndim; d++) {
@@ -31,7 +31,7 @@ static tsr_status collect(const tsr_plan_transfer *transfer, void *user)
         told_wrong("transfer %zu is not sorted behind the one before", list->count);
     if (list->count == list->capacity) {
         list->capacity = 2 * list->capacity + 8;
-        list->at = realloc(list->at, list->capacity * sizeof(*list->at));
+        list->at = realloc(list->at, list->capacity * sizeof *list->at);
     }
     list->at[list->count++] = *transfer;
     return TSR_OK;
@@ -51,7 +51,7 @@ static tsr_plan_options options_of(const told_case *c, int64_t rank)
 
 void story_begin(story *s, const told_case *c)
 {
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, sizeof *s);
     s->c = c;
     oracle_move_make(&c->src, &c->dst, &s->move);
     s->elements = oracle_count(&c->src);

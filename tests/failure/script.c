@@ -8,7 +8,7 @@
 #define UNTOUCHED(type) ((type *)(void *)&untouched)
 static char untouched;
 
-/** Returns `status`, or an error if a failed call wrote its output. */
+/* Returns `status`, or an error if a failed call wrote its output. */
 static tsr_status outcome(tsr_status status, const void *output)
 {
     if (status != TSR_OK && output != &untouched)
@@ -98,7 +98,7 @@ static tsr_status prepare(actor *a, int odd)
     return status;
 }
 
-/** The destination: rank 0 has all of the tensor. */
+/* The destination: rank 0 has all of the tensor. */
 static tsr_tensor moved(actor *a)
 {
     const int64_t moved_shape[] = {8, a->rank == 0 ? 8 : 0};
@@ -129,7 +129,7 @@ static tsr_status finish(actor *a, int odd)
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/** Where ranks read each other's memory nobody knows in start what others bring, so that both halves are one step. */
+/* Where ranks read each other's memory nobody knows in start what others bring, so that both halves are one step. */
 static tsr_status start_and_finish(actor *a, int odd)
 {
     tsr_plan *plan = NULL;
@@ -222,11 +222,11 @@ const step script[] = {
     {"tsr_comm_all_reduce", reduce, 1, 1, 1},
 };
 
-const int script_length = (int)(sizeof(script) / sizeof(script[0]));
+const int script_length = (int)(sizeof script / sizeof script[0]);
 
 void actor_start(actor *a, tsr_comm *comm)
 {
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, sizeof *a);
     a->comm = comm;
     a->rank = tsr_comm_rank(comm);
     for (int i = 0; i < 64; i++)

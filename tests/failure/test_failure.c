@@ -1,4 +1,4 @@
-/**
+/*
  * Failures of one rank, which all ranks must report: the n-th allocation fails for every n, the
  * k-th call of the engine fails for every k, a rank leaves at every step, a rank passes other
  * arguments at every step. No rank hangs, nothing leaks, and outputs stay unwritten.
@@ -18,12 +18,12 @@
 
 enum { RANKS = 3, MAIN_THREAD = -1 };
 
-/** What fails. After the first two the communicator is as usable as before. */
+/* What fails. After the first two the communicator is as usable as before. */
 typedef enum trouble { ALLOCATION, OTHER_ARGUMENTS, DEPARTURE, ENGINE } trouble;
 
-/** The end of one rank's run. */
+/* The end of one rank's run. */
 typedef struct ending {
-    int step; /**< the first step that failed, or the script's length */
+    int step; /* the first step that failed, or the script's length */
     tsr_status status, barrier;
     char sentence[1024];
 } ending;
@@ -31,8 +31,8 @@ typedef struct ending {
 typedef struct trial {
     trouble kind;
     int victim;
-    int messages; /**< over an engine that has nothing else */
-    int at;       /**< allocation number, step, or number of an engine's call */
+    int messages; /* over an engine that has nothing else */
+    int at;       /* allocation number, step, or number of an engine's call */
     ending endings[RANKS];
 } trial;
 
@@ -45,7 +45,7 @@ static void run_script(actor *a, const trial *t, ending *end)
         end->status = script[end->step].run(a, strange && t->kind == OTHER_ARGUMENTS);
         if (end->status == TSR_OK)
             continue;
-        snprintf(end->sentence, sizeof(end->sentence), "%s", tsr_status_message());
+        snprintf(end->sentence, sizeof end->sentence, "%s", tsr_status_message());
         return;
     }
 }
@@ -63,7 +63,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     tsr_comm *messages = NULL;
     if (t->messages)
         TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
-    actor_start(&a, messages != NULL ? messages : comm);
+    actor_start(&a, messages ? messages : comm);
     ending *end = &t->endings[a.rank];
     counted_fail_here(t->kind == ALLOCATION && t->victim == a.rank ? (size_t)t->at : 0, false);
     run_script(&a, t, end);
@@ -82,7 +82,7 @@ static tsr_status run_trial(trial *t)
     counted_memory memory = {0};
     tsr_threads_options threads = TSR_THREADS_OPTIONS_INIT;
     threads.context = counted_context(&memory);
-    memset(t->endings, 0, sizeof(t->endings));
+    memset(t->endings, 0, sizeof t->endings);
     counted_fail_here(t->victim == MAIN_THREAD ? (size_t)t->at : 0, false);
     const tsr_status status = tsr_threads_run(RANKS, run_rank, t, &threads);
     counted_fail_here(0, false);
@@ -107,11 +107,11 @@ static void say(const trial *t, const char *what)
 static int names_rank(const ending *end, int rank)
 {
     char text[16];
-    snprintf(text, sizeof(text), "rank %d", rank);
+    snprintf(text, sizeof text, "rank %d", rank);
     return strstr(end->sentence, text) != NULL;
 }
 
-/** The victim has no memory; the others are told by the call that they make together, or by the victim's leaving. */
+/* The victim has no memory; the others are told by the call that they make together, or by the victim's leaving. */
 static void judge_allocation(const trial *t)
 {
     const ending *victim = &t->endings[t->victim];
@@ -207,7 +207,7 @@ static void a_rank_with_other_arguments_is_named_to_all(void **state)
     }
 }
 
-/** The engine of one rank fails at its k-th call and that rank leaves with the error; the others are released. */
+/* The engine of one rank fails at its k-th call and that rank leaves with the error; the others are released. */
 static void every_call_of_an_engine_fails_once(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void every_call_of_an_engine_fails_once(void **state)
             const tsr_status status = run_trial(&t);
             if (status == TSR_OK)
                 break;
-            if (t.endings[victim].status != TSR_ERROR_DEVICE || strstr(t.endings[victim].sentence, "the engine of rank") == NULL)
+            if (t.endings[victim].status != TSR_ERROR_DEVICE || !strstr(t.endings[victim].sentence, "the engine of rank"))
                 say(&t, "the engine's own error is lost");
             for (int r = 0; r < RANKS; r++)
                 if (r != victim && t.endings[r].status != TSR_ERROR_PEER)

@@ -1,4 +1,4 @@
-/** Failures of one rank in the middle of a call: its own error gives the cause, the others' errors
+/* Failures of one rank in the middle of a call: its own error gives the cause, the others' errors
  * name the rank, and the next call succeeds. */
 #include "counted_memory.h"
 #include "message_engine.h"
@@ -16,7 +16,7 @@
 
 enum { RANKS = 4, ODD = 1 };
 
-/** A device on host memory that fails in chosen threads: always, or when a counter of calls reaches
+/* A device on host memory that fails in chosen threads: always, or when a counter of calls reaches
  * 0. */
 static _Thread_local int fails_copies, fails_reductions, calls_left;
 
@@ -104,7 +104,7 @@ static void a_device_that_fails_on_one_rank_is_named_and_nobody_waits_for_it(voi
     run_ranks(RANKS, break_devices, "messages");
 }
 
-/** A move in many rounds and two phases between strided tensors, so that everything is packed and
+/* A move in many rounds and two phases between strided tensors, so that everything is packed and
  * unpacked. */
 typedef struct rounds {
     tsr_device_driver *driver;
@@ -157,7 +157,7 @@ static tsr_status rounds_check(const rounds *r)
     return TSR_OK;
 }
 
-/** Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes. */
+/* Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes. */
 static tsr_status break_rounds(tsr_comm *comm, void *arg)
 {
     tsr_comm *messages = NULL;
@@ -202,7 +202,7 @@ static void a_device_that_fails_in_any_round_is_named_after_the_last(void **stat
 
 enum { BLOCKS = 600 };
 
-/** A placement whose list is long: not even looking its plan up may take memory. */
+/* A placement whose list is long: not even looking its plan up may take memory. */
 static tsr_status run_out(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -215,7 +215,7 @@ static tsr_status run_out(tsr_comm *comm, void *arg)
     fused.block_count = BLOCKS;
     tsr_mesh *mesh = NULL;
     tsr_dtensor *x = NULL;
-    float *values = calloc(2 * BLOCKS, sizeof(*values));
+    float *values = calloc(2 * BLOCKS, sizeof *values);
     CHECK(values != NULL);
     const tsr_tensor global = tsr_tensor_contiguous(values, TSR_F32, 2, shape);
     TSR_TRY(mesh_over(comm, "4", &mesh));
@@ -255,7 +255,7 @@ static void long_lists_take_no_memory_to_look_up(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
+/* A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
 static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -305,7 +305,7 @@ static tsr_status gather(const tsr_dtensor *x, tsr_dtensor *y, bool inside)
     return TSR_OK;
 }
 
-/** Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of those that meet. */
+/* Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of those that meet. */
 static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
 {
     tsr_layout *half = NULL, *whole = NULL;
@@ -326,12 +326,12 @@ static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_plan_prepare(plan, comm));
     TSR_TRY(tsr_plan_prepare(other, comm));
     if (rank == 1 || rank == 2) {
-        CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL),
+        CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL),
                     rank == 2 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, rank == 2 ? "u32" : "rank 2 failed");
         dst.dtype = TSR_I32;
-        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof(workspace), NULL), TSR_ERROR_ARGUMENT,
+        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof workspace, NULL), TSR_ERROR_ARGUMENT,
                     "but rank 2 calls");
-        TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof(workspace), NULL));
+        TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL));
         CHECK(want[0] == 1 && want[1] == 2);
     }
     tsr_plan_destroy(other);
@@ -354,7 +354,7 @@ static void ranks_of_a_part_are_named_as_users_number_them(void **state)
         fail_msg("%s: %s", tsr_status_message(), test_case_text());
 }
 
-/** Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the groups for it; on rank 1 it fails at an
+/* Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the groups for it; on rank 1 it fails at an
  * allocation. It leaves no rank with a plan that others lack: all plan again, also ranks that the plan leaves out. */
 static tsr_status gather_again(tsr_comm *comm, void *arg)
 {
@@ -404,7 +404,7 @@ static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** What can't be done in place is known before anything is planned for it. */
+/* What can't be done in place is known before anything is planned for it. */
 static tsr_status refuse_in_place(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -426,7 +426,7 @@ static void what_does_not_work_in_place_is_not_planned(void **state)
     run_ranks(RANKS, refuse_in_place, NULL);
 }
 
-/** Strides of which each could be, but not all together. */
+/* Strides of which each could be, but not all together. */
 static tsr_status overflow(tsr_comm *comm, void *arg)
 {
     (void)arg;

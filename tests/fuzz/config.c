@@ -1,4 +1,4 @@
-/** Fuzzes reading of config.json: input is refused with a message, or gives a model whose numbers
+/* Fuzzes reading of config.json: input is refused with a message, or gives a model whose numbers
  * agree with each other. */
 #include "config.h"
 #include "fuzz.h"

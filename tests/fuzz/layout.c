@@ -1,4 +1,4 @@
-/** Fuzzes layouts, from "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a message, or
+/* Fuzzes layouts, from "MESH\nPLACEMENTS\nROWS COLUMNS": a layout is refused with a message, or
  * every rank's intervals agree with its local shape and offset, and the ranks together own every
  * element. */
 #include "fuzz.h"
@@ -9,7 +9,7 @@
 #define MOST_RANKS 64
 #define LONGEST    4096
 
-/** Checks that the intervals ascend without touching, lie inside the dim, sum to the local length
+/* Checks that the intervals ascend without touching, lie inside the dim, sum to the local length
  * and begin at the offset. */
 static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset, unsigned char *owned)
 {
@@ -45,18 +45,18 @@ static void check(const tsr_mesh *mesh, const tsr_layout *layout)
             check_dim(layout, coordinate, d, local[d], offset[d], owned[d]);
     }
     for (int d = 0; d < 2; d++)
-        FUZZ_REQUIRE(memchr(owned[d], 0, (size_t)shape[d]) == NULL);
+        FUZZ_REQUIRE(!memchr(owned[d], 0, (size_t)shape[d]));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size);
     char *placements = strchr(text, '\n');
-    char *numbers = placements != NULL ? strchr(placements + 1, '\n') : NULL;
+    char *numbers = placements ? strchr(placements + 1, '\n') : NULL;
     int64_t shape[2] = {0, 0};
     tsr_mesh *mesh = NULL;
     tsr_layout *layout = NULL;
-    if (numbers == NULL || sscanf(numbers + 1, "%5" SCNd64 " %5" SCNd64, &shape[0], &shape[1]) != 2 || shape[0] > LONGEST ||
+    if (!numbers || sscanf(numbers + 1, "%5" SCNd64 " %5" SCNd64, &shape[0], &shape[1]) != 2 || shape[0] > LONGEST ||
         shape[1] > LONGEST)
         goto free_text;
     *placements++ = *numbers = '\0';

@@ -1,4 +1,4 @@
-/** Fuzzes meshes: text is refused with a message, or gives a mesh whose printed text gives an equal
+/* Fuzzes meshes: text is refused with a message, or gives a mesh whose printed text gives an equal
  * mesh. */
 #include "fuzz.h"
 #include <tessera/mesh.h>
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(mesh);
         tsr_mesh_destroy(mesh);
     } else {
-        FUZZ_REQUIRE(mesh == NULL);
+        FUZZ_REQUIRE(!mesh);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
     }
     free(text);

@@ -1,4 +1,4 @@
-/** Fuzzes .npy files: input is refused, or is a file whose elements begin where the header says and
+/* Fuzzes .npy files: input is refused, or is a file whose elements begin where the header says and
  * fill the rest of the file. */
 #include "files/npy.h"
 #include "fuzz.h"

@@ -1,4 +1,4 @@
-/** Fuzzes placements: text is refused with a position inside it, or its printed form parses to the
+/* Fuzzes placements: text is refused with a position inside it, or its printed form parses to the
  * same placements. */
 #include "fuzz.h"
 #include <tessera/placement.h>

@@ -1,4 +1,4 @@
-/** Runs a fuzz target once over each file of its corpus, so that inputs found earlier are tested
+/* Runs a fuzz target once over each file of its corpus, so that inputs found earlier are tested
  * with any compiler. Prints TAP. */
 #include "fuzz.h"
 #include <dirent.h>

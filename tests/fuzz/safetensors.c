@@ -1,4 +1,4 @@
-/** Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
+/* Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
  * inside it, do not overlap, and have the lengths that their shapes and dtypes give. */
 #include "safetensors.h"
 #include "fuzz.h"
@@ -24,15 +24,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (safetensors_parse("model.safetensors", bytes, size, &file) == TSR_OK) {
         const safetensors_entry *const a = safetensors_find(file, "a");
         const safetensors_entry *const b = safetensors_find(file, "b");
-        if (a != NULL)
+        if (a)
             check(a, size);
-        if (b != NULL)
+        if (b)
             check(b, size);
-        if (a != NULL && b != NULL)
+        if (a && b)
             check_pair(a, b);
         safetensors_close(file);
     } else {
-        FUZZ_REQUIRE(file == NULL);
+        FUZZ_REQUIRE(!file);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
     }
     free(bytes);

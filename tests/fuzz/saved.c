@@ -1,4 +1,4 @@
-/** Fuzzes saved plans: input is refused with a message, or is a plan that saves to the same bytes.
+/* Fuzzes saved plans: input is refused with a message, or is a plan that saves to the same bytes.
  * Each input is tried as it is, and with its length and checksum corrected, so that the checks
  * after those are reached. */
 #include "fuzz.h"
@@ -37,7 +37,7 @@ static void try(const uint8_t *bytes, size_t size)
 {
     tsr_plan *plan = NULL;
     if (tsr_plan_load(NULL, bytes, size, TSR_RANK_NONE, &plan) != TSR_OK) {
-        FUZZ_REQUIRE(plan == NULL);
+        FUZZ_REQUIRE(!plan);
         FUZZ_REQUIRE(tsr_status_message()[0] != '\0');
         return;
     }

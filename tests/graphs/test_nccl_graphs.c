@@ -1,4 +1,4 @@
-/**
+/*
  * CUDA graphs over NCCL, one for each rank: a move is captured once and replayed with other data.
  * Over the stand-in, and over NCCL where there are GPUs.
  */

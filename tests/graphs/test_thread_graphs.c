@@ -1,4 +1,4 @@
-/**
+/*
  * CUDA graphs over rank threads: the streams of all ranks are forked from one capture and joined to
  * it, and the graph replays the move of all ranks with other data. On GPUs if the machine has any,
  * else on emulated ones.

@@ -1,4 +1,4 @@
-/** A program outside the tree, built with what was installed: a mesh, a layout, and a redistribution on two rank threads. */
+/* A program outside the tree, built with what was installed: a mesh, a layout, and a redistribution on two rank threads. */
 #include <stdio.h>
 #include <string.h>
 #include <tessera/tessera.h>

@@ -1,4 +1,4 @@
-/** What of a config.json is understood, and how the rest is refused. */
+/* What of a config.json is understood, and how the rest is refused. */
 #include "config.h"
 #include "rope.h"
 
@@ -26,7 +26,7 @@ static void expect_refused(const char *text, tsr_status status, const char *said
     print_message("%s\n", text);
     assert_int_equal(parse(text, &config), status);
     assert_int_equal(config.layers, 77);
-    if (strstr(tsr_status_message(), said) == NULL)
+    if (!strstr(tsr_status_message(), said))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), said);
 }
 
@@ -139,9 +139,9 @@ static void fields_of_the_wrong_type_or_size_are_named(void **state)
         {"bos_token_id", "96"},
         {"rope_scaling", "[]"},
     };
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char text[512];
-        snprintf(text, sizeof(text), LLAMA ", \"%s\": %s}", fields[i][0], fields[i][1]);
+        snprintf(text, sizeof text, LLAMA ", \"%s\": %s}", fields[i][0], fields[i][1]);
         expect_refused(text, TSR_ERROR_ARGUMENT, fields[i][0]);
     }
 }

@@ -1,4 +1,4 @@
-/** The loops between the layers against the same in double precision. */
+/* The loops between the layers against the same in double precision. */
 #include "attention.h"
 #include "kernels.h"
 #include "random.h"
@@ -74,7 +74,7 @@ static void softmax_sums_to_one_and_survives_large_scores(void **state)
         for (int64_t i = 0; i < count; i++)
             x[i] *= 500;
         float before[50];
-        memcpy(before, x, sizeof(before));
+        memcpy(before, x, sizeof before);
         llama_softmax(x, count);
         for (int64_t i = 0; i < count; i++) {
             /* Scores of up to 500 are themselves rounded by up to 500 * 2^-24. */

@@ -1,4 +1,4 @@
-/** What a safetensors header may say, and that nothing it says is believed. */
+/* What a safetensors header may say, and that nothing it says is believed. */
 #include "safetensors.h"
 
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void expect_refused(const char *header, size_t data_bytes, const char *sa
     print_message("%s\n", header);
     assert_int_equal(parse_sized(header, strlen(header), data_bytes, &file), TSR_ERROR_ARGUMENT);
     assert_null(file);
-    if (strstr(tsr_status_message(), said) == NULL)
+    if (!strstr(tsr_status_message(), said))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), said);
 }
 

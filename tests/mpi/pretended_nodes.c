@@ -10,7 +10,7 @@ __attribute__((visibility("default"))) int MPI_Get_processor_name(char *name, in
     const char *const first = getenv("TEST_FIRST_NODE");
     const int result = PMPI_Get_processor_name(name, length);
     int rank;
-    if (first == NULL)
+    if (!first)
         return result;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     *length = snprintf(name, MPI_MAX_PROCESSOR_NAME, "node %d", rank >= atoi(first));

@@ -18,7 +18,7 @@
 
 #define PATH_BYTES 64
 
-/** A file in memory: magic, version, length, `dict` and a newline, then `bytes` elements' bytes 0, 1, 2, .. */
+/* A file in memory: magic, version, length, `dict` and a newline, then `bytes` elements' bytes 0, 1, 2, .. */
 static size_t make_file(unsigned char *file, int version, const char *dict, size_t bytes)
 {
     const size_t length = strlen(dict) + 1;
@@ -344,13 +344,13 @@ static void what_is_saved_is_read_back(void **state)
     unlink(path);
 }
 
-/** How many names there are in a folder, "." and ".." among them. */
+/* How many names there are in a folder, "." and ".." among them. */
 static int count_names(const char *folder)
 {
     int count = 0;
     DIR *const names = opendir(folder);
     assert_non_null(names);
-    while (readdir(names) != NULL)
+    while (readdir(names))
         count++;
     closedir(names);
     return count;

@@ -55,7 +55,7 @@ tsr_status device_layers_list(tsr_comm *comm, void *arg)
 
 void device_layers_check(device_layers *d)
 {
-    for (d->ranks = 1; d->ranks <= (int)(sizeof(lists) / sizeof(lists[0])); d->ranks++)
+    for (d->ranks = 1; d->ranks <= (int)(sizeof lists / sizeof lists[0]); d->ranks++)
         layers_run(d->ranks, device_layers_list, d);
 }
 

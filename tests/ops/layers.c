@@ -38,7 +38,7 @@ const char *layer_print(const layer *l, char *text)
 tsr_status layer_failed(const layer *l, const char *what)
 {
     char text[LAYER_TEXT], sentence[512];
-    snprintf(sentence, sizeof(sentence), "%s", tsr_status_message());
+    snprintf(sentence, sizeof sentence, "%s", tsr_status_message());
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: %s", what, layer_print(l, text), sentence);
 }
 
@@ -51,7 +51,7 @@ static double small_integer(int64_t index, uint64_t seed)
 
 static double *integers(int64_t count, uint64_t seed)
 {
-    double *values = malloc((size_t)(count + 1) * sizeof(*values));
+    double *values = malloc((size_t)(count + 1) * sizeof *values);
     for (int64_t i = 0; values && i < count; i++)
         values[i] = small_integer(i, seed);
     return values;
@@ -107,7 +107,7 @@ tsr_status layer_reference_create(const layer *l, layer_reference *out)
 void layer_reference_destroy(layer_reference *r)
 {
     double *const arrays[] = {r->x, r->w, r->b, r->dy, r->y, r->dx, r->dw, r->db};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
 }
 
@@ -314,7 +314,7 @@ void layer_tensors_destroy(layer_tensors *tensors)
 
 int layer_y_shape(const layer *l, int64_t *shape)
 {
-    memcpy(shape, l->x_shape, sizeof(l->x_shape));
+    memcpy(shape, l->x_shape, sizeof l->x_shape);
     shape[l->x_ndim - 1] = l->out;
     return l->x_ndim;
 }
@@ -371,8 +371,8 @@ static tsr_status expect_layout(const layer *l, const char *what, const tsr_layo
     TSR_TRY(tsr_layout_with(given, placements, &wanted));
     const int equal = tsr_layout_equal(given, wanted);
     char now[LAYER_TEXT], then[LAYER_TEXT], text[LAYER_TEXT];
-    tsr_layout_print(given, now, sizeof(now));
-    tsr_layout_print(wanted, then, sizeof(then));
+    tsr_layout_print(given, now, sizeof now);
+    tsr_layout_print(wanted, then, sizeof then);
     tsr_layout_destroy(wanted);
     return equal ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s: the layout is %s, not %s", what, layer_print(l, text), now, then);
 }

@@ -73,14 +73,14 @@ static tsr_status run_together(tsr_comm *comm, void *arg)
 static void products_of_ranks_at_once_have_the_bits_of_one_rank_alone(void **state)
 {
     (void)state;
-    stress *s = malloc(sizeof(*s));
+    stress *s = malloc(sizeof *s);
     assert_non_null(s);
     for (int i = 0; i < SIZE * SIZE; i++) {
         s->x[i] = (float)(i % 1009 * 7919 % 1013) / 1013 - 0.5f;
         s->w[i] = (float)(i % 1009 * 10473 % 997) / 997 - 0.5f;
     }
     static const int tokens[] = {1, 5, SIZE};
-    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
         s->tokens = tokens[i];
         layers_run(1, run_alone, s);
         layers_run(RANKS, run_together, s);

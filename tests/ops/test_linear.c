@@ -105,7 +105,7 @@ static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
     }
     layer l = {.mesh = s->mesh, .x_ndim = s->x_ndim, .out = s->out, .x = x, .w = w, .b = number % 3 ? b : NULL};
     l.dtype = number % 2 ? TSR_F64 : TSR_F32;
-    memcpy(l.x_shape, s->x_shape, sizeof(l.x_shape));
+    memcpy(l.x_shape, s->x_shape, sizeof l.x_shape);
     return layer_check(comm, &l);
 }
 
@@ -120,9 +120,9 @@ static tsr_status check_sweep(tsr_comm *comm, void *arg)
     return TSR_OK;
 }
 
-#define FLAT   flat_pairings, sizeof(flat_pairings) / sizeof(flat_pairings[0])
-#define DEEP   deep_pairings, sizeof(deep_pairings) / sizeof(deep_pairings[0])
-#define VECTOR vector_pairings, sizeof(vector_pairings) / sizeof(vector_pairings[0])
+#define FLAT   flat_pairings, sizeof flat_pairings / sizeof flat_pairings[0]
+#define DEEP   deep_pairings, sizeof deep_pairings / sizeof deep_pairings[0]
+#define VECTOR vector_pairings, sizeof vector_pairings / sizeof vector_pairings[0]
 
 static int ranks_of(const char *mesh)
 {
@@ -145,7 +145,7 @@ static void every_combination_on_meshes_of_one_dim_is_exact(void **state)
         {"1", 1, FLAT, 2, {5, 13}, 7}, {"2", 1, FLAT, 2, {5, 13}, 7}, {"3", 1, FLAT, 2, {5, 13}, 7}, {"4", 1, FLAT, 2, {5, 13}, 7},
         {"5", 1, FLAT, 2, {5, 13}, 7}, {"6", 1, FLAT, 2, {5, 13}, 7}, {"7", 1, FLAT, 2, {5, 13}, 7}, {"8", 1, FLAT, 2, {9, 13}, 13},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static void every_combination_on_meshes_of_several_dims_is_exact(void **state)
@@ -155,7 +155,7 @@ static void every_combination_on_meshes_of_several_dims_is_exact(void **state)
         {"2x2", 2, FLAT, 2, {5, 13}, 7}, {"2x3", 2, FLAT, 2, {5, 13}, 7},     {"4x2", 2, FLAT, 2, {3, 4}, 9},
         {"1x3", 2, FLAT, 2, {5, 7}, 7},  {"2x2x2", 3, DEEP, 3, {2, 3, 5}, 7},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static void batch_dims_none_to_seven_are_exact(void **state)
@@ -165,7 +165,7 @@ static void batch_dims_none_to_seven_are_exact(void **state)
         {"3", 1, VECTOR, 1, {7}, 5},       {"2x2", 2, VECTOR, 1, {7}, 5},   {"3", 1, DEEP, 3, {2, 5, 7}, 4},
         {"2x2", 2, DEEP, 3, {3, 2, 6}, 5}, {"2", 1, DEEP, 3, {1, 5, 1}, 1},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
     sweep most = {"2", 1, flat_pairings, 3, 8, {2, 1, 3, 1, 2, 1, 2, 5}, 3};
     layers_run(2, check_sweep, &most);
 }
@@ -177,7 +177,7 @@ static void dims_of_size_zero_and_empty_shards_are_exact(void **state)
         {"3", 1, FLAT, 2, {0, 4}, 3}, {"3", 1, FLAT, 2, {4, 0}, 3},   {"3", 1, FLAT, 2, {4, 3}, 0}, {"2x2", 2, FLAT, 2, {0, 0}, 0},
         {"8", 1, FLAT, 2, {2, 2}, 2}, {"2x4", 2, FLAT, 2, {1, 2}, 3}, {"4", 1, FLAT, 2, {9, 5}, 5}, {"4", 1, DEEP, 3, {2, 0, 3}, 2},
     };
-    run_sweeps(sweeps, sizeof(sweeps) / sizeof(sweeps[0]));
+    run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
 
 static tsr_status check_list(tsr_comm *comm, void *arg)

@@ -83,7 +83,7 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
         TSR_TRY(tsr_layout_parse(mesh, "R", 1, (int64_t[]){4}, rows[i].b, &b));
         const tsr_status status = tsr_linear_propagate(x, w, b, &y);
         const bool right = rows[i].y ? status == TSR_OK && tsr_layout_dtype(y) == rows[i].y
-                                     : status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "one dtype") != NULL;
+                                     : status == TSR_ERROR_ARGUMENT && strstr(tsr_status_message(), "one dtype");
         tsr_layout_destroy(y);
         tsr_layout_destroy(b);
         tsr_layout_destroy(w);

@@ -110,14 +110,14 @@ static tsr_status check_striding(tsr_comm *comm, const tsr_linear_plan *plan, in
 static tsr_status check_stridings(tsr_comm *comm, void *arg)
 {
     char mesh[16];
-    snprintf(mesh, sizeof(mesh), "%d", tsr_comm_size(comm));
+    snprintf(mesh, sizeof mesh, "%d", tsr_comm_size(comm));
     const layer l = {mesh, 3, {ROWS, COLUMNS, FEATURES}, OUT, "P", "R", "R", TSR_F32, 0};
     planned p;
     TSR_TRY(planned_create(comm, &l, "R", &p));
     void *workspace = malloc(tsr_linear_plan_workspace_bytes(p.plan));
     float *y = calloc(ROOM, sizeof(float));
     tsr_status status = TSR_OK;
-    for (size_t i = 0; i < sizeof(stridings) / sizeof(stridings[0]) && status == TSR_OK; i++)
+    for (size_t i = 0; i < sizeof stridings / sizeof stridings[0] && status == TSR_OK; i++)
         status = check_striding(comm, p.plan, (int)i, arg, y, workspace);
     free(y);
     free(workspace);
@@ -228,7 +228,7 @@ static tsr_status check_refusals(tsr_comm *comm, void *arg)
     TSR_TRY(layer_expect_status("NULL plan", tsr_linear_plan_execute(NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL), TSR_ERROR_ARGUMENT,
                                 "plan is NULL"));
     char text[32];
-    tsr_layout_print(tsr_linear_plan_result(p.plan), text, sizeof(text));
+    tsr_layout_print(tsr_linear_plan_result(p.plan), text, sizeof text);
     if (plan || strcmp(text, "P") != 0)
         return tsr_status_set(TSR_ERROR_INTERNAL, "the result is %s", text);
     planned_destroy(&other);
@@ -328,8 +328,8 @@ static tsr_status execute_on(tsr_device device, const tsr_linear_plan *plan)
     };
     for (int i = 0; i < 4; i++)
         tensors[i].device = device;
-    TSR_TRY(tsr_linear_plan_execute(plan, &tensors[0], &tensors[1], &tensors[2], &tensors[3], workspace, sizeof(workspace), NULL));
-    return memcmp(y, expected, sizeof(y)) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "y is %g, %g, ..", y[0], y[1]);
+    TSR_TRY(tsr_linear_plan_execute(plan, &tensors[0], &tensors[1], &tensors[2], &tensors[3], workspace, sizeof workspace, NULL));
+    return memcmp(y, expected, sizeof y) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "y is %g, %g, ..", y[0], y[1]);
 }
 
 /* Two devices alike but for the products: one multiplies, the other does not. */
@@ -420,7 +420,7 @@ static tsr_status check_rounding(tsr_comm *comm, void *arg)
     TSR_TRY(layer_tensors_create(comm, &l, &r, &t));
     const tsr_placement replicate = tsr_replicate();
     TSR_TRY(tsr_linear(t.x, t.w, t.b, &replicate, &y));
-    memcpy(results[tsr_comm_rank(comm)], tsr_dtensor_to_local(y).data, sizeof(results[0]));
+    memcpy(results[tsr_comm_rank(comm)], tsr_dtensor_to_local(y).data, sizeof results[0]);
     const double n = IN + RANKS + 1, u = ldexp(1, -24), g = n * u / (1 - n * u);
     tsr_status status = TSR_OK;
     for (int64_t i = 0; i < TOKENS * LAYER_OUT && status == TSR_OK; i++) {
@@ -445,7 +445,7 @@ static void fractions_are_within_the_bound_of_summation_and_replicas_hold_equal_
     (void)state;
     layers_run(RANKS, check_rounding, NULL);
     for (int rank = 1; rank < RANKS; rank++)
-        assert_memory_equal(results[0], results[rank], sizeof(results[0]));
+        assert_memory_equal(results[0], results[rank], sizeof results[0]);
 }
 
 int main(void)

@@ -97,13 +97,13 @@ static const propagation accepted[] = {
 static void factors_sharded_alike_shard_the_result_and_contracted_ones_leave_partial_sums(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
         const propagation *p = &accepted[i];
         tsr_layout *y;
         char text[TEXT];
         if (propagate(p, &y) != TSR_OK)
             fail_msg("mesh %s x %s w %s b %s: %s", p->mesh, p->x, p->w, p->b, tsr_status_message());
-        tsr_layout_print(y, text, sizeof(text));
+        tsr_layout_print(y, text, sizeof text);
         if (strcmp(text, p->expected) != 0)
             fail_msg("mesh %s x %s w %s b %s: y is %s, not %s", p->mesh, p->x, p->w, p->b, text, p->expected);
         assert_int_equal(tsr_layout_ndim(y), dims_of(p->x_shape));
@@ -136,7 +136,7 @@ static const propagation refused[] = {
 static void a_refusal_names_the_operand_and_the_layout_that_works(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < sizeof(refused) / sizeof refused[0]; i++) {
         const propagation *p = &refused[i];
         tsr_layout *y = NULL;
         if (propagate(p, &y) != TSR_ERROR_ARGUMENT)
@@ -150,7 +150,7 @@ static void a_refusal_names_the_operand_and_the_layout_that_works(void **state)
 }
 
 static const char *const pieces[] = {"R", "S(0)", "S(1)", "P", "P(max)"};
-enum { PIECES = sizeof(pieces) / sizeof(pieces[0]), BIAS_PIECES = 4 };
+enum { PIECES = sizeof pieces / sizeof pieces[0], BIAS_PIECES = 4 };
 static const char *const bias_pieces[BIAS_PIECES] = {"R", "S(0)", "P", "P(avg)"};
 
 /* The pairs of pieces that a mesh dim accepts, with the bias of each, derived from the mathematics
@@ -278,7 +278,7 @@ static void operands_that_do_not_match_are_named(void **state)
     expect_refusal(NULL, w, NULL, "x is NULL");
     expect_refusal(x, NULL, NULL, "w is NULL");
     tsr_layout *const layouts[] = {scalar, grid_w, far_w, double_w, wide_b, wrong_b, wrong_w, w, x};
-    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+    for (size_t i = 0; i < sizeof(layouts) / sizeof layouts[0]; i++)
         tsr_layout_destroy(layouts[i]);
     tsr_mesh_destroy(wider);
     tsr_mesh_destroy(other);

@@ -1,9 +1,9 @@
-/** The result that a redistribution must give. */
+/* The result that a redistribution must give. */
 #include "oracle.h"
 #include <stdlib.h>
 #include <string.h>
 
-/** The layout without mesh dims of size 1, with an explicit order for every cut. */
+/* The layout without mesh dims of size 1, with an explicit order for every cut. */
 static oracle_layout squeeze(const oracle_layout *layout)
 {
     oracle_layout out = *layout;
@@ -22,9 +22,9 @@ static oracle_layout squeeze(const oracle_layout *layout)
 
 static bool equal_meshes(const oracle_mesh *a, const oracle_mesh *b)
 {
-    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) != 0)
+    if (a->ndim != b->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) != 0)
         return false;
-    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+    return memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof a->ranks[0]) == 0;
 }
 
 static int64_t at_least_one(int64_t n)
@@ -34,9 +34,9 @@ static int64_t at_least_one(int64_t n)
 
 static bool equal_numbers(const int64_t *a, size_t a_count, const int64_t *b, size_t b_count)
 {
-    if (a == NULL || b == NULL)
+    if (!a || !b)
         return a == b;
-    return a_count == b_count && memcmp(a, b, a_count * sizeof(*a)) == 0;
+    return a_count == b_count && memcmp(a, b, a_count * sizeof *a) == 0;
 }
 
 bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
@@ -46,7 +46,7 @@ bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
            equal_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 
-/** True if on every tensor dim the cuts by mesh dims that are not in `skip` are equal, in equal
+/* True if on every tensor dim the cuts by mesh dims that are not in `skip` are equal, in equal
  * order. */
 static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const bool *skip)
 {
@@ -70,7 +70,7 @@ static bool equal_cuts(const oracle_layout *a, const oracle_layout *b, const boo
     return true;
 }
 
-/** True if on every tensor dim the cuts by `removed` mesh dims come after all other cuts. */
+/* True if on every tensor dim the cuts by `removed` mesh dims come after all other cuts. */
 static bool removed_cuts_are_last(const oracle_layout *layout, const bool *removed)
 {
     for (int d = 0; d < layout->ndim; d++) {
@@ -83,7 +83,7 @@ static bool removed_cuts_are_last(const oracle_layout *layout, const bool *remov
     return true;
 }
 
-/** True if every rank just keeps its elements: Shard -> Partial(sum) on some mesh dims, and equal
+/* True if every rank just keeps its elements: Shard -> Partial(sum) on some mesh dims, and equal
  * placements on all other mesh dims. */
 static bool shortcut_holds(const oracle_layout *src, const oracle_layout *dst)
 {
@@ -131,7 +131,7 @@ void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *
     oracle_element(move->src.dtype, seed, global, term, value);
 }
 
-/** Writes an element's value after the Partial dims that do not stay are reduced, in row-major
+/* Writes an element's value after the Partial dims that do not stay are reduced, in row-major
  * order; `coordinate` has the coordinates of the other dims. */
 static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
 {
@@ -167,7 +167,7 @@ static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t
 {
     bool all = true;
     for (int d = layout->ndim - 1; d >= 0 && all; d--) {
-        int64_t *list = calloc((size_t)layout->shape[d] + 1, sizeof(*list));
+        int64_t *list = calloc((size_t)layout->shape[d] + 1, sizeof *list);
         const int64_t count = oracle_owned(layout, coordinate, d, list);
         all = false;
         for (int64_t i = 0; i < count; i++)
@@ -187,7 +187,7 @@ void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t
     const tsr_placement *fill = oracle_filled_by(move, coordinate);
     if (move->shortcut)
         oracle_identity(move->src.dtype, TSR_SUM, value);
-    else if (fill != NULL)
+    else if (fill)
         oracle_identity(move->src.dtype, fill->op, value);
     else
         reduced_value(move, seed, coordinate, global, value);

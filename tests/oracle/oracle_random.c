@@ -44,7 +44,7 @@ oracle_mesh oracle_random_mesh(oracle_random *random, int ndim, int64_t most, in
         shuffle(random, ranks, world);
     oracle_mesh mesh = oracle_mesh_make(dims, shape, oracle_random_below(random, world - count + 1));
     if (ranks[0] != 0 || one_in(random, 2))
-        memcpy(mesh.ranks, ranks, (size_t)count * sizeof(*ranks));
+        memcpy(mesh.ranks, ranks, (size_t)count * sizeof *ranks);
     return mesh;
 }
 
@@ -80,7 +80,7 @@ tsr_dtype oracle_random_dtype(oracle_random *random)
     return (tsr_dtype)(1 + oracle_random_below(random, TSR_DTYPE_END - 1));
 }
 
-/** Draws `parts` numbers, each at least `least`, whose sum is `length`. */
+/* Draws `parts` numbers, each at least `least`, whose sum is `length`. */
 static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length, int64_t least)
 {
     int64_t *out = &numbers->at[numbers->count];
@@ -95,7 +95,7 @@ static const int64_t *composition(oracle_random *random, oracle_numbers *numbers
     return out;
 }
 
-/** The length of the pieces that the cut by `mesh_dim` divides; -1 if they differ in length. */
+/* The length of the pieces that the cut by `mesh_dim` divides; -1 if they differ in length. */
 static int64_t common_length(const oracle_layout *layout, int mesh_dim)
 {
     oracle_layout before = *layout;
@@ -106,7 +106,7 @@ static int64_t common_length(const oracle_layout *layout, int mesh_dim)
         at++;
     for (; at < count; at++)
         before.placements[cuts[at]] = (tsr_placement){.kind = TSR_REPLICATE};
-    int64_t *list = calloc((size_t)layout->shape[dim] + 1, sizeof(*list)), common = -2;
+    int64_t *list = calloc((size_t)layout->shape[dim] + 1, sizeof *list), common = -2;
     for (int64_t p = 0; p < oracle_mesh_count(&layout->mesh); p++) {
         int64_t coordinate[TSR_MAX_DIMS];
         oracle_mesh_coordinate(&layout->mesh, p, coordinate);

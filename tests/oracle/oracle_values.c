@@ -1,4 +1,4 @@
-/** Arithmetic of single elements: small floating-point types by scaling doubles, integers modulo
+/* Arithmetic of single elements: small floating-point types by scaling doubles, integers modulo
  * 2^64. */
 #include "oracle.h"
 #include <math.h>
@@ -6,7 +6,7 @@
 
 typedef enum kind { FLOATING, SIGNED, UNSIGNED, BOOLEAN, COMPLEX } kind;
 
-/** A dtype; `exponent` and `mantissa` are widths of fields in bits. */
+/* A dtype; `exponent` and `mantissa` are widths of fields in bits. */
 typedef struct type {
     const char *name;
     size_t bytes;
@@ -61,7 +61,7 @@ static void store(unsigned char *value, size_t bytes, uint64_t bits)
         value[i] = (unsigned char)(bits >> (8 * i));
 }
 
-/** True for e4m3fn, whose greatest exponent is used for numbers: its only NaN is all ones. */
+/* True for e4m3fn, whose greatest exponent is used for numbers: its only NaN is all ones. */
 static bool is_fn(const type *t)
 {
     return t->exponent == 4;
@@ -72,7 +72,7 @@ static uint64_t field(int bits)
     return (UINT64_C(1) << bits) - 1;
 }
 
-/** The greatest code of a number; the next code is infinity (for e4m3fn NaN). */
+/* The greatest code of a number; the next code is infinity (for e4m3fn NaN). */
 static uint64_t largest_code(const type *t)
 {
     return is_fn(t) ? 0x7e : (field(t->exponent) << t->mantissa) - 1;
@@ -83,7 +83,7 @@ static uint64_t nan_code(const type *t)
     return is_fn(t) ? 0x7f : (field(t->exponent) << t->mantissa) | (UINT64_C(1) << (t->mantissa - 1));
 }
 
-/** The value of a code; exact, since a double holds every value of these types. */
+/* The value of a code; exact, since a double holds every value of these types. */
 static double decode(const type *t, uint64_t bits)
 {
     const int width = 1 + t->exponent + t->mantissa;
@@ -101,7 +101,7 @@ static double decode(const type *t, uint64_t bits)
     return negative ? -magnitude : magnitude;
 }
 
-/** Rounds to nearest, ties to even: scales the value so that one unit in the last place is 1, and
+/* Rounds to nearest, ties to even: scales the value so that one unit in the last place is 1, and
  * rounds to an integer. */
 static uint64_t encode(const type *t, double value)
 {
@@ -130,7 +130,7 @@ static bool accumulates_in_double(const type *t)
     return t->mantissa == 52;
 }
 
-/** Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32. */
+/* Rounds the result of an operation to the accumulator's type: f64 for f64 and c128, else f32. */
 static double round_to_accumulator(const type *t, double value)
 {
     return accumulates_in_double(t) ? value : (double)(float)value;
@@ -142,7 +142,7 @@ static double combine(const type *t, tsr_reduce_op op, double a, double b)
     return round_to_accumulator(t, op == TSR_PROD ? a * b : a + b);
 }
 
-/** The minimum or maximum: NaN if either is NaN, and -0 is less than +0. */
+/* The minimum or maximum: NaN if either is NaN, and -0 is less than +0. */
 static double pick(tsr_reduce_op op, double a, double b)
 {
     if (isnan(a) || isnan(b))
@@ -188,7 +188,7 @@ static void reduce_complex(const type *t, tsr_reduce_op op, int64_t divisor, con
     store(value + half, half, encode(t, imaginary));
 }
 
-/** A key that orders integers like their values: the sign bit of signed types is flipped. */
+/* A key that orders integers like their values: the sign bit of signed types is flipped. */
 static uint64_t order_key(const type *t, uint64_t bits)
 {
     return t->kind == SIGNED ? bits ^ (UINT64_C(1) << (8 * t->bytes - 1)) : bits;
@@ -240,7 +240,7 @@ void oracle_convert(tsr_dtype from, const unsigned char *value, tsr_dtype to, un
     store(out, types[to].bytes, encode(&types[to], decode(&types[from], load(value, types[from].bytes))));
 }
 
-/** The finalizer of splitmix64. */
+/* The finalizer of splitmix64. */
 static uint64_t mix(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -249,7 +249,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/** Half of the elements are arbitrary bits; the others are numbers whose sums depend on the order,
+/* Half of the elements are arbitrary bits; the others are numbers whose sums depend on the order,
  * and special values. */
 static uint64_t floating_bits(const type *t, uint64_t random)
 {

@@ -1,4 +1,4 @@
-/** Tests of the model itself, against numbers worked out by hand. */
+/* Tests of the model itself, against numbers worked out by hand. */
 #include "oracle.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static void expect_owned(const oracle_layout *layout, int64_t position, const ch
     oracle_mesh_coordinate(&layout->mesh, position, coordinate);
     const int64_t count = oracle_owned(layout, coordinate, 0, list);
     for (int64_t i = 0; i < count; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "", (int)list[i]);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d", i > 0 ? " " : "", (int)list[i]);
     assert_string_equal(text, wanted);
 }
 
@@ -85,7 +85,7 @@ static void nested_chunk_is_not_flat_chunk(void **state)
 static void expect_conversion(tsr_dtype to, float number, unsigned wanted)
 {
     unsigned char in[4], out[2] = {0, 0};
-    memcpy(in, &number, sizeof(in));
+    memcpy(in, &number, sizeof in);
     oracle_convert(TSR_F32, in, to, out);
     assert_int_equal(out[0] | out[1] << 8, wanted);
 }
@@ -167,7 +167,7 @@ static void reductions_have_the_documented_edges(void **state)
 static int64_t bound_of(oracle_layout src, const tsr_placement *to)
 {
     oracle_layout dst = src;
-    memcpy(dst.placements, to, (size_t)src.mesh.ndim * sizeof(*to));
+    memcpy(dst.placements, to, (size_t)src.mesh.ndim * sizeof *to);
     oracle_move move;
     oracle_move_make(&src, &dst, &move);
     int64_t total;

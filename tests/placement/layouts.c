@@ -20,8 +20,8 @@ void expect_error(tsr_status status, tsr_status wanted, const char *part)
     if (status != wanted)
         fail_msg("%s, not %s (%s)\ncase: %s", tsr_status_name(status), tsr_status_name(wanted), tsr_status_message(), test_case_text());
     const char *sentence = tsr_status_message();
-    if (sentence[0] == '\0' || (part != NULL && strstr(sentence, part) == NULL))
-        fail_msg("the sentence \"%s\" does not name \"%s\"\ncase: %s", sentence, part != NULL ? part : "anything", test_case_text());
+    if (sentence[0] == '\0' || (part && !strstr(sentence, part)))
+        fail_msg("the sentence \"%s\" does not name \"%s\"\ncase: %s", sentence, part ? part : "anything", test_case_text());
 }
 
 size_t fail_each_allocation(counted_memory *memory, tsr_status (*call)(void *arg), void *arg)

@@ -1,4 +1,4 @@
-/** What every rank owns: the engine against the oracle, against PyTorch, and against tables of known answers. */
+/* What every rank owns: the engine against the oracle, against PyTorch, and against tables of known answers. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
@@ -16,12 +16,12 @@ static void name_case(const oracle_layout *layout, uint64_t seed)
 {
     char mesh[512], shape[128], placements[2048];
     test_case("tessera layout --mesh %s --shape %s --dtype %s --placements \"%s\" (seed %llu)",
-              oracle_print_mesh(&layout->mesh, mesh, sizeof(mesh)), oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)),
+              oracle_print_mesh(&layout->mesh, mesh, sizeof mesh), oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)),
               oracle_dtype_name(layout->dtype),
-              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof(placements)), (unsigned long long)seed);
+              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof placements), (unsigned long long)seed);
 }
 
-/** The oracle's list of indices as intervals, one at a time: begins where an index does not follow its predecessor. */
+/* The oracle's list of indices as intervals, one at a time: begins where an index does not follow its predecessor. */
 static size_t expect_intervals(const tsr_interval *intervals, size_t count, const int64_t *owned, int64_t owned_count)
 {
     size_t at = 0;
@@ -109,11 +109,11 @@ static void every_small_length_over_every_small_mesh(void **state)
     }
 }
 
-/** The numbers of a JSON line between `at` and the closing bracket that matches the first; how many. */
+/* The numbers of a JSON line between `at` and the closing bracket that matches the first; how many. */
 static int scan_numbers(const char **at, int64_t *out, int capacity)
 {
     int depth = 0, count = 0;
-    for (const char *c = strchr(*at, '['); c != NULL && *c != '\0';) {
+    for (const char *c = strchr(*at, '['); c && *c != '\0';) {
         if (isdigit((unsigned char)*c)) {
             char *end;
             assert_true(count < capacity);
@@ -130,7 +130,7 @@ static int scan_numbers(const char **at, int64_t *out, int capacity)
     return 0;
 }
 
-/** One line: mesh, shape, placements, then local shape and offset of each rank. */
+/* One line: mesh, shape, placements, then local shape and offset of each rank. */
 static void expect_golden(const char *line)
 {
     int64_t mesh_shape[8], shape[8], numbers[512];
@@ -145,7 +145,7 @@ static void expect_golden(const char *line)
     const int number_count = scan_numbers(&at, numbers, 512);
 
     oracle_layout model = {.mesh = oracle_mesh_make(mesh_ndim, mesh_shape, 0), .ndim = ndim, .dtype = TSR_F32};
-    memcpy(model.shape, shape, (size_t)ndim * sizeof(*shape));
+    memcpy(model.shape, shape, (size_t)ndim * sizeof *shape);
     int64_t placement_numbers[256];
     int count;
     expect_ok(tsr_placements_parse(text, model.placements, TSR_MAX_DIMS, &count, placement_numbers, 256, NULL));
@@ -173,13 +173,13 @@ static void pytorch_computes_the_same_layouts(void **state)
     assert_non_null(file);
     char line[16384];
     int count = 0;
-    for (; fgets(line, sizeof(line), file) != NULL; count++)
+    for (; fgets(line, sizeof line, file) != NULL; count++)
         expect_golden(line);
     fclose(file);
     assert_int_equal(count, 400);
 }
 
-/** A row of known answers: "size@offset" of every rank along dim 0. */
+/* A row of known answers: "size@offset" of every rank along dim 0. */
 typedef struct known {
     const char *mesh, *shape, *placements, *ranks;
 } known;
@@ -234,7 +234,7 @@ static void expect_known(const known *row)
         int inside = 0;
         expect_ok(tsr_mesh_coordinate_of(mesh, r, coordinate, &inside));
         expect_ok(tsr_layout_local(layout, coordinate, shape, offset));
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%lld@%lld", r > 0 ? " " : "", (long long)shape[0],
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld@%lld", r > 0 ? " " : "", (long long)shape[0],
                  (long long)offset[0]);
     }
     if (strcmp(text, row->ranks) != 0)
@@ -245,14 +245,14 @@ static void expect_known(const known *row)
 static void the_answers_of_pytorchs_own_tests(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(pytorch_answers) / sizeof(pytorch_answers[0]); i++)
+    for (size_t i = 0; i < sizeof pytorch_answers / sizeof pytorch_answers[0]; i++)
         expect_known(&pytorch_answers[i]);
 }
 
 static void the_answers_of_the_design(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(design_answers) / sizeof(design_answers[0]); i++)
+    for (size_t i = 0; i < sizeof design_answers / sizeof design_answers[0]; i++)
         expect_known(&design_answers[i]);
 }
 

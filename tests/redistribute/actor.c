@@ -20,7 +20,7 @@ static void complain(actor *a, const char *what, const char *detail)
     if (a->verdict->failed)
         return;
     a->verdict->failed = true;
-    snprintf(a->verdict->text, sizeof(a->verdict->text), "rank %d: %s: %s", a->rank, what, detail);
+    snprintf(a->verdict->text, sizeof a->verdict->text, "rank %d: %s: %s", a->rank, what, detail);
 }
 
 static bool check(actor *a, tsr_status status, const char *what)
@@ -32,8 +32,8 @@ static bool check(actor *a, tsr_status status, const char *what)
 
 static bool same_mesh(const oracle_mesh *a, const oracle_mesh *b)
 {
-    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(a->shape[0])) == 0 &&
-           memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof(a->ranks[0])) == 0;
+    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0 &&
+           memcmp(a->ranks, b->ranks, (size_t)oracle_mesh_count(a) * sizeof a->ranks[0]) == 0;
 }
 
 static bool make_mesh(actor *a, const oracle_mesh *model, tsr_mesh **mesh)
@@ -43,7 +43,7 @@ static bool make_mesh(actor *a, const oracle_mesh *model, tsr_mesh **mesh)
 
 static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, tsr_mesh **mesh)
 {
-    if (*mesh != NULL && same_mesh(wanted, model))
+    if (*mesh && same_mesh(wanted, model))
         return true;
     tsr_mesh_destroy(*mesh);
     *mesh = NULL;
@@ -51,14 +51,14 @@ static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, t
     return make_mesh(a, wanted, mesh);
 }
 
-/** The first tensor's mesh where it equals `wanted`, else a new one; the caller destroys `*out`. */
+/* The first tensor's mesh where it equals `wanted`, else a new one; the caller destroys `*out`. */
 static bool find_mesh(actor *a, const oracle_mesh *wanted, tsr_mesh **out)
 {
     tsr_mesh *kept = same_mesh(wanted, &a->src_model)                          ? a->src_mesh
-                     : a->dst_mesh != NULL && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
+                     : a->dst_mesh && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
                                                                                : NULL;
     *out = tsr_mesh_retain(kept);
-    return kept != NULL || make_mesh(a, wanted, out);
+    return kept || make_mesh(a, wanted, out);
 }
 
 static bool make_layout(actor *a, const oracle_layout *model, tsr_layout **out)
@@ -94,7 +94,7 @@ static void set_values(actor *a, uint64_t seed)
         moved_set(&a->at[i], seed + (uint64_t)i * 7919);
 }
 
-/** Calls `step` with the mirrors of each tensor: the destination's first, because the source may be
+/* Calls `step` with the mirrors of each tensor: the destination's first, because the source may be
  * the same memory and has to be written last. */
 static tsr_status each_mirror(actor *a, tsr_status (*step)(const mirror *m))
 {
@@ -123,7 +123,7 @@ static void free_mirrors(actor *a)
     }
 }
 
-/** How often this thread has allocated memory or waited for the device. */
+/* How often this thread has allocated memory or waited for the device. */
 static int64_t held_up(const actor *a)
 {
     const sweep_device *device = a->stage->sweep->device;
@@ -139,9 +139,9 @@ static void compare(actor *a, bool in_place, const char *what)
 {
     char text[256], where[300];
     for (int i = 0; i < a->count; i++) {
-        const char *wrong = moved_wrong(&a->at[i], target_of(&a->at[i], in_place), text, sizeof(text));
-        snprintf(where, sizeof(where), "%s, tensor %d", what, i);
-        if (wrong != NULL)
+        const char *wrong = moved_wrong(&a->at[i], target_of(&a->at[i], in_place), text, sizeof text);
+        snprintf(where, sizeof where, "%s, tensor %d", what, i);
+        if (wrong)
             complain(a, where, wrong);
     }
 }
@@ -150,7 +150,7 @@ static void compare_sources(actor *a)
 {
     char text[256];
     for (int i = 0; i < a->count; i++)
-        if (moved_source_wrong(&a->at[i], text, sizeof(text)) != NULL)
+        if (moved_source_wrong(&a->at[i], text, sizeof text))
             complain(a, "the source changed", text);
 }
 
@@ -175,7 +175,7 @@ static tsr_status move(actor *a, const tsr_plan *plan, const tsr_tensor *src, co
     return status == TSR_OK ? tsr_plan_finish(plan, a->comm) : status;
 }
 
-/** Executes the plan and compares. `steady`: an execution like this was made before, so this one
+/* Executes the plan and compares. `steady`: an execution like this was made before, so this one
  * must not allocate or wait. */
 static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, const char *what)
 {
@@ -200,7 +200,7 @@ static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, 
     check(a, each_mirror(a, mirror_fetch), "mirror_fetch");
     check(a, mirror_fetch(&mirrored), "mirror_fetch");
     mirror_destroy(&mirrored);
-    for (size_t i = 0; workspace != NULL && i < WORKSPACE_GUARD; i++)
+    for (size_t i = 0; workspace && i < WORKSPACE_GUARD; i++)
         if (workspace[bytes + i] != WORKSPACE_PATTERN)
             complain(a, what, "bytes behind the workspace were written");
     free(workspace);
@@ -226,7 +226,7 @@ static tsr_status make_plan(const actor *a, size_t max_workspace, tsr_plan **out
                          : tsr_plan_create_batch((size_t)a->count, src, dst, &options, out);
 }
 
-/** The least workspace that this rank needs, read from the message of a plan that is given too
+/* The least workspace that this rank needs, read from the message of a plan that is given too
  * little. */
 static int64_t find_least(actor *a)
 {
@@ -236,12 +236,12 @@ static int64_t find_least(actor *a)
     if (status == TSR_OK)
         return 0;
     const char *number = strstr(tsr_status_message(), "needs at least ");
-    if (status != TSR_ERROR_ARGUMENT || number == NULL)
+    if (status != TSR_ERROR_ARGUMENT || !number)
         complain(a, "too little max_workspace", tsr_status_message());
-    return number != NULL ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
+    return number ? strtoll(number + strlen("needs at least "), NULL, 10) : 0;
 }
 
-/** Sets a workspace cap that is enough for all ranks, and checks that the rank that needs the most
+/* Sets a workspace cap that is enough for all ranks, and checks that the rank that needs the most
  * refuses one byte less. */
 static void agree_on_cap(actor *a, bool made)
 {
@@ -341,7 +341,7 @@ void actor_play(actor *a)
 {
     const sweep_case *c = &a->stage->current;
     *a->verdict = (verdict){.failed = false};
-    memset(a->at, 0, sizeof(a->at));
+    memset(a->at, 0, sizeof a->at);
     a->count = 1 + c->more;
     a->cap = 0;
     const bool made = make_layouts(a);
@@ -349,8 +349,8 @@ void actor_play(actor *a)
         agree_on_cap(a, made);
     for (int i = 0; made && i < a->count; i++)
         moved_start(&a->at[i], c->seed + (uint64_t)i, c->strided);
-    memset(a->src, 0, sizeof(a->src));
-    memset(a->dst, 0, sizeof(a->dst));
+    memset(a->src, 0, sizeof a->src);
+    memset(a->dst, 0, sizeof a->dst);
     if (made)
         check(a, make_mirrors(a), "mirror_create");
     if (made && c->way == WAY_DTENSORS)

@@ -5,7 +5,7 @@
 
 enum { GUARD = 64, PATTERN = 0xA7 };
 
-/** Random strides: dims in a random order from the innermost out, with gaps. Returns the elements
+/* Random strides: dims in a random order from the innermost out, with gaps. Returns the elements
  * from first to last. */
 static int64_t random_strides(tsr_tensor *view, oracle_random *random)
 {
@@ -44,7 +44,7 @@ void buffer_create(local_buffer *out, tsr_dtype dtype, int ndim, const int64_t *
         span *= shape[d] > 0 ? shape[d] : 1;
     }
     size_t before = GUARD;
-    if (random != NULL) {
+    if (random) {
         span = random_strides(&out->view, random);
         before += element * (size_t)oracle_random_below(random, 4);
     }
@@ -60,7 +60,7 @@ void buffer_destroy(local_buffer *buffer)
     buffer->base = NULL;
 }
 
-/** The byte offset in `base` of the element with row-major number `number`. */
+/* The byte offset in `base` of the element with row-major number `number`. */
 static size_t offset_of(const local_buffer *buffer, int64_t number)
 {
     int64_t offset = 0;
@@ -109,8 +109,8 @@ static void say_difference(const local_buffer *buffer, const unsigned char *elem
         if (memcmp(is, elements + (size_t)i * element, element) == 0)
             continue;
         char got[40], want[40];
-        print_bytes(got, sizeof(got), is, element);
-        print_bytes(want, sizeof(want), elements + (size_t)i * element, element);
+        print_bytes(got, sizeof got, is, element);
+        print_bytes(want, sizeof want, elements + (size_t)i * element, element);
         snprintf(text, capacity, "local element %lld of %lld is %s, not %s", (long long)i, (long long)count, got, want);
         return;
     }

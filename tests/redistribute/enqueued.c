@@ -20,10 +20,10 @@ void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const
 void enqueued_name(const enqueued_move *m)
 {
     char mesh[300], other[300], shape[100], from[400], to[400];
-    test_case("mesh %s to %s, %s %s, %s -> %s%s%s", oracle_print_mesh(&m->src.mesh, mesh, sizeof(mesh)),
-              oracle_print_mesh(&m->dst.mesh, other, sizeof(other)), oracle_print_shape(m->src.ndim, m->src.shape, shape, sizeof(shape)),
-              oracle_dtype_name(m->src.dtype), oracle_print_placements(m->src.placements, m->src.mesh.ndim, from, sizeof(from)),
-              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof(to)), m->gaps ? ", with gaps" : "",
+    test_case("mesh %s to %s, %s %s, %s -> %s%s%s", oracle_print_mesh(&m->src.mesh, mesh, sizeof mesh),
+              oracle_print_mesh(&m->dst.mesh, other, sizeof other), oracle_print_shape(m->src.ndim, m->src.shape, shape, sizeof(shape)),
+              oracle_dtype_name(m->src.dtype), oracle_print_placements(m->src.placements, m->src.mesh.ndim, from, sizeof from),
+              oracle_print_placements(m->dst.placements, m->dst.mesh.ndim, to, sizeof to), m->gaps ? ", with gaps" : "",
               m->halves ? ", in halves" : "");
 }
 

@@ -12,12 +12,12 @@
 tsr_status check_error(tsr_status status, tsr_status wanted, const char *part, const char *file, int line, const char *text)
 {
     char sentence[512];
-    strncpy(sentence, tsr_status_message(), sizeof(sentence) - 1);
-    sentence[sizeof(sentence) - 1] = '\0';
-    if (status == wanted && (part == NULL || strstr(sentence, part) != NULL) && sentence[0] != '\0')
+    strncpy(sentence, tsr_status_message(), sizeof sentence - 1);
+    sentence[sizeof sentence - 1] = '\0';
+    if (status == wanted && (!part || strstr(sentence, part)) && sentence[0] != '\0')
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: %s gave %s (%s), not %s naming \"%s\"", file, line, text, tsr_status_name(status),
-                          status == TSR_OK ? "" : sentence, tsr_status_name(wanted), part != NULL ? part : "");
+                          status == TSR_OK ? "" : sentence, tsr_status_name(wanted), part ? part : "");
 }
 
 void run_ranks(int count, tsr_rank_main *body, void *arg)

@@ -1,4 +1,4 @@
-/** Batches: one message a pair of ranks and phase for all tensors, whatever they are, and what such plans refuse. */
+/* Batches: one message a pair of ranks and phase for all tensors, whatever they are, and what such plans refuse. */
 #include "layouts.h"
 #include "message_engine.h"
 #include "ranks.h"
@@ -16,7 +16,7 @@
 
 enum { RANKS = 4, TENSORS = 5, MOST = 1024 };
 
-/** Every rank has something for every other one in the first four, and gives results in the second and the fifth. */
+/* Every rank has something for every other one in the first four, and gives results in the second and the fifth. */
 static const struct {
     const char *mesh, *shape, *from, *to;
     tsr_dtype dtype;
@@ -25,7 +25,7 @@ static const struct {
     {"4@[3,1,0,2]", "7x12", "S(0)", "S(1)", TSR_C64}, {"2x2", "6x4", "P,R", "R,S(0)", TSR_BF16},
 };
 
-/** This rank's side of some of the rows. */
+/* This rank's side of some of the rows. */
 typedef struct party {
     size_t count;
     tsr_layout *src[TENSORS], *dst[TENSORS];
@@ -40,7 +40,7 @@ static tsr_status party_make(party *p, tsr_comm *comm, size_t first, size_t coun
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.max_workspace = max_workspace;
-    memset(p, 0, sizeof(*p));
+    memset(p, 0, sizeof *p);
     p->count = count;
     for (size_t i = 0; i < count; i++) {
         TSR_TRY(layout_over(comm, rows[first + i].mesh, rows[first + i].shape, rows[first + i].from, rows[first + i].dtype, &p->src[i]));
@@ -71,10 +71,10 @@ static tsr_status party_execute(party *p, tsr_comm *comm)
     return tsr_plan_execute(p->plan, comm, p->in, p->out, p->workspace, p->bytes, NULL);
 }
 
-/** What this thread's engine was asked for. */
+/* What this thread's engine was asked for. */
 static _Thread_local struct {
     int exchanges, messages;
-    bool twice; /**< some exchange had two messages to or from one rank */
+    bool twice; /* some exchange had two messages to or from one rank */
 } asked;
 
 static bool is_repeated(const tsr_message *messages, size_t count)
@@ -108,10 +108,10 @@ static tsr_status count_over(tsr_comm *carrier, tsr_comm **out)
     return tsr_comm_create_from_table(tsr_comm_context(carrier), &table, self, out);
 }
 
-/** The bytes that `tensors` get when each is moved by itself. */
+/* The bytes that `tensors` get when each is moved by itself. */
 static tsr_status move_alone(tsr_comm *comm, unsigned char (*want)[MOST], int *exchanges, int *messages)
 {
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     *exchanges = *messages = 0;
     for (size_t i = 0; i < TENSORS; i++) {
@@ -135,8 +135,8 @@ static tsr_status move_together(tsr_comm *carrier, void *arg)
     tsr_comm *comm = NULL;
     int exchanges = 0, messages = 0;
     unsigned char(*want)[MOST] = calloc(TENSORS, MOST);
-    party *p = malloc(sizeof(*p));
-    CHECK(want != NULL && p != NULL);
+    party *p = malloc(sizeof *p);
+    CHECK(want && p);
     TSR_TRY(count_over(carrier, &comm));
     TSR_TRY(move_alone(comm, want, &exchanges, &messages));
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
@@ -163,7 +163,7 @@ static void a_batch_takes_no_more_messages_than_its_busiest_tensor(void **state)
 static tsr_status refuse_shared_memory(tsr_comm *comm, void *arg)
 {
     (void)arg;
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
     const tsr_tensor out[2] = {p->out[1], p->out[2]}, in = p->in[0];
@@ -201,7 +201,7 @@ static void what_one_tensor_of_a_batch_writes_no_other_may_touch(void **state)
     run_ranks(RANKS, refuse_shared_memory, NULL);
 }
 
-/** Rank 1 gives a tensor of which it keeps nothing, so that the destination may point anywhere, and has another tensor come to where the
+/* Rank 1 gives a tensor of which it keeps nothing, so that the destination may point anywhere, and has another tensor come to where the
  * given one lies. */
 static tsr_status write_what_is_given(tsr_comm *comm, void *arg)
 {
@@ -235,16 +235,16 @@ static void what_is_given_is_not_written_either(void **state)
     run_ranks(2, write_what_is_given, NULL);
 }
 
-/** One rank's fault, in one of its tensors. */
+/* One rank's fault, in one of its tensors. */
 static tsr_status refuse_one(tsr_comm *comm, void *arg)
 {
     const int odd = *(const int *)arg;
-    party *p = malloc(sizeof(*p));
+    party *p = malloc(sizeof *p);
     CHECK(p != NULL);
     TSR_TRY(party_make(p, comm, 0, TENSORS, 0));
     const tsr_dtype dtype = p->in[3].dtype;
     char name[16];
-    snprintf(name, sizeof(name), "rank %d", odd);
+    snprintf(name, sizeof name, "rank %d", odd);
     if (tsr_comm_rank(comm) == odd) {
         p->in[3].dtype = TSR_I8;
         CHECK_ERROR(party_execute(p, comm), TSR_ERROR_ARGUMENT, "tensor 3 of 5: src is of i8");
@@ -267,7 +267,7 @@ static void a_tensor_that_one_rank_brings_wrong_is_named_to_all(void **state)
     }
 }
 
-/** The same tensors in another order are another batch. */
+/* The same tensors in another order are another batch. */
 static tsr_status order_differently(tsr_comm *comm, void *arg)
 {
     (void)arg;

@@ -1,4 +1,4 @@
-/** Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and the bound, before memory is taken. */
+/* Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and the bound, before memory is taken. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
@@ -14,7 +14,7 @@
 
 enum { ENTRIES = 100000, MOST_BYTES = 32 << 20 };
 
-/** One move as text; `to_mesh` NULL: the same. */
+/* One move as text; `to_mesh` NULL: the same. */
 typedef struct vast {
     const char *mesh, *shape, *from, *to_mesh, *to;
     int64_t ranks_per_node, rank;
@@ -74,7 +74,7 @@ static tsr_plan_options options_of(const vast *v)
     return options;
 }
 
-/** Names call, layouts, option and bound. */
+/* Names call, layouts, option and bound. */
 static void expect_refused(tsr_status status, const char *call, const vast *v, const char *bound)
 {
     expect_error(status, TSR_ERROR_ARGUMENT, call);
@@ -111,7 +111,7 @@ static void vast_plans_are_refused_before_memory_is_taken(void **state)
     }
 }
 
-/** All that text can say is planned for nobody and saved; loading it for a rank is bounded by the loader's context. */
+/* All that text can say is planned for nobody and saved; loading it for a rank is bounded by the loader's context. */
 static void saved_plans_are_refused_alike(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void saved_plans_are_refused_alike(void **state)
     }
 }
 
-/** What a survey gives, and how many bytes it has asked for. */
+/* What a survey gives, and how many bytes it has asked for. */
 static tsr_status survey_of(const vast *v, tsr_plan_survey *survey, size_t *bytes)
 {
     counted_memory memory = {0};
@@ -178,7 +178,7 @@ static void vast_surveys_are_refused(void **state)
     }
 }
 
-/** A rank that has far more to do than the others does not stand for them. */
+/* A rank that has far more to do than the others does not stand for them. */
 static void a_survey_of_a_few_large_plans_is_made(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void long_lists_of_intervals_are_refused(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/** Rank 0 is to receive from all, which its context does not allow; the others only send. */
+/* Rank 0 is to receive from all, which its context does not allow; the others only send. */
 static tsr_status gather_at_one(tsr_comm *comm, void *arg)
 {
     const int64_t shape[] = {64}, all[8] = {64}, local[] = {8};
@@ -255,7 +255,7 @@ static tsr_status gather_at_one(tsr_comm *comm, void *arg)
     if (status == TSR_OK)
         status = tsr_dtensor_from_local(&given, src, NULL, &x);
     if (status == TSR_OK)
-        *(bool *)arg = tsr_redistribute(x, &one, &y) != wanted || y != NULL || !strstr(tsr_status_message(), says) ||
+        *(bool *)arg = tsr_redistribute(x, &one, &y) != wanted || y || !strstr(tsr_status_message(), says) ||
                        !strstr(tsr_status_message(), "plan_entries");
     if (status == TSR_OK)
         status = tsr_redistribute(x, &whole, &y); /* the communicator is as usable as before */
@@ -285,7 +285,7 @@ static void a_rank_beyond_its_bound_does_not_keep_its_peers_waiting(void **state
     assert_nothing_leaked(&memory);
 }
 
-/** However many blocks, of which all shards have the same part: counted without being listed. */
+/* However many blocks, of which all shards have the same part: counted without being listed. */
 static void equal_blocks_are_counted_at_once(void **state)
 {
     (void)state;
@@ -316,7 +316,7 @@ static void equal_blocks_are_counted_at_once(void **state)
     }
 }
 
-/** The least bound with which `v` is planned; every smaller one refuses it. */
+/* The least bound with which `v` is planned; every smaller one refuses it. */
 static void a_bound_refuses_exactly_what_exceeds_it(void **state)
 {
     (void)state;

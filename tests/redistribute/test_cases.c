@@ -1,4 +1,4 @@
-/** Named cases: known bounds, PyTorch's own pairs, and the traps that other systems fell into. */
+/* Named cases: known bounds, PyTorch's own pairs, and the traps that other systems fell into. */
 #include "layouts.h"
 #include "support.h"
 #include "sweep.h"
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/** The most elements that any rank receives. */
+/* The most elements that any rank receives. */
 typedef struct known_bound {
     const char *mesh, *shape, *from, *to;
     int64_t most;
@@ -44,7 +44,7 @@ static int64_t received_by(const tsr_layout *src, const tsr_layout *dst, int64_t
 static void no_rank_receives_more_than_the_known_bound(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2 * sizeof(bounds) / sizeof(bounds[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof bounds / sizeof bounds[0]; i++) {
         const known_bound *row = &bounds[i / 2];
         tsr_layout *src = layout_of(row->mesh, row->shape, row->from), *dst = layout_of(row->mesh, row->shape, row->to);
         const int64_t ranks = tsr_mesh_count(tsr_layout_mesh(src));
@@ -63,10 +63,10 @@ static void no_rank_receives_more_than_the_known_bound(void **state)
     }
 }
 
-/** Executed in every mode, contiguous and strided, against the oracle. */
+/* Executed in every mode, contiguous and strided, against the oracle. */
 typedef struct named {
     const char *mesh, *shape, *from, *to;
-    const char *to_mesh; /**< NULL: the same */
+    const char *to_mesh; /* NULL: the same */
 } named;
 
 static const named on_one_mesh[] = {
@@ -156,14 +156,14 @@ static const named between_two_meshes[] = {
     {"3@5", "12x7", "R", "R", "5"},
 };
 
-/** Rows of one table, FLAVOURS cases each. */
+/* Rows of one table, FLAVOURS cases each. */
 typedef struct named_table {
     const named *rows;
     int64_t count;
 } named_table;
 
-static const named_table one_mesh = {on_one_mesh, sizeof(on_one_mesh) / sizeof(on_one_mesh[0])};
-static const named_table two_meshes = {between_two_meshes, sizeof(between_two_meshes) / sizeof(between_two_meshes[0])};
+static const named_table one_mesh = {on_one_mesh, sizeof on_one_mesh / sizeof on_one_mesh[0]};
+static const named_table two_meshes = {between_two_meshes, sizeof between_two_meshes / sizeof between_two_meshes[0]};
 
 enum { FLAVOURS = 10 };
 
@@ -201,10 +201,10 @@ static bool make_named(void *arg, int64_t number, sweep_case *out)
     out->src.dtype = flavour < 5 ? TSR_F32 : strstr(row->from, "avg") || strstr(row->to, "avg") ? TSR_BF16 : TSR_C64;
     out->dst = out->src;
     model_of_layout(row->mesh, row->from, &out->numbers, &out->src);
-    model_of_layout(row->to_mesh != NULL ? row->to_mesh : row->mesh, row->to, &out->numbers, &out->dst);
+    model_of_layout(row->to_mesh ? row->to_mesh : row->mesh, row->to, &out->numbers, &out->dst);
     out->seed = (uint64_t)number + test_seed();
     out->mode = flavour % 5 < 2 ? TSR_MODE_DIRECT : TSR_MODE_MESSAGE;
-    out->way = flavour % 5 == 4 && row->to_mesh == NULL ? WAY_DTENSORS : WAY_PLAN;
+    out->way = flavour % 5 == 4 && !row->to_mesh ? WAY_DTENSORS : WAY_PLAN;
     out->strided = flavour % 2;
     out->halves = flavour % 3 == 1;
     out->cap = flavour == 3 ? CAP_LEAST : flavour == 7 ? CAP_SOME : CAP_NONE;
@@ -241,7 +241,7 @@ static void named_pairs_over_an_engine_that_only_has_messages(void **state)
     sweep_named(&two_meshes, 9, true);
 }
 
-/** PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
+/* PyTorch's sweep: mesh (4,2), 16x24, every {R,S0,S1,P}^2 to every {R,S0,S1}^2. */
 static bool make_pytorch_sweep(void *arg, int64_t number, sweep_case *out)
 {
     (void)arg;

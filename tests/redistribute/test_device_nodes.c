@@ -1,4 +1,4 @@
-/** Reductions on a device, over nodes that an engine tells of: what is reduced there lies there. */
+/* Reductions on a device, over nodes that an engine tells of: what is reduced there lies there. */
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"

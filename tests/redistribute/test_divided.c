@@ -1,4 +1,4 @@
-/** Interleaved cuts that deal out equal parts of equal blocks: few boxes however many blocks, and the bytes of the oracle. */
+/* Interleaved cuts that deal out equal parts of equal blocks: few boxes however many blocks, and the bytes of the oracle. */
 #include "layouts.h"
 #include "support.h"
 #include "sweep.h"
@@ -11,7 +11,7 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** The last kind, wherever it stands, reverses the order of all cuts of its dim. */
+/* The last kind, wherever it stands, reverses the order of all cuts of its dim. */
 enum { REVERSED = 8, KINDS = 9, SHAPES = 6 };
 
 static const int64_t shapes[SHAPES][2] = {{12, 12}, {24, 6}, {16, 12}, {36, 4}, {48, 1}, {8, 18}};

@@ -1,4 +1,4 @@
-/**
+/*
  * Every pair of placement lists over {R, S(0), S(1), P} on every mesh of 1 to 8 ranks in up to 3 dims, executed for real.
  *
  * The cases are visited pairs first: each pass over all pairs takes another of the 100 shapes for each pair, so that whatever the time
@@ -53,13 +53,13 @@ static const oracle_mesh *meshes(int *count)
 {
     static oracle_mesh all[16];
     static const int64_t shapes[][3] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {2, 2}, {2, 3}, {3, 2}, {2, 4}, {4, 2}, {2, 2, 2}};
-    *count = (int)(sizeof(shapes) / sizeof(shapes[0]));
+    *count = (int)(sizeof shapes / sizeof shapes[0]);
     for (int i = 0; i < *count; i++)
         all[i] = oracle_mesh_make(shapes[i][2] > 0 ? 3 : shapes[i][1] > 0 ? 2 : 1, shapes[i], 0);
     return all;
 }
 
-/** Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one pass always. */
+/* Passes until the mesh's share of the time, proportional to the number of its pairs, is over; one pass always. */
 static void sweep_mesh(const oracle_mesh *mesh, double seconds)
 {
     const int64_t pairs = test_power(16, mesh->ndim);
@@ -71,7 +71,7 @@ static void sweep_mesh(const oracle_mesh *mesh, double seconds)
     sweep.deadline = deadline;
     assert_int_equal(sweep_run(&sweep), 0);
     char text[64];
-    fprintf(stderr, "mesh %s: %lld of %lld cases\n", oracle_print_mesh(mesh, text, sizeof(text)), (long long)sweep.ran,
+    fprintf(stderr, "mesh %s: %lld of %lld cases\n", oracle_print_mesh(mesh, text, sizeof text), (long long)sweep.ran,
             (long long)sweep.count);
 }
 

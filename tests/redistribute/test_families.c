@@ -1,4 +1,4 @@
-/** Plans between meshes over different communicators: in the ranks of the nearest one from which both descend, or refused. */
+/* Plans between meshes over different communicators: in the ranks of the nearest one from which both descend, or refused. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
@@ -12,7 +12,7 @@
 
 enum { WORLD = 5, ROWS = 7, COLUMNS = 3, ELEMENTS = ROWS * COLUMNS };
 
-/** Ranks 0 to 2 train, ranks 4, 3 and 2 serve, in this order: rank 2 does both. */
+/* Ranks 0 to 2 train, ranks 4, 3 and 2 serve, in this order: rank 2 does both. */
 static bool trains(int rank)
 {
     return rank <= 2;
@@ -23,7 +23,7 @@ static bool serves(int rank)
     return rank >= 2;
 }
 
-/** A mesh of `count` ranks over `own` where this rank has that communicator, else over the world, which calls them `ranks`. */
+/* A mesh of `count` ranks over `own` where this rank has that communicator, else over the world, which calls them `ranks`. */
 static tsr_status mesh_of(tsr_comm *world, tsr_comm *own, const int64_t *ranks, tsr_mesh **out)
 {
     const int64_t count = 3;
@@ -36,7 +36,7 @@ static tsr_status layout_on(const tsr_mesh *mesh, const char *placements, tsr_la
     return tsr_layout_parse(mesh, placements, 2, shape, TSR_I32, out);
 }
 
-/** Element i of this rank's shard, row by row, is `base` + its global index. */
+/* Element i of this rank's shard, row by row, is `base` + its global index. */
 static tsr_status fill(const tsr_layout *layout, int base, int32_t *data)
 {
     int64_t shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
@@ -56,7 +56,7 @@ static tsr_status check_filled(const tsr_layout *layout, int base, const int32_t
     return TSR_OK;
 }
 
-/** What a rank has of the move from the trainer's mesh to the server's. */
+/* What a rank has of the move from the trainer's mesh to the server's. */
 typedef struct family {
     tsr_comm *trainer, *server;
     tsr_mesh *from, *to;
@@ -134,7 +134,7 @@ static void a_trainer_hands_over_to_a_server_of_other_ranks_in_another_order(voi
     }
 }
 
-/** The handle of one of the two siblings is refused on the rank that has it, and its peers are told. */
+/* The handle of one of the two siblings is refused on the rank that has it, and its peers are told. */
 static tsr_status pass_a_sibling(tsr_comm *world, void *arg)
 {
     (void)arg;
@@ -158,7 +158,7 @@ static void a_plan_of_a_family_is_refused_on_a_part_of_it(void **state)
     run_ranks(WORLD, pass_a_sibling, NULL);
 }
 
-/** Each half would be the destination of all: that is no one move, and all ranks are told. */
+/* Each half would be the destination of all: that is no one move, and all ranks are told. */
 static tsr_status move_to_halves(tsr_comm *world, void *arg)
 {
     (void)arg;
@@ -184,7 +184,7 @@ static void halves_that_are_each_a_destination_disagree(void **state)
     run_ranks(4, move_to_halves, NULL);
 }
 
-/** What was found of a communicator holds for none that comes after it, though it may lie in the same memory. Ends `*copy`. */
+/* What was found of a communicator holds for none that comes after it, though it may lie in the same memory. Ends `*copy`. */
 static tsr_status refuse_successors(tsr_comm *world, const tsr_plan *plan, tsr_comm **copy)
 {
     for (int i = 0; i < 4; i++) {
@@ -199,7 +199,7 @@ static tsr_status refuse_successors(tsr_comm *world, const tsr_plan *plan, tsr_c
     return TSR_OK;
 }
 
-/** A copy in the same order is as good as the original; one in another order is another communicator. */
+/* A copy in the same order is as good as the original; one in another order is another communicator. */
 static tsr_status prepare_on_copies(tsr_comm *world, void *arg)
 {
     (void)arg;

@@ -1,4 +1,4 @@
-/**
+/*
  * Redistributions of device memory over NCCL's engine: tensors, workspace and stream are a GPU's of the stand-in, where everything is done
  * later and in stream order. Two moves are enqueued one behind the other, the second into what the first has read, and waited for once.
  */

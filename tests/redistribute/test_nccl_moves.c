@@ -1,4 +1,4 @@
-/**
+/*
  * Redistributions over NCCL's engine, on a stand-in that forgives nothing: every byte against the oracle. What the engine reduces in an
  * order of its own are integers alone; floating values have the bits of rank order, as on every engine.
  */

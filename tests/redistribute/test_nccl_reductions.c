@@ -1,4 +1,4 @@
-/**
+/*
  * The reductions of comm.h over NCCL's engine with memory of the GPU: the bits of rank order for every dtype and op, whether NCCL reduces
  * (integers) or pieces are sent and our kernel does.
  */

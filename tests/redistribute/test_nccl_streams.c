@@ -1,4 +1,4 @@
-/**
+/*
  * What executions over NCCL's engine do on a stream: they enqueue, and neither ask their peers, nor wait for the GPU, nor allocate.
  * Floating values are reduced as on the host, bit for bit.
  */

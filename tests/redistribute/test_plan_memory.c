@@ -1,4 +1,4 @@
-/** Planning with its n-th allocation failing, for every n, over pairs that between them take every way through it. */
+/* Planning with its n-th allocation failing, for every n, over pairs that between them take every way through it. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
@@ -34,7 +34,7 @@ static const int64_t unequal[] = {0, 1, 0, 0, 1, 2, 2, 0, 0, 1};
 static const tsr_nodes nodes[] = {{0, 0, NULL}, {2, 0, NULL}, {0, 10, unequal}};
 static const tsr_cost_profile round_is_free = {{0.0, 1e15}, {1e-3, 1e3}};
 
-enum { NODES = sizeof(nodes) / sizeof(nodes[0]), RANKS = 10 };
+enum { NODES = sizeof nodes / sizeof nodes[0], RANKS = 10 };
 
 typedef struct planning {
     const tsr_layout *src, *dst;
@@ -53,7 +53,7 @@ static tsr_status plan_it(void *arg)
 static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         counted_memory memory = {0};
         tsr_context *context = counted_context(&memory);
         tsr_layout *src = layout_in(context, cases[i].from_mesh, "12x5", cases[i].from);

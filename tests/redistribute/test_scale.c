@@ -1,4 +1,4 @@
-/** Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank meets would never end. */
+/* Plans of one rank among hundreds of thousands: costs that grow with the square of what the rank meets would never end. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
@@ -35,11 +35,11 @@ static const large_plan large_plans[] = {
 static void planning_is_linear_in_what_a_rank_meets(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(large_plans) / sizeof(large_plans[0]); i++) {
+    for (size_t i = 0; i < sizeof large_plans / sizeof large_plans[0]; i++) {
         const large_plan *row = &large_plans[i];
         test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
         tsr_layout *src = layout_of(row->mesh, row->shape, row->from);
-        tsr_layout *dst = layout_of(row->to_mesh != NULL ? row->to_mesh : row->mesh, row->shape, row->to);
+        tsr_layout *dst = layout_of(row->to_mesh ? row->to_mesh : row->mesh, row->shape, row->to);
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
         options.rank = row->rank;
         tsr_plan *plan = NULL;
@@ -105,7 +105,7 @@ static int64_t count_messages(const tsr_plan *plan)
     return (int64_t)count;
 }
 
-/** All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from and to a thousand
+/* All that planning allocates, counted exactly: a plan itself, and so much a message. Moves from and to a thousand
  * peers stay below 1 MiB. */
 static void planning_costs_what_its_messages_cost(void **state)
 {
@@ -113,11 +113,11 @@ static void planning_costs_what_its_messages_cost(void **state)
     enum { PLAN_BYTES = 8192, MESSAGE_BYTES = 480 };
     counted_memory memory = {0};
     tsr_context *context = counted_context(&memory);
-    for (size_t i = 0; i < sizeof(vast_plans) / sizeof(vast_plans[0]); i++) {
+    for (size_t i = 0; i < sizeof vast_plans / sizeof vast_plans[0]; i++) {
         const vast_plan *row = &vast_plans[i];
         test_case("--mesh %s --shape %s --from %s --to %s, rank %lld", row->mesh, row->shape, row->from, row->to, (long long)row->rank);
         tsr_layout *src = layout_in(context, row->mesh, row->shape, row->from);
-        tsr_layout *dst = layout_in(context, row->to_mesh != NULL ? row->to_mesh : row->mesh, row->shape, row->to);
+        tsr_layout *dst = layout_in(context, row->to_mesh ? row->to_mesh : row->mesh, row->shape, row->to);
         tsr_plan_options plan_options = TSR_PLAN_OPTIONS_INIT;
         plan_options.rank = row->rank;
         tsr_plan *plan = NULL;
@@ -134,7 +134,7 @@ static void planning_costs_what_its_messages_cost(void **state)
     tsr_context_destroy(context);
 }
 
-/** A look-up that went through the blocks from the first one on would take minutes here. Of two ranks, the first goes from the first half
+/* A look-up that went through the blocks from the first one on would take minutes here. Of two ranks, the first goes from the first half
  * of the tensor to the first half of each block: half of that is in the other half. */
 static void planning_goes_through_blocks_once(void **state)
 {
@@ -166,12 +166,12 @@ static void planning_goes_through_blocks_once(void **state)
     tsr_mesh_destroy(mesh);
 }
 
-/** Bytes that one rank receives, or sends, may be more than the tensor has. */
+/* Bytes that one rank receives, or sends, may be more than the tensor has. */
 static void more_bytes_than_can_be_counted_are_refused(void **state)
 {
     (void)state;
     static const char *const pairs[][3] = {{"8", "P", "1@0"}, {"8@1", "P", "1@0"}, {"1@0", "R", "64@1"}};
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         tsr_layout *src = layout_of(pairs[i][0], "1152921504606846976", pairs[i][1]);
         tsr_layout *dst = layout_of(pairs[i][2], "1152921504606846976", "R");
         tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;

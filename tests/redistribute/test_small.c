@@ -1,4 +1,4 @@
-/** Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps, which take the general way, meet those
+/* Small moves: which plans have them as rows of bytes, and that ranks whose tensors have gaps, which take the general way, meet those
  * whose have none. */
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
@@ -12,13 +12,13 @@
 
 #include <cmocka.h>
 
-/** Ranks and elements of a shard, at most. */
+/* Ranks and elements of a shard, at most. */
 enum { RANKS = 3, MOST = 1032 };
 
 typedef struct move {
     const char *ranks;
     const char *from, *to, *shape;
-    bool found[RANKS]; /**< whether the rank has such rows */
+    bool found[RANKS]; /* whether the rank has such rows */
 } move;
 
 static const move moves[] = {
@@ -42,7 +42,7 @@ static const move moves[] = {
     {"3", "S(0)", "R", "1032", {false, false, false}},     /* 4128 bytes are too many */
 };
 
-/** The tensors of a rank, with gaps (`step` is 2) or without. */
+/* The tensors of a rank, with gaps (`step` is 2) or without. */
 typedef struct side {
     tsr_tensor tensor;
     float memory[2 * MOST];
@@ -66,7 +66,7 @@ static int side_count(const side *s)
     return count;
 }
 
-/** Runs the plan; this rank's tensors have gaps where `gaps` has its bit, the source's first. Gives the result without them. */
+/* Runs the plan; this rank's tensors have gaps where `gaps` has its bit, the source's first. Gives the result without them. */
 static tsr_status run(const tsr_plan *plan, tsr_comm *comm, unsigned gaps, float *result, int *count)
 {
     static _Thread_local side src, dst;
@@ -98,7 +98,7 @@ static tsr_status move_make(const move *m, tsr_comm *comm, tsr_layout *layouts[2
     return tsr_plan_prepare(*plan, comm);
 }
 
-/** All ranks the general way, then every mixture. */
+/* All ranks the general way, then every mixture. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
     const move *m = arg;
@@ -129,7 +129,7 @@ static void test_ranks_with_gaps_meet_ranks_without(void **state)
     }
 }
 
-/** What is wrong with the tensors of one rank is said there, and told to the others. */
+/* What is wrong with the tensors of one rank is said there, and told to the others. */
 static tsr_status refuse(tsr_comm *comm, void *arg)
 {
     static const move sum = {.ranks = "2", .from = "P", .to = "R", .shape = "16"};

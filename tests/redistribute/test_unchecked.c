@@ -1,4 +1,4 @@
-/**
+/*
  * Engines with TSR_COMM_UNCHECKED: an execution sends the messages of the move and no others, and a rank that fails by itself aborts. The
  * messages are counted by an engine over rank threads.
  */

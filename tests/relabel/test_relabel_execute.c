@@ -1,4 +1,4 @@
-/** Moves to relabelled layouts on rank threads: the values are right, and the bytes moved are those
+/* Moves to relabelled layouts on rank threads: the values are right, and the bytes moved are those
  * that were promised. */
 #include "message_engine.h"
 #include "ranks.h"

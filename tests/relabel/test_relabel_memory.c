@@ -1,4 +1,4 @@
-/** Relabelling with its n-th allocation failing, for every n. */
+/* Relabelling with its n-th allocation failing, for every n. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include <setjmp.h>

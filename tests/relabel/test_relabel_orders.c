@@ -1,4 +1,4 @@
-/** The order found is the best of all orders, which are tried one by one, and plans move the bytes
+/* The order found is the best of all orders, which are tried one by one, and plans move the bytes
  * that it promises. */
 #include "layouts.h"
 #include "oracle_random.h"

@@ -1,4 +1,4 @@
-/** Meshes too large to try all orders: what is known of the answer holds, and the work stays in bounds. */
+/* Meshes too large to try all orders: what is known of the answer holds, and the work stays in bounds. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"

@@ -32,7 +32,7 @@ tsr_plan *plan_of(const saved_move *move, const tsr_plan_options *options)
     test_case("--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", move->from_mesh, move->to_mesh ? " --to-mesh " : "",
               move->to_mesh ? move->to_mesh : "", move->shape, tsr_dtype_name(move->dtype), move->from, move->to);
     tsr_mesh *from = mesh_of(move->from_mesh, move->nodes);
-    tsr_mesh *to = move->to_mesh != NULL ? mesh_of(move->to_mesh, (tsr_nodes){0}) : tsr_mesh_retain(from);
+    tsr_mesh *to = move->to_mesh ? mesh_of(move->to_mesh, (tsr_nodes){0}) : tsr_mesh_retain(from);
     tsr_layout *src = layout_on(from, move, move->from), *dst = layout_on(to, move, move->to);
     expect_ok(tsr_plan_create(src, dst, options, &plan));
     tsr_layout_destroy(src);

@@ -1,4 +1,4 @@
-/** The format cannot change unnoticed: one plan's bytes are kept, field by field, in golden/saved_plan.hex. */
+/* The format cannot change unnoticed: one plan's bytes are kept, field by field, in golden/saved_plan.hex. */
 #include "layouts.h"
 #include "saved_support.h"
 #include "support.h"
@@ -11,14 +11,14 @@
 
 #include <cmocka.h>
 
-/** Pairs of hexadecimal digits; a comment goes from # to the end of the line. */
+/* Pairs of hexadecimal digits; a comment goes from # to the end of the line. */
 static saved_bytes golden_bytes(void)
 {
     FILE *file = fopen(GOLDEN_DIR "/saved_plan.hex", "r");
     assert_non_null(file);
     saved_bytes bytes = {malloc(4096), 0};
     char line[256];
-    while (fgets(line, sizeof line, file) != NULL) {
+    while (fgets(line, sizeof line, file)) {
         line[strcspn(line, "#\n")] = '\0';
         unsigned byte;
         int used = 0;
@@ -31,7 +31,7 @@ static saved_bytes golden_bytes(void)
     return bytes;
 }
 
-/** Two moves that have everything: names, nodes, listed and numbered ranks, every modifier, an order, Partial; no option at its default. */
+/* Two moves that have everything: names, nodes, listed and numbered ranks, every modifier, an order, Partial; no option at its default. */
 static tsr_plan *golden_plan(void)
 {
     const saved_move moves[] = {{"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1;balanced;unit=2)", TSR_F32, {4, 0, NULL}},

@@ -1,4 +1,4 @@
-/** Bytes that tsr_plan_save() did not write: cut short, damaged, hostile, mutated, or met by a lack of memory. */
+/* Bytes that tsr_plan_save() did not write: cut short, damaged, hostile, mutated, or met by a lack of memory. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "oracle_random.h"
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/** Where its numbers stand: dtype 100, ndim 104, shape 108; the source's mesh 124 (ndim 132, named 136, listed 140, shape 144, names 160,
+/* Where its numbers stand: dtype 100, ndim 104, shape 108; the source's mesh 124 (ndim 132, named 136, listed 140, shape 144, names 160,
  * first rank 164, strides 172, nodes 188), Shard 196 (dim 200, order 204, balanced 208, list 212, interleave 216, unit 224, count 232,
  * sizes 240), Partial 256 (op 260); the destination's mesh 264, Replicate 272, Shard 276 (dim 280, order 284, balanced 288, list 292,
  * interleave 296, unit 304, count 312); checksum 320. */
@@ -74,13 +74,13 @@ static void every_byte_that_is_another_is_noticed(void **state)
     bytes_free(&bytes);
 }
 
-/** One number that is another, with length and checksum right. */
+/* One number that is another, with length and checksum right. */
 typedef struct wrong {
     size_t at;
     int width;
     uint64_t value;
     tsr_status status;
-    const char *names; /**< what the sentence holds */
+    const char *names; /* what the sentence holds */
 } wrong;
 
 static uint64_t bits_of(double value)
@@ -279,7 +279,7 @@ static void bad_arguments_are_named(void **state)
     bytes_free(&bytes);
 }
 
-/** Some bytes of a saved plan are others, often such as numbers begin with. */
+/* Some bytes of a saved plan are others, often such as numbers begin with. */
 static void mutate(oracle_random *random, saved_bytes *bytes)
 {
     static const unsigned char likely[] = {0, 1, 2, 3, 4, 8, 0x7f, 0x80, 0xff};
@@ -354,7 +354,7 @@ static void loading_fails_cleanly_at_every_allocation(void **state)
         memory.fail_at = memory.allocations + n;
         test_case("allocation %zu of tsr_plan_load() fails", n);
         status = tsr_plan_load(context, bytes.at, bytes.size, 0, &plan);
-        assert_true(status == TSR_OK || (status == TSR_ERROR_MEMORY && plan == NULL));
+        assert_true(status == TSR_OK || (status == TSR_ERROR_MEMORY && !plan));
         failed += status != TSR_OK;
         tsr_plan_destroy(plan);
         tsr_context_destroy(context);

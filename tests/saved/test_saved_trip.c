@@ -1,4 +1,4 @@
-/** What is saved comes back: the same bytes, figures and layouts, on every rank, and moves that are right next to plans made on the spot.
+/* What is saved comes back: the same bytes, figures and layouts, on every rank, and moves that are right next to plans made on the spot.
  */
 #include "layouts.h"
 #include "message_engine.h"
@@ -260,7 +260,7 @@ static void a_mesh_of_many_items_is_saved_once(void **state)
     tsr_plan_destroy(other);
 }
 
-/** A random batch, the same on every rank that draws it from one seed. */
+/* A random batch, the same on every rank that draws it from one seed. */
 typedef struct batch {
     int count;
     oracle_layout src[MOST_ITEMS], dst[MOST_ITEMS];
@@ -302,12 +302,12 @@ static batch *draw_batch(int64_t number)
     return b;
 }
 
-/** Over `comm`, or abstract where that is NULL. */
+/* Over `comm`, or abstract where that is NULL. */
 static tsr_status make_layout(tsr_comm *comm, const oracle_layout *wanted, tsr_layout **out)
 {
     const oracle_mesh *m = &wanted->mesh;
     tsr_mesh *mesh = NULL;
-    if (comm != NULL)
+    if (comm)
         TSR_TRY(tsr_mesh_create(comm, m->ndim, m->shape, NULL, m->ranks, &mesh));
     else
         TSR_TRY(tsr_mesh_create_abstract(NULL, m->ndim, m->shape, NULL, m->ranks, &mesh));
@@ -359,7 +359,7 @@ static void random_batches_come_back_on_every_rank(void **state)
     }
 }
 
-/** One rank's tensors of a batch, contiguous, of no elements where it is outside the mesh. */
+/* One rank's tensors of a batch, contiguous, of no elements where it is outside the mesh. */
 typedef struct tensors {
     tsr_tensor src[MOST_ITEMS], dst[MOST_ITEMS];
     unsigned char src_bytes[MOST_ITEMS][MOST_BYTES], dst_bytes[MOST_ITEMS][MOST_BYTES], wanted[MOST_ITEMS][MOST_BYTES];
@@ -397,7 +397,7 @@ static void fill_tensors(const batch *b, int rank, uint64_t seed, tensors *t)
     }
 }
 
-/** `plan` saved and loaded for this rank. */
+/* `plan` saved and loaded for this rank. */
 static tsr_status reload(const tsr_plan *plan, int64_t rank, tsr_plan **out)
 {
     unsigned char buffer[8192];

@@ -1,4 +1,4 @@
-/** Ranks find out which way of moving many bytes is the fastest while they move, each for itself and for all that is split off. */
+/* Ranks find out which way of moving many bytes is the fastest while they move, each for itself and for all that is split off. */
 #include "ranks.h"
 #include "support.h"
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/** The log: silent unless asked, and each level says what docs/environment.md promises. */
+/* The log: silent unless asked, and each level says what docs/environment.md promises. */
 #include "ranks.h"
 #include <pthread.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/** Lines of each level, and the last one. */
+/* Lines of each level, and the last one. */
 typedef struct record {
     pthread_mutex_t lock;
     int lines[TSR_LOG_DEBUG + 1];

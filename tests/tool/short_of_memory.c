@@ -25,7 +25,7 @@ static bool counts, ever;
 __attribute__((constructor)) static void begin(void)
 {
     const char *const at = getenv("SHORT_AT");
-    fails_at = at != NULL ? atol(at) : -1;
+    fails_at = at ? atol(at) : -1;
     ever = getenv("SHORT_EVER") != NULL;
     counts = true;
 }
@@ -35,8 +35,8 @@ __attribute__((destructor)) static void tell(void)
     const char *const path = getenv("SHORT_COUNT");
     const long made = calls;
     counts = false;
-    FILE *const file = path != NULL ? fopen(path, "w") : NULL;
-    if (file == NULL)
+    FILE *const file = path ? fopen(path, "w") : NULL;
+    if (!file)
         return;
     fprintf(file, "%ld\n", made);
     fclose(file);
@@ -81,7 +81,7 @@ __attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, siz
 __attribute__((visibility("default"))) int posix_memalign(void **out, size_t alignment, size_t bytes)
 {
     void *const memory = memalign(alignment, bytes);
-    if (memory == NULL)
+    if (!memory)
         return ENOMEM;
     *out = memory;
     return 0;
@@ -94,7 +94,7 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int flags)
 {
     void *(*next)(const char *, int);
     void *const found = dlsym(RTLD_NEXT, "dlopen");
-    left_out = file != NULL && strstr(file, "libtessera-cuda") != NULL;
+    left_out = file && strstr(file, "libtessera-cuda");
     memcpy(&next, &found, sizeof next);
     return left_out ? NULL : next(file, flags);
 }

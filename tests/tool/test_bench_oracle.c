@@ -13,7 +13,7 @@
 #define MOST_RANKS 8
 #define MOST_BYTES 4096
 
-/** The local tensors of all ranks of a layout. */
+/* The local tensors of all ranks of a layout. */
 typedef struct held {
     tsr_layout *layout;
     int ranks;
@@ -97,7 +97,7 @@ static int64_t combine(tsr_reduce_op op, int64_t a, int64_t b)
     return op == TSR_PROD ? a * b : a + b;
 }
 
-/** Reduces the 64-bit integers of all ranks by hand, with the term of rank `twice` in place of rank
+/* Reduces the 64-bit integers of all ranks by hand, with the term of rank `twice` in place of rank
  * `never`'s, into every rank of `to`. */
 static void reduce(const held *from, held *to, tsr_reduce_op op, int never, int twice)
 {
@@ -151,7 +151,7 @@ static void set_all(held *h, float value)
             memcpy(h->data[r] + i * sizeof value, &value, sizeof value);
 }
 
-/** Replicate -> Partial: coordinate 0 keeps the value, the others hold the identity, to the sign of
+/* Replicate -> Partial: coordinate 0 keeps the value, the others hold the identity, to the sign of
  * zero. */
 static void new_terms_are_exact_to_the_sign_of_zero(void **state)
 {
@@ -181,7 +181,7 @@ static void new_terms_are_exact_to_the_sign_of_zero(void **state)
     tsr_mesh_destroy(mesh);
 }
 
-/** Shard -> Partial(sum): every rank keeps its own rows, and holds -0.0 elsewhere. */
+/* Shard -> Partial(sum): every rank keeps its own rows, and holds -0.0 elsewhere. */
 static void shards_become_terms_where_they_are(void **state)
 {
     (void)state;

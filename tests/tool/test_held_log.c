@@ -1,4 +1,4 @@
-/** The log of programs that report their own failures: lines are printed after a while, unless the
+/* The log of programs that report their own failures: lines are printed after a while, unless the
  * program reported a failure. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,12 @@
 
 #include <tessera/sys/log.h>
 
-/** Far longer than a line is held. */
+/* Far longer than a line is held. */
 #define PATIENCE_MS 60000
 
-/** The reading end of the pipe that is this program's standard error during the tests. */
+/* The reading end of the pipe that is this program's standard error during the tests. */
 static int heard;
-/** The original standard error, where the test runner reads the results. */
+/* The original standard error, where the test runner reads the results. */
 static int saved;
 
 static void read_line(char *line, size_t room)

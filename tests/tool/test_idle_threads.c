@@ -16,7 +16,7 @@
 
 #define IDLERS 3
 
-/** A thread like those of OpenBLAS: it yields its core again and again until its time is over, and
+/* A thread like those of OpenBLAS: it yields its core again and again until its time is over, and
  * then sleeps. */
 typedef struct idler {
     pthread_t thread;
@@ -54,7 +54,7 @@ static void begin(idler *one, int milliseconds)
         sched_yield();
 }
 
-/** Stops the thread; returns true if it slept before. */
+/* Stops the thread; returns true if it slept before. */
 static bool finish(idler *one)
 {
     const bool rested = atomic_load(&one->rests);

@@ -12,9 +12,9 @@
 #include <bench/check/linear_oracle.h>
 #include <tessera/tessera.h>
 
-#define LENGTH(a) (sizeof(a) / sizeof *(a))
+#define LENGTH(a) (sizeof a / sizeof *(a))
 
-/** A whole matrix, row-major. */
+/* A whole matrix, row-major. */
 typedef struct whole {
     int64_t rows, columns;
     double *at;
@@ -59,12 +59,12 @@ static linear_tile all_of(const whole *w)
     return (linear_tile){0, 0, w->rows, w->columns};
 }
 
-/** The matrices that an MLP reads and writes, multiplied out. */
+/* The matrices that an MLP reads and writes, multiplied out. */
 typedef struct mlp {
     linear_oracle oracle;
     whole x, w1, w2, dy, x_t, w1_t, w2_t, dy_t;
     whole result[LINEAR_RESULTS];
-    whole most[LINEAR_RESULTS]; /**< the products of absolute values: upper bounds of all partial sums and results */
+    whole most[LINEAR_RESULTS]; /* the products of absolute values: upper bounds of all partial sums and results */
 } mlp;
 
 static void multiply_out(mlp *m, whole result[LINEAR_RESULTS])
@@ -122,7 +122,7 @@ static int64_t count(const linear_oracle *o, linear_result result, linear_tile t
 static const int64_t sizes[][3] = {{1, 1, 1}, {5, 4, 7}, {37, 65, 101}, {128, 64, 96}, {6, 200, 1}, {1, 3, 150}, {150, 2, 5}};
 static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
 
-/** Runs a test for every size and dtype. */
+/* Runs a test for every size and dtype. */
 static void for_all(void (*test)(mlp *m, tsr_dtype dtype))
 {
     static mlp m;

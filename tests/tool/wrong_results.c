@@ -22,7 +22,7 @@ static int holds_any(const tsr_tensor *t)
 static int is_dtype(const char *variable, const tsr_tensor *t)
 {
     const char *const name = getenv(variable);
-    return name != NULL && strcmp(tsr_dtype_name(t->dtype), name) == 0;
+    return name && strcmp(tsr_dtype_name(t->dtype), name) == 0;
 }
 
 static tsr_status spoil(tsr_status status, const tsr_tensor *result)

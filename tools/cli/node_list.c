@@ -19,7 +19,7 @@ static int reserve(node_list *list, int64_t more)
         return EXIT_DONE;
     const int64_t capacity = 2 * list->count + more;
     int64_t *const grown = realloc(list->node, (size_t)capacity * sizeof *grown);
-    if (grown == NULL)
+    if (!grown)
         return complain(EXIT_REFUSED, "--nodes: there is no memory for %lld ranks", (long long)capacity);
     list->node = grown;
     list->capacity = capacity;

@@ -8,7 +8,7 @@
 #include <tessera/context.h>
 #include <tessera/status.h>
 
-/** The syntax of a mesh. The library judges its sizes, ranks and names. */
+/* The syntax of a mesh. The library judges its sizes, ranks and names. */
 #define NUMBER       "[0-9]{1,18}"
 #define COMMA        " *, *"
 #define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
@@ -32,7 +32,7 @@ static int try_mesh(tsr_context *context, const char *text, tsr_mesh **out)
     return status == TSR_ERROR_ARGUMENT && !has_mesh_form(text) ? EXIT_USAGE : EXIT_REFUSED;
 }
 
-/** The default context reads the environment: a wrong value there is reported before the text is
+/* The default context reads the environment: a wrong value there is reported before the text is
  * parsed. */
 static int check_environment(void)
 {
@@ -45,7 +45,7 @@ static int check_environment(void)
 
 int parse_mesh_in(tsr_context *context, const char *option, const char *text, tsr_mesh **out)
 {
-    int status = context == NULL ? check_environment() : EXIT_DONE;
+    int status = !context ? check_environment() : EXIT_DONE;
     if (status != EXIT_DONE)
         return status;
     status = try_mesh(context, text, out);
@@ -103,14 +103,14 @@ int parse_dtype_of(const char *option, const char *text, tsr_dtype *out)
 
 int parse_dtype(const char *text, tsr_dtype *out)
 {
-    return parse_dtype_of("--dtype", text != NULL ? text : "f32", out);
+    return parse_dtype_of("--dtype", text ? text : "f32", out);
 }
 
 int check_placements(const char *option, const char *text)
 {
     const size_t room = strlen(text) + 1;
     int64_t *const numbers = calloc(room, sizeof *numbers);
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
     tsr_placement placements[TSR_MAX_DIMS];
     int count;
@@ -133,7 +133,7 @@ int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, con
     return complain(EXIT_REFUSED, "%s: %s", option, reason);
 }
 
-/** The whole text as a number; `least` is the lower bound that the error names, checked by the
+/* The whole text as a number; `least` is the lower bound that the error names, checked by the
  * caller. */
 static int parse_whole(const char *option, const char *text, int least, int64_t *out)
 {
@@ -146,7 +146,7 @@ static int parse_whole(const char *option, const char *text, int least, int64_t 
 int parse_count(const char *option, const char *text, int64_t otherwise, int64_t *out)
 {
     *out = otherwise;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     const int status = parse_whole(option, text, 1, out);
     if (status == EXIT_DONE && *out == 0)
@@ -169,7 +169,7 @@ const char *mode_name(tsr_mode mode)
 int parse_mode(const char *text, tsr_mode *out)
 {
     *out = TSR_MODE_DIRECT;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     for (size_t i = 0; i < sizeof mode_names / sizeof *mode_names; i++) {
         if (strcmp(mode_names[i], text) == 0) {

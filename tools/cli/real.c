@@ -10,7 +10,7 @@
 int parse_real(const char *option, const char *text, double otherwise, double *out)
 {
     *out = otherwise;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     char *end;
     /* strtod() alone would also take signs, spaces, hexadecimals, "inf" and "nan". */

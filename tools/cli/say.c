@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-/** errno of the first write of this process that failed, ENOMEM for a lack of memory; 0 before
+/* errno of the first write of this process that failed, ENOMEM for a lack of memory; 0 before
  * that. */
 static int reason;
 
@@ -28,7 +28,7 @@ void say(const char *format, ...)
 void say_text(const char *text)
 {
     errno = 0;
-    if (text == NULL)
+    if (!text)
         say_memory_is_short();
     else if (fputs(text, stdout) == EOF)
         remember_failure(errno);

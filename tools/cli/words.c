@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-/** Largest number printed exactly: its digits are as short as a multiple. */
+/* Largest number printed exactly: its digits are as short as a multiple. */
 #define MOST_EXACT 9999
 
-/** Scales to the unit in which the number has one to four digits before the point; returns the
+/* Scales to the unit in which the number has one to four digits before the point; returns the
  * unit: "Ki", "Mi", .. */
 static const char *scale_bytes(int64_t bytes, double *scaled)
 {

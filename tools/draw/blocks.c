@@ -12,7 +12,7 @@ static tsr_status add_cut(block_cuts *cuts, int64_t cut)
     if (cuts->count == cuts->capacity) {
         const size_t capacity = 2 * cuts->capacity + 16;
         int64_t *const more = realloc(cuts->at, capacity * sizeof *more);
-        if (more == NULL)
+        if (!more)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu cuts", capacity);
         cuts->at = more;
         cuts->capacity = capacity;
@@ -27,7 +27,7 @@ static int compare_cuts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Sorts the cuts and removes repeats. */
+/* Sorts the cuts and removes repeats. */
 static void order_cuts(block_cuts *cuts)
 {
     if (cuts->count == 0)
@@ -131,7 +131,7 @@ bool blocks_own(const blocks *b, const block_owner *owner, size_t row, size_t co
     return owns_along(b, owner, 0, row) && owns_along(b, owner, 1, column);
 }
 
-/** True if the ranks hold terms of one value: their coordinates differ only in Partial mesh
+/* True if the ranks hold terms of one value: their coordinates differ only in Partial mesh
  * dims. */
 static bool share_terms(const blocks *b, const block_owner *one, const block_owner *other)
 {

@@ -8,21 +8,21 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Upper bounds of the blocks in a picture. */
+/* Upper bounds of the blocks in a picture. */
 #define MOST_ROWS    32
 #define MOST_COLUMNS 16
 
-/** Bytes of the text in a block, with the NUL. */
+/* Bytes of the text in a block, with the NUL. */
 #define CELL_BYTES 28
 
-/** Copies a list of ranks; ".." replaces the middle of a list that is too long for a cell. */
+/* Copies a list of ranks; ".." replaces the middle of a list that is too long for a cell. */
 static void shorten(const char *list, size_t length, char text[CELL_BYTES])
 {
     size_t last = length, first = 0;
-    while (last > 0 && strchr(" +", list[last - 1]) == NULL)
+    while (last > 0 && !strchr(" +", list[last - 1]))
         last--;
     for (size_t i = 0; i < CELL_BYTES / 2 && i < length; i++)
-        if (strchr(" +", list[i]) != NULL)
+        if (strchr(" +", list[i]))
             first = i;
     if (length < CELL_BYTES)
         memcpy(text, list, length + 1);
@@ -53,7 +53,7 @@ static void print_rule(const blocks *b, int margin, const int *widths)
     say("+\n");
 }
 
-/** Prints each column's first index above its left edge, and the tensor's size above the last
+/* Prints each column's first index above its left edge, and the tensor's size above the last
  * edge. */
 static void print_column_heads(const blocks *b, int margin, const int *widths)
 {
@@ -101,7 +101,7 @@ static tsr_status draw_pieces(const blocks *b)
         return TSR_OK;
     }
     char(*const cells)[MOST_COLUMNS][CELL_BYTES] = calloc(MOST_ROWS, sizeof *cells);
-    if (cells == NULL)
+    if (!cells)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the picture");
     for (size_t r = 0; r < b->cuts[0].count; r++)
         for (size_t c = 0; c < b->cuts[1].count; c++)

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Shares of a sans-serif font's size: the width of a character, the height of a line, and the
+/* Shares of a sans-serif font's size: the width of a character, the height of a line, and the
  * depth of the base line below the centre. */
 #define CHARACTER 0.62
 #define BOLD      1.12 /* factor of width */
 #define LINE      1.25
 #define CENTRE    0.35
 
-/** Bands lower than this get a thinner outline, which would hide their colour. */
+/* Bands lower than this get a thinner outline, which would hide their colour. */
 #define THIN 2.0
 
-/** Bytes of the longest line of text, with the NUL. */
+/* Bytes of the longest line of text, with the NUL. */
 #define MOST_TEXT 512
 
 static const char *const defs =
@@ -33,7 +33,7 @@ void svg_begin(svg *s)
     *s = (svg){{0}};
 }
 
-/** Writes a text with XML's escapes. A byte outside printable ASCII becomes a question mark. */
+/* Writes a text with XML's escapes. A byte outside printable ASCII becomes a question mark. */
 static void write_escaped(text_buffer *to, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -68,14 +68,14 @@ void svg_end(svg *s, double width, double height, const char *title, char **text
     char *const body = text_buffer_take(&s->body, NULL);
     text_buffer page = {0};
     *text = NULL;
-    if (body == NULL)
+    if (!body)
         return;
     write_page(&page, width, height, title, body);
     free(body);
     *text = text_buffer_take(&page, bytes);
 }
 
-/** A channel, from 0 to 1, of a saturated hue in sixths of the circle; `offset` is 0 for red, 4 for
+/* A channel, from 0 to 1, of a saturated hue in sixths of the circle; `offset` is 0 for red, 4 for
  * green, 2 for blue. */
 static double hue_channel(double hue, double offset)
 {
@@ -97,7 +97,7 @@ svg_colour svg_colour_of(size_t index)
     return colour;
 }
 
-/** The colour of item `index`, dark enough for lines on white. */
+/* The colour of item `index`, dark enough for lines on white. */
 static svg_colour dark_colour_of(size_t index)
 {
     const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6);
@@ -126,7 +126,7 @@ void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const cha
 {
     text_buffer_print(&s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"",
                       r.x, r.y, r.width, r.height, fill, stroke);
-    if (title == NULL) {
+    if (!title) {
         text_buffer_add(&s->body, "/>\n");
         return;
     }
@@ -170,7 +170,7 @@ void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
     const svg_colour colour = dark_colour_of(index);
     text_buffer_print(&s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x,
                       at.y, marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
-    if (title != NULL)
+    if (title)
         write_title(s, title);
     text_buffer_add(&s->body, "</path>\n");
 }
@@ -235,7 +235,7 @@ void svg_upward_text(svg *s, double x, double y, svg_style style, const char *fo
     write_text(s, x, y, style, turned, text);
 }
 
-/** The number of characters of `words` in the first line, at most `room`; a line ends at a space or
+/* The number of characters of `words` in the first line, at most `room`; a line ends at a space or
  * after a +. 0 if the first word is longer. */
 static size_t line_length(const char *words, size_t room)
 {
@@ -246,13 +246,13 @@ static size_t line_length(const char *words, size_t room)
     return length;
 }
 
-/** The number of characters that fit into a width. */
+/* The number of characters that fit into a width. */
 static size_t room_of(double width, double size)
 {
     return (size_t)fmax(width / (CHARACTER * size), 0);
 }
 
-/** Writes words in lines, the first at (x, y), or with NULL for `s` only counts the lines; returns
+/* Writes words in lines, the first at (x, y), or with NULL for `s` only counts the lines; returns
  * the number of lines, 0 if a word is too long. */
 static size_t write_lines(svg *s, double x, double y, svg_style style, const char *words)
 {
@@ -261,7 +261,7 @@ static size_t write_lines(svg *s, double x, double y, svg_style style, const cha
         const size_t length = line_length(words, room_of(style.width, style.size));
         if (length == 0)
             return 0;
-        if (s != NULL)
+        if (s)
             svg_text(s, x, y + LINE * style.size * (double)lines, style, "%.*s", (int)length, words);
         words += length + (words[length] == ' ');
     }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Upper bound of the pieces of a dim: more would be too small to see. */
+/* Upper bound of the pieces of a dim: more would be too small to see. */
 #define MOST_PIECES 64
 
 #define HEADING    14.0
@@ -20,12 +20,12 @@
 #define COLUMN_GAP 16.0 /* half of the gap between the two layouts */
 #define HIGHEST    340.0
 
-/** The edges of the pieces of a dim on the page. */
+/* The edges of the pieces of a dim on the page. */
 typedef struct edges {
     double at[MOST_PIECES + 1];
 } edges;
 
-/** Gives every piece a least length, and a share of the rest in proportion to its size. */
+/* Gives every piece a least length, and a share of the rest in proportion to its size. */
 static edges place(const block_cuts *cuts, double begin, double length)
 {
     const double n = (double)cuts->count, least = fmin(LEAST, length / n / 2);
@@ -37,7 +37,7 @@ static edges place(const block_cuts *cuts, double begin, double length)
     return e;
 }
 
-/** The height of a picture: in proportion to the rows, within bounds; a strip for a tensor of one
+/* The height of a picture: in proportion to the rows, within bounds; a strip for a tensor of one
  * dim. */
 static double body_height(const blocks *b, double width)
 {
@@ -53,7 +53,7 @@ static size_t print_number(int64_t number, char text[24])
     return (size_t)snprintf(text, 24, "%lld", (long long)number);
 }
 
-/** Writes the tensor's size at the end, and the first index of every piece at its edge unless it
+/* Writes the tensor's size at the end, and the first index of every piece at its edge unless it
  * would overlap another or go beyond `right`. */
 static void number_columns(svg *s, const block_cuts *cuts, const edges *e, double y, double right)
 {
@@ -86,7 +86,7 @@ static void number_rows(svg *s, const block_cuts *cuts, const edges *e, double x
     }
 }
 
-/** The width of the row numbers, left of the blocks. */
+/* The width of the row numbers, left of the blocks. */
 static double row_margin(const blocks *b)
 {
     char text[24];
@@ -101,7 +101,7 @@ static size_t first_owner(const blocks *b, size_t row, size_t column)
     return i;
 }
 
-/** Labels a block in the largest font that fits, across or upwards, or with "..". */
+/* Labels a block in the largest font that fits, across or upwards, or with "..". */
 static void label_block(svg *s, svg_rect r, const char *name)
 {
     for (int size = LARGEST; size >= SMALLEST; size--)
@@ -120,7 +120,7 @@ static void draw_block(svg *s, const blocks *b, const edges *rows, const edges *
                         rows->at[row + 1] - rows->at[row]};
     const svg_colour colour = svg_colour_of((size_t)b->owners[first_owner(b, row, column)].rank);
     svg_box(s, r, colour.text, "#000000", title);
-    if (strchr(name, '+') != NULL)
+    if (strchr(name, '+'))
         svg_box(s, r, SVG_HATCH, SVG_NONE, NULL);
     label_block(s, r, name);
 }
@@ -137,7 +137,7 @@ static bool is_idle(const blocks *b, const block_owner *owner)
     return idle;
 }
 
-/** Writes a sentence that lists the ranks that hold nothing; false if there are none. */
+/* Writes a sentence that lists the ranks that hold nothing; false if there are none. */
 static bool name_idle(const blocks *b, char text[IDLE_BYTES])
 {
     size_t used = (size_t)snprintf(text, IDLE_BYTES, IDLE);
@@ -155,7 +155,7 @@ static bool has_partial(const tsr_layout *layout)
     return false;
 }
 
-/** Writes notes below the blocks; returns the y where they end. */
+/* Writes notes below the blocks; returns the y where they end. */
 static double draw_notes(svg *s, const blocks *b, double x, double y, double width)
 {
     char idle[IDLE_BYTES];
@@ -164,11 +164,11 @@ static double draw_notes(svg *s, const blocks *b, double x, double y, double wid
     return name_idle(b, idle) ? svg_paragraph(s, x, y, width, LABEL, idle) : y;
 }
 
-/** A layout and its place on the page. */
+/* A layout and its place on the page. */
 typedef struct panel {
     const tsr_layout *layout;
     double x, y, width;
-    blocks b; /**< zeroed for a layout that is not drawn */
+    blocks b; /* zeroed for a layout that is not drawn */
 } panel;
 
 static void draw_blocks(svg *s, panel *p, double high)
@@ -186,7 +186,7 @@ static void draw_blocks(svg *s, panel *p, double high)
     p->y = draw_notes(s, b, left, p->y + 20 + high, wide);
 }
 
-/** The reason why a layout is not drawn; NULL if it is. */
+/* The reason why a layout is not drawn; NULL if it is. */
 static const char *refusal(const panel *p)
 {
     if (p->b.owner_count == 0)
@@ -198,7 +198,7 @@ static const char *refusal(const panel *p)
 
 static void draw_panel(svg *s, panel *p, double high)
 {
-    if (refusal(p) == NULL)
+    if (!refusal(p))
         draw_blocks(s, p, high);
     else
         p->y = draw_notes(s, &p->b, p->x, svg_paragraph(s, p->x, p->y, p->width, LABEL, refusal(p)), p->width);
@@ -209,12 +209,12 @@ static tsr_status read_panel(panel *p)
     return blocks_possible(p->layout) ? blocks_read(p->layout, &p->b) : TSR_OK;
 }
 
-/** Draws both layouts at the greater of their two heights, since they are of one tensor. */
+/* Draws both layouts at the greater of their two heights, since they are of one tensor. */
 static void draw_panels(svg *s, panel panels[2])
 {
     double high = 0;
     for (int i = 0; i < 2; i++)
-        if (refusal(&panels[i]) == NULL)
+        if (!refusal(&panels[i]))
             high = fmax(high, body_height(&panels[i].b, panels[i].width));
     for (int i = 0; i < 2; i++)
         draw_panel(s, &panels[i], high);

@@ -16,12 +16,12 @@
 #define LEAST   8.0   /* the height of a bar without bytes */
 #define LARGEST 44.0  /* greatest side of a cell of the table */
 
-/** A rank as a sender or a receiver of the step. */
+/* A rank as a sender or a receiver of the step. */
 typedef struct node {
-    size_t place;     /**< index in traffic.ranks */
-    int64_t bytes;    /**< that it sends or receives in the step */
-    double y, height; /**< of its bar */
-    double used;      /**< height of the bands drawn at its bar so far */
+    size_t place;     /* index in traffic.ranks */
+    int64_t bytes;    /* that it sends or receives in the step */
+    double y, height; /* of its bar */
+    double used;      /* height of the bands drawn at its bar so far */
 } node;
 
 typedef struct column {
@@ -34,11 +34,11 @@ typedef struct scene {
     const traffic *t;
     size_t step;
     column from, to;
-    int64_t most; /**< greatest number of bytes from one rank to another */
-    double scale; /**< height of a byte */
+    int64_t most; /* greatest number of bytes from one rank to another */
+    double scale; /* height of a byte */
 } scene;
 
-/** Lists the ranks of the mesh on one side, and ranks outside it that send (or receive) in this
+/* Lists the ranks of the mesh on one side, and ranks outside it that send (or receive) in this
  * step. */
 static void list_nodes(scene *c, bool receivers)
 {
@@ -65,7 +65,7 @@ static double least_height(const column *side)
     return (double)side->count * (LEAST + GAP);
 }
 
-/** Places the bars of one side from the top down, with heights in proportion to bytes above the
+/* Places the bars of one side from the top down, with heights in proportion to bytes above the
  * least height; centres the side. */
 static void place_nodes(column *side, double y, double height, double scale)
 {
@@ -121,7 +121,7 @@ static void draw_bands(svg *s, scene *c, double x, double to_x)
     }
 }
 
-/** Draws the bars and bands, in the height that the side with more ranks needs; returns the
+/* Draws the bars and bands, in the height that the side with more ranks needs; returns the
  * height. */
 static double draw_flow(svg *s, scene *c, double x, double y, double width)
 {
@@ -154,13 +154,13 @@ static void draw_cell(svg *s, const scene *c, size_t i, size_t j, svg_rect r)
             return;
 }
 
-/** The number of digits of the largest rank. */
+/* The number of digits of the largest rank. */
 static size_t rank_digits(const scene *c)
 {
     return (size_t)snprintf(NULL, 0, "%lld", (long long)c->t->ranks[c->t->count - 1]);
 }
 
-/** Writes a rank above its column, turned if the column is narrow. */
+/* Writes a rank above its column, turned if the column is narrow. */
 static void draw_column_head(svg *s, double x, double y, double cell, double wide, long long rank)
 {
     if (wide + 2 <= cell)
@@ -169,7 +169,7 @@ static void draw_column_head(svg *s, double x, double y, double cell, double wid
         svg_upward_text(s, x + LABEL / 3, y, (svg_style){LABEL, "start", SIDE, 0}, "%lld", rank);
 }
 
-/** Writes ranks beside the rows and above the columns, leaving out those that would overlap. */
+/* Writes ranks beside the rows and above the columns, leaving out those that would overlap. */
 static void draw_heads(svg *s, const scene *c, double x, double y, double cell)
 {
     const size_t stride = (size_t)ceil((LABEL + 1) / cell);

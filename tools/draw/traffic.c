@@ -38,7 +38,7 @@ tsr_status traffic_create(const tsr_layout *from, const tsr_layout *to, size_t s
         t.destination[i] = mesh_has(tsr_layout_mesh(to), t.ranks[i]);
     }
     t.bytes = calloc(steps * t.count * t.count + 1, sizeof *t.bytes);
-    if (t.bytes == NULL)
+    if (!t.bytes)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for who sends what to whom");
     *out = t;
     return TSR_OK;
@@ -53,7 +53,7 @@ void traffic_finish(traffic *t)
 size_t traffic_place(const traffic *t, int64_t rank)
 {
     const int64_t *const found = find_rank(t->ranks, t->count, rank);
-    return found != NULL ? (size_t)(found - t->ranks) : 0;
+    return found ? (size_t)(found - t->ranks) : 0;
 }
 
 int64_t *traffic_at(const traffic *t, size_t step, size_t from, size_t to)

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/** Milliseconds to wait for the writer of a pipe. */
+/* Milliseconds to wait for the writer of a pipe. */
 #define WRITER_MS 1000
 
-/** Milliseconds that a pipe may be silent before the user is told. */
+/* Milliseconds that a pipe may be silent before the user is told. */
 #define SILENT_MS 3000
 
 static bool is_pipe(int file)
@@ -24,7 +24,7 @@ static bool is_pipe(int file)
     return fstat(file, &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
-/** Waits for more to read. Tells the user once of a silent pipe, whose writer may just be slow. */
+/* Waits for more to read. Tells the user once of a silent pipe, whose writer may just be slow. */
 static void await_more(const char *option, const char *path, int file, bool *told)
 {
     struct pollfd next = {.fd = file, .events = POLLIN};
@@ -35,7 +35,7 @@ static void await_more(const char *option, const char *path, int file, bool *tol
     *told = true;
 }
 
-/** Reads to the end of the file, at most `most` bytes; a pipe ends when its writers close it.
+/* Reads to the end of the file, at most `most` bytes; a pipe ends when its writers close it.
  * Returns the bytes read, or -1 with errno set. */
 static ssize_t read_all(const char *option, const char *path, int file, char *to, size_t most)
 {
@@ -59,7 +59,7 @@ static ssize_t read_all(const char *option, const char *path, int file, char *to
 static int read_open_file(const char *option, const char *path, size_t most, int file, char **out)
 {
     char *const text = malloc(most);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for %s %s", option, path);
     int status = EXIT_DONE;
     const ssize_t bytes = read_all(option, path, file, text, most);
@@ -69,7 +69,7 @@ static int read_open_file(const char *option, const char *path, size_t most, int
         status = complain(EXIT_REFUSED, "%s %s has %zu bytes or more, which is too long for text", option, path, most);
     else if (bytes == 0 && is_pipe(file))
         status = complain(EXIT_REFUSED, "%s %s is a pipe into which nothing was written", option, path);
-    else if (memchr(text, '\0', (size_t)bytes) != NULL)
+    else if (memchr(text, '\0', (size_t)bytes))
         status = complain(EXIT_REFUSED, "%s %s is not text: byte %zu is 0", option, path, strlen(text) + 1);
     if (status == EXIT_DONE) {
         text[bytes] = '\0';
@@ -79,7 +79,7 @@ static int read_open_file(const char *option, const char *path, size_t most, int
     return status;
 }
 
-/** Waits up to WRITER_MS for a writer of a named pipe; without one the pipe then reads as empty. */
+/* Waits up to WRITER_MS for a writer of a named pipe; without one the pipe then reads as empty. */
 static void await_writer(int file)
 {
     struct pollfd first = {.fd = file, .events = POLLIN};
@@ -107,12 +107,12 @@ int file_read_text(const char *option, const char *path, size_t most, char **out
     return status;
 }
 
-/** The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
+/* The path of a new file, with symbolic links resolved. On the heap; NULL if there is no
  * memory. */
 static char *final_path(const char *path)
 {
     char *const behind = realpath(path, NULL);
-    return behind != NULL || errno == ENOMEM ? behind : strdup(path);
+    return behind || errno == ENOMEM ? behind : strdup(path);
 }
 
 static int check_final(const char *option, const char *path)
@@ -123,7 +123,7 @@ static int check_final(const char *option, const char *path)
     if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return complain(EXIT_REFUSED, "%s %s is not a regular file", option, path);
     char *const copy = strdup(path);
-    if (copy == NULL)
+    if (!copy)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     int status = EXIT_DONE;
     if (access(dirname(copy), W_OK | X_OK) != 0)
@@ -135,7 +135,7 @@ static int check_final(const char *option, const char *path)
 int file_check_output(const char *option, const char *path)
 {
     char *const final = final_path(path);
-    if (final == NULL)
+    if (!final)
         return complain(EXIT_REFUSED, "there is no memory for the path of %s", option);
     const int status = check_final(option, final);
     free(final);

@@ -12,10 +12,10 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian, and read in place");
 
-/** Bytes: enough for the vector loads of any kernel; elements alone need at most 8. */
+/* Bytes: enough for the vector loads of any kernel; elements alone need at most 8. */
 #define ELEMENT_ALIGNMENT 64
 
-/** Bytes: more than any header of version 1, and any later header of a dtype that is read. */
+/* Bytes: more than any header of version 1, and any later header of a dtype that is read. */
 #define MOST_HEADER ((size_t)1 << 17)
 
 static tsr_status failed(const char *path, const char *verb)
@@ -23,13 +23,13 @@ static tsr_status failed(const char *path, const char *verb)
     return tsr_status_set(TSR_ERROR_IO, "%s: cannot %s it: %s", path, verb, strerror(errno));
 }
 
-/** Puts the path before the sentence of the last error. */
+/* Puts the path before the sentence of the last error. */
 static tsr_status named(const char *path, tsr_status status)
 {
     return tsr_status_set(status, "%s: %s", path, tsr_status_message());
 }
 
-/** Reads `bytes` bytes at `offset`, fewer if the file ends. `*got`: the bytes read. */
+/* Reads `bytes` bytes at `offset`, fewer if the file ends. `*got`: the bytes read. */
 static tsr_status read_at(const char *path, int fd, size_t offset, void *to, size_t bytes, size_t *got)
 {
     for (*got = 0; *got < bytes;) {
@@ -56,7 +56,7 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
         return tsr_status_set(TSR_ERROR_IO, "%s: it is empty, so it is not a .npy file", path);
     unsigned char *const begin = malloc(MOST_HEADER);
     size_t known;
-    if (begin == NULL)
+    if (!begin)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its header", path);
     tsr_status status = read_at(path, fd, 0, begin, MOST_HEADER, &known);
     if (status == TSR_OK) {
@@ -67,7 +67,7 @@ static tsr_status read_header(const char *path, int fd, npy_header *out)
     return status;
 }
 
-/** Opens the file and reads its header; the caller closes `*fd`. */
+/* Opens the file and reads its header; the caller closes `*fd`. */
 static tsr_status open_file(const char *path, int *fd, npy_header *header)
 {
     /* O_NONBLOCK, so as not to wait for the writer of a FIFO. */
@@ -80,7 +80,7 @@ static tsr_status open_file(const char *path, int *fd, npy_header *header)
     return status;
 }
 
-/** Bytes to reverse together: an element, or one part of a complex element. */
+/* Bytes to reverse together: an element, or one part of a complex element. */
 static size_t part_bytes(tsr_dtype dtype)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(dtype);
@@ -111,7 +111,7 @@ tsr_status npy_open(const char *path, npy_file *out)
 {
     npy_file file = {.path = strdup(path)};
     int fd;
-    if (file.path == NULL)
+    if (!file.path)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its path", path);
     const tsr_status status = open_file(path, &fd, &file.header);
     if (status != TSR_OK) {
@@ -168,7 +168,7 @@ tsr_status npy_load(npy_file *file)
 {
     npy_header now;
     int fd;
-    if (file->memory != NULL)
+    if (file->memory)
         return TSR_OK;
     TSR_TRY(open_file(file->path, &fd, &now));
     const tsr_status status = load_from(file, fd, &now);
@@ -223,7 +223,7 @@ static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *
     return written;
 }
 
-/** Writes to a path that exists and is not a regular file: a rename must not replace it. Fails for
+/* Writes to a path that exists and is not a regular file: a rename must not replace it. Fails for
  * a pipe that no process reads. */
 static bool save_in_place(const char *path, const tsr_tensor *tensor)
 {

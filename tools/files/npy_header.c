@@ -9,7 +9,7 @@
 #define MAGIC_BYTES 6
 #define ALIGNMENT   64
 
-/** The rest of the text of the dict. Nothing reads at or past `end`. */
+/* The rest of the text of the dict. Nothing reads at or past `end`. */
 typedef struct reader {
     const char *at, *end;
 } reader;
@@ -46,7 +46,7 @@ static bool take_word(reader *r, const char *word)
     return true;
 }
 
-/** Reads a Python string in single or double quotes, without escapes, shorter than `capacity`. */
+/* Reads a Python string in single or double quotes, without escapes, shorter than `capacity`. */
 static tsr_status take_string(reader *r, char *text, size_t capacity)
 {
     skip_spaces(r);
@@ -108,7 +108,7 @@ static tsr_status take_shape(reader *r, npy_header *h)
     return TSR_OK;
 }
 
-/** The dtype that NumPy writes as `kind` and `bytes`; not bf16 or f8, which borrow the descr of an
+/* The dtype that NumPy writes as `kind` and `bytes`; not bf16 or f8, which borrow the descr of an
  * unsigned integer. */
 static tsr_dtype find_dtype(char kind, unsigned bytes)
 {
@@ -129,7 +129,7 @@ static tsr_status take_descr(reader *r, npy_header *h)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has a structured dtype; Tessera reads plain numbers and bool");
     char descr[32];
     TSR_TRY(take_string(r, descr, sizeof descr));
-    const char *const kind = descr + (descr[0] != '\0' && strchr("<>|=", descr[0]) != NULL);
+    const char *const kind = descr + (descr[0] != '\0' && strchr("<>|=", descr[0]));
     unsigned bytes = 0;
     int used = 0;
     if (*kind != '\0' && isdigit((unsigned char)kind[1]) && sscanf(kind + 1, "%2u%n", &bytes, &used) == 1 && kind[1 + used] == '\0')
@@ -189,7 +189,7 @@ static tsr_status take_dict(reader *r, npy_header *h)
     return r->at == r->end ? TSR_OK : malformed("something follows the dict");
 }
 
-/** Finds the dict in the first `known` of the file's `size` bytes: its text begins at `*begin` and
+/* Finds the dict in the first `known` of the file's `size` bytes: its text begins at `*begin` and
  * ends at h->data, where the elements begin. */
 static tsr_status find_dict(const unsigned char *file, size_t known, size_t size, size_t *begin, npy_header *h)
 {

@@ -8,7 +8,7 @@
 #include <tessera/sys/device.h>
 #include <tessera/version.h>
 
-/** What the command prints, gathered before it is printed as JSON or text. */
+/* What the command prints, gathered before it is printed as JSON or text. */
 typedef struct facts {
     tsr_context *context;
     int host_count;
@@ -56,7 +56,7 @@ static json_t *engines_to_json(const facts *f)
     for (int i = 0; engine_get(i) != NULL; i++) {
         const engine *const row = engine_get(i);
         const char *const reason = row->missing(&f->cuda);
-        array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", reason == NULL, "reason", reason,
+        array = json_with_item(array, json_pack("{ss sb ss? ss?}", "name", row->name, "available", !reason, "reason", reason,
                                                 "version", row->version(&f->cuda)));
     }
     return array;
@@ -120,12 +120,12 @@ static json_t *devices_to_json(const facts *f)
     return array;
 }
 
-/** The variables of the library, then that of the tool. */
+/* The variables of the library, then that of the tool. */
 static const tsr_environment_variable *variable_get(size_t index)
 {
     static const tsr_environment_variable own = {"TSR_MPI", "The MPI of --engine mpi, where the launcher does not tell: openmpi or mpich."};
     const tsr_environment_variable *const variable = tsr_environment_get(index);
-    return variable == NULL && (index == 0 || tsr_environment_get(index - 1) != NULL) ? &own : variable;
+    return !variable && (index == 0 || tsr_environment_get(index - 1)) ? &own : variable;
 }
 
 static json_t *environment_to_json(void)
@@ -133,7 +133,7 @@ static json_t *environment_to_json(void)
     json_t *object = json_object();
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const char *const name = variable_get(i)->name, *const value = getenv(name);
-        object = json_with_field(object, name, value != NULL ? json_string(value) : json_null());
+        object = json_with_field(object, name, value ? json_string(value) : json_null());
     }
     return object;
 }
@@ -167,7 +167,7 @@ static void print_blas(const blas_facts *found)
         if (found->of_machine[i] > 0)
             say(": %.2f of the multiply-adds that a core can do", found->of_machine[i]);
         say("\n");
-        if (found->by[i].warning != NULL)
+        if (found->by[i].warning)
             say("      %s\n", found->by[i].warning);
     }
 }
@@ -175,7 +175,7 @@ static void print_blas(const blas_facts *found)
 static void print_engine(const engine *row, const cuda_facts *cuda)
 {
     const char *const reason = row->missing(cuda), *const version = row->version(cuda);
-    say("  %-8s %s%s%s\n", row->name, version != NULL ? version : "", version != NULL ? ": " : "", reason != NULL ? reason : row->ranks);
+    say("  %-8s %s%s%s\n", row->name, version ? version : "", version ? ": " : "", reason ? reason : row->ranks);
 }
 
 static void print_host(const facts *f)
@@ -201,7 +201,7 @@ static void print_facts(const facts *f)
     for (size_t i = 0; variable_get(i) != NULL; i++) {
         const tsr_environment_variable *const variable = variable_get(i);
         const char *const value = getenv(variable->name);
-        say("  %s%s%s\n      %s\n", variable->name, value != NULL ? "=" : " is not set", value != NULL ? value : "", variable->help);
+        say("  %s%s%s\n      %s\n", variable->name, value ? "=" : " is not set", value ? value : "", variable->help);
     }
 }
 
@@ -211,7 +211,7 @@ static int run_info(const tool_arguments *given)
     int status = gather(&f);
     if (status != EXIT_DONE)
         return status;
-    if (given->value[OPT_JSON] != NULL)
+    if (given->value[OPT_JSON])
         status = print_json(json_pack("{ss so so ss so so}", "version", tsr_version(), "engines", engines_to_json(&f), "devices",
                                       devices_to_json(&f), "blas", f.blas.text, "providers", blas_to_json(&f.blas), "environment",
                                       environment_to_json()));

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Upper bound of the intervals of a dim that the table shows. */
+/* Upper bound of the intervals of a dim that the table shows. */
 #define SHOWN_INTERVALS 4
 
-/** One rank's part of the answer. Its intervals, which may be millions, are read while they are
+/* One rank's part of the answer. Its intervals, which may be millions, are read while they are
  * printed. */
 typedef struct part {
     int64_t rank;
@@ -24,7 +24,7 @@ static tsr_status read_part(const tsr_layout *layout, const int64_t *coordinate,
     return tsr_layout_local(layout, coordinate, p->shape, p->offset);
 }
 
-/** Calls `use` for every rank in mesh order, until it fails. */
+/* Calls `use` for every rank in mesh order, until it fails. */
 static tsr_status for_each_part(const tsr_layout *layout, tsr_status (*use)(const tsr_layout *, const part *))
 {
     part p = {0};
@@ -54,17 +54,17 @@ static bool is_first(const tsr_layout *layout, const part *p)
     return true;
 }
 
-/** The text of an object without its last brace, so that fields can follow; the caller frees it.
+/* The text of an object without its last brace, so that fields can follow; the caller frees it.
  * NULL if there is no memory. */
 static char *open_object(json_t *json)
 {
     char *const text = json_take_text(json);
-    if (text != NULL)
+    if (text)
         text[strlen(text) - 1] = '\0';
     return text;
 }
 
-/** Prints the intervals one by one, since as JSON values they would take many times their
+/* Prints the intervals one by one, since as JSON values they would take many times their
  * memory. */
 static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *coordinate)
 {
@@ -84,7 +84,7 @@ static tsr_status print_intervals_json(const tsr_layout *layout, const int64_t *
 static tsr_status print_part_json(const tsr_layout *layout, const part *p)
 {
     char *const text = open_object(part_to_json(layout, p));
-    if (text == NULL)
+    if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer", (long long)p->rank);
     say("%s%s, \"intervals\": [", is_first(layout, p) ? "" : ", ", text);
     free(text);
@@ -93,7 +93,7 @@ static tsr_status print_part_json(const tsr_layout *layout, const part *p)
     return TSR_OK;
 }
 
-/** Refuses a layout with more intervals than the context lists, before anything is printed. Rank 0
+/* Refuses a layout with more intervals than the context lists, before anything is printed. Rank 0
  * is checked, since no rank has many more intervals. With `all` its intervals are listed, else only
  * counted. */
 static tsr_status check_intervals(const tsr_layout *layout, bool all)
@@ -107,7 +107,7 @@ static tsr_status check_intervals(const tsr_layout *layout, bool all)
     return status;
 }
 
-/** Prints one object, rank by rank, since a mesh may have millions of ranks. */
+/* Prints one object, rank by rank, since a mesh may have millions of ranks. */
 static tsr_status print_layout_json(const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
@@ -115,7 +115,7 @@ static tsr_status print_layout_json(const tsr_layout *layout)
         json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape", sizes_to_json(tsr_layout_shape(layout), ndim),
                   "dtype", tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
     char *const text = open_object(head);
-    if (text == NULL)
+    if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the answer");
     say("%s, \"ranks\": [", text);
     free(text);
@@ -170,7 +170,7 @@ static tsr_status print_layout_text(const tsr_layout *layout)
     char shape[SHAPE_TEXT_BYTES];
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
     print_shape(tsr_layout_ndim(layout), tsr_layout_shape(layout), shape);
-    const bool whole = mesh != NULL && placements != NULL;
+    const bool whole = mesh && placements;
     if (whole)
         say("%s %s as %s on mesh %s\n\n", shape, tsr_dtype_name(tsr_layout_dtype(layout)), placements, mesh);
     free(mesh);

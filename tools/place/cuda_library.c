@@ -44,7 +44,7 @@ bool cuda_library_open(cuda_library *out, char reason[CUDA_REASON_BYTES])
         return false;
     }
     void *const library = shared_library_open(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(reason, CUDA_REASON_BYTES, "libtessera-cuda cannot be opened: %s",
                  shared_library_reason(TESSERA_TOOL_CUDA, RTLD_LAZY | RTLD_LOCAL));
         return false;

@@ -9,21 +9,21 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Upper bounds of the lines held at a time and the bytes of one. Further lines are dropped: they
+/* Upper bounds of the lines held at a time and the bytes of one. Further lines are dropped: they
  * come from ranks that wait for the same event. */
 enum { MOST_LINES = 8, LINE_BYTES = 1100 };
 
-/** Longer than a program takes from a broken communicator to its own sentence, also on a busy
+/* Longer than a program takes from a broken communicator to its own sentence, also on a busy
  * machine. */
 #define HELD_SECONDS 3
 
-/** The lines held by this process. */
+/* The lines held by this process. */
 static struct {
     pthread_mutex_t mutex;
-    int to; /**< descriptor that lines are printed to */
+    int to; /* descriptor that lines are printed to */
     char lines[MOST_LINES][LINE_BYTES];
     int count;
-    bool watched; /**< a thread waits to print them */
+    bool watched; /* a thread waits to print them */
 } held = {.mutex = PTHREAD_MUTEX_INITIALIZER, .to = STDERR_FILENO};
 
 void held_log_begin(void)
@@ -74,7 +74,7 @@ static void hold(void *user, tsr_log_level level, const char *line)
 tsr_status held_log_context(tsr_context **out)
 {
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
-    if (getenv("TSR_LOG") == NULL) {
+    if (!getenv("TSR_LOG")) {
         options.log = hold;
         options.log_level = TSR_LOG_ERROR;
     }

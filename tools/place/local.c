@@ -30,7 +30,7 @@ tsr_status local_create(const place *p, tsr_comm *comm, const tsr_layout *layout
 
 void local_free(local *l)
 {
-    if (l->place != NULL)
+    if (l->place)
         place_release(l->place, l->comm, l->tensor.data, l->bytes);
     *l = (local){.place = NULL};
 }
@@ -73,7 +73,7 @@ tsr_status local_set(const local *l, unsigned char byte)
     return status;
 }
 
-/** Copies a host tensor to contiguous host memory. */
+/* Copies a host tensor to contiguous host memory. */
 static tsr_status pack(const tsr_tensor *host, void *staged)
 {
     const tsr_tensor packed = tsr_tensor_contiguous(staged, host->dtype, host->ndim, host->shape);

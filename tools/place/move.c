@@ -39,7 +39,7 @@ tsr_status move_execute(const move *m, const tsr_tensor *src, const tsr_tensor *
 
 void move_finish(move *m)
 {
-    if (m->workspace != NULL)
+    if (m->workspace)
         place_release(m->place, m->comm, m->workspace, tsr_plan_workspace_bytes(m->plan));
     tsr_plan_destroy(m->plan);
     tsr_layout_destroy(m->from);

@@ -31,7 +31,7 @@ static const char *missing(const cuda_facts *cuda)
 
 static const char *version(const cuda_facts *cuda)
 {
-    if (missing(cuda) != NULL || mine.library.version_print(mine.version, sizeof mine.version) == 0)
+    if (missing(cuda) || mine.library.version_print(mine.version, sizeof mine.version) == 0)
         return NULL;
     return mine.version;
 }
@@ -39,13 +39,13 @@ static const char *version(const cuda_facts *cuda)
 /* Ranks other than 0 are silent, since all would print the same lines. */
 static bool be_silent(void)
 {
-    return freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;
+    return freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr);
 }
 
 static tsr_status create_job(void)
 {
     const char *const reason = missing(NULL);
-    if (reason != NULL)
+    if (reason)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "--engine mpi: %s", reason);
     TSR_TRY(mpi_library_create_job(&mine.library, &mine.job));
     if (mine.library.job_rank(mine.job) > 0 && !be_silent())
@@ -55,7 +55,7 @@ static tsr_status create_job(void)
 
 static tsr_status join(int *rank, int *ranks)
 {
-    if (mine.job == NULL)
+    if (!mine.job)
         TSR_TRY(create_job());
     *rank = mine.library.job_rank(mine.job);
     *ranks = mine.library.job_size(mine.job);
@@ -75,7 +75,7 @@ static tsr_status run_process(int ranks, tsr_rank_main *main, void *arg, const c
 
 static void leave(void)
 {
-    if (mine.job == NULL)
+    if (!mine.job)
         return;
     mine.library.job_destroy(mine.job);
     mine.job = NULL;

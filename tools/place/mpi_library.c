@@ -9,7 +9,7 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** An implementation of MPI: its name for people, its word in TSR_MPI, and the file of its
+/* An implementation of MPI: its name for people, its word in TSR_MPI, and the file of its
  * libtessera-mpi. */
 typedef struct implementation {
     const char *name, *word, *file;
@@ -20,11 +20,11 @@ static const implementation implementations[] = {
     {"MPICH", "mpich", TESSERA_TOOL_MPI_MPICH},
 };
 
-/** The environment variables in which a launcher gives its processes their number and each its
+/* The environment variables in which a launcher gives its processes their number and each its
  * rank. */
 typedef struct launcher {
     const char *count, *rank;
-    const implementation *starts; /**< the MPI of its processes; NULL: any */
+    const implementation *starts; /* the MPI of its processes; NULL: any */
 } launcher;
 
 static const launcher launchers[] = {
@@ -33,7 +33,7 @@ static const launcher launchers[] = {
     {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", NULL}, /* srun --mpi=pmix */
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof *(list))
+#define LENGTH(list) (sizeof list / sizeof *(list))
 
 static bool find(void *library, const char *name, void *function)
 {
@@ -57,7 +57,7 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
         return false;
     }
     void *const library = shared_library_open(it->file, RTLD_LAZY | RTLD_GLOBAL);
-    if (library == NULL) {
+    if (!library) {
         snprintf(reason, MPI_REASON_BYTES, "libtessera-mpi for %s cannot be opened: %s", it->name,
                  shared_library_reason(it->file, RTLD_LAZY | RTLD_GLOBAL));
         return false;
@@ -71,7 +71,7 @@ static bool open_one(const implementation *it, mpi_library *out, char *reason)
 static const launcher *find_launcher(void)
 {
     for (size_t i = 0; i < LENGTH(launchers); i++)
-        if (getenv(launchers[i].count) != NULL && getenv(launchers[i].rank) != NULL)
+        if (getenv(launchers[i].count) && getenv(launchers[i].rank))
             return &launchers[i];
     return NULL;
 }
@@ -79,13 +79,13 @@ static const launcher *find_launcher(void)
 int mpi_launched(void)
 {
     const launcher *const it = find_launcher();
-    return it != NULL ? (int)strtol(getenv(it->count), NULL, 10) : 0;
+    return it ? (int)strtol(getenv(it->count), NULL, 10) : 0;
 }
 
 int mpi_launched_rank(void)
 {
     const launcher *const it = find_launcher();
-    return it != NULL ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
+    return it ? (int)strtol(getenv(it->rank), NULL, 10) : 0;
 }
 
 void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES])
@@ -97,7 +97,7 @@ tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
 {
     const char *const word = getenv("TSR_MPI");
     const tsr_status status = library->job_create(out);
-    if (status != TSR_ERROR_STATE || word == NULL || word[0] == '\0')
+    if (status != TSR_ERROR_STATE || !word || word[0] == '\0')
         return status;
     return tsr_status_set(status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
                           word, tsr_status_message());
@@ -109,8 +109,8 @@ static bool choose(const implementation **out, char *reason)
 {
     const char *const word = getenv("TSR_MPI");
     const launcher *const it = find_launcher();
-    *out = it != NULL ? it->starts : NULL;
-    if (word == NULL || word[0] == '\0')
+    *out = it ? it->starts : NULL;
+    if (!word || word[0] == '\0')
         return true;
     for (size_t i = 0; i < LENGTH(implementations); i++)
         if (strcmp(implementations[i].word, word) == 0) {
@@ -143,5 +143,5 @@ bool mpi_library_open(mpi_library *out, char reason[MPI_REASON_BYTES])
     errno = 0;
     if (!choose(&chosen, reason))
         return false;
-    return chosen != NULL ? open_one(chosen, out, reason) : open_any(out, reason);
+    return chosen ? open_one(chosen, out, reason) : open_any(out, reason);
 }

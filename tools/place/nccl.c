@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** One run. NCCL does not tell peers of a rank that fails, so the failed rank aborts the
+/* One run. NCCL does not tell peers of a rank that fails, so the failed rank aborts the
  * communicators of all ranks. */
 typedef struct gathering {
     const cuda_facts *cuda;
@@ -16,14 +16,14 @@ typedef struct gathering {
     tsr_nccl_id id;
     pthread_mutex_t mutex;
     bool failed;
-    tsr_comm **comms; /**< one for each rank; NULL while it does not exist */
+    tsr_comm **comms; /* one for each rank; NULL while it does not exist */
 } gathering;
 
 static const char *missing(const cuda_facts *cuda)
 {
     if (cuda->count == 0)
         return cuda->reason;
-    return cuda->library.comm_create_nccl == NULL ? "libtessera-cuda was built without NCCL" : NULL;
+    return !cuda->library.comm_create_nccl ? "libtessera-cuda was built without NCCL" : NULL;
 }
 
 static const char *version(const cuda_facts *cuda)
@@ -36,7 +36,7 @@ static void abort_all(gathering *g, int ranks)
     pthread_mutex_lock(&g->mutex);
     g->failed = true;
     for (int r = 0; r < ranks; r++)
-        if (g->comms[r] != NULL)
+        if (g->comms[r])
             tsr_comm_abort(g->comms[r]);
     pthread_mutex_unlock(&g->mutex);
 }
@@ -47,7 +47,7 @@ static void list(gathering *g, int rank, tsr_comm *comm)
 {
     pthread_mutex_lock(&g->mutex);
     g->comms[rank] = comm;
-    if (comm != NULL && g->failed)
+    if (comm && g->failed)
         tsr_comm_abort(comm);
     pthread_mutex_unlock(&g->mutex);
 }
@@ -103,7 +103,7 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
             "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine threads ranks share a GPU", ranks,
             cuda->count);
     g.comms = calloc((size_t)ranks, sizeof *g.comms);
-    if (g.comms == NULL)
+    if (!g.comms)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %d ranks", ranks);
     const tsr_status status = run_gathering(&g, ranks);
     free(g.comms);

@@ -4,7 +4,7 @@
 #include <tessera/sys/device.h>
 #include <time.h>
 
-/** Independent sums: more than the multiply-adds that a core has in flight, and no more than it has
+/* Independent sums: more than the multiply-adds that a core has in flight, and no more than it has
  * vector registers. */
 #define SUMS 12
 enum { STEPS = 1 << 18, ROUNDS = 5 };
@@ -56,7 +56,7 @@ static const struct {
 } ways[] = {{"avx512", 16, add_avx512}, {"avx2", 8, add_avx2}};
 #define WAYS ((int)(sizeof ways / sizeof *ways))
 
-/** Index of the widest vectors that run here; WAYS if none do. */
+/* Index of the widest vectors that run here; WAYS if none do. */
 static int find_way(void)
 {
     const tsr_device_table *table;

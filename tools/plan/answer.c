@@ -20,7 +20,7 @@ static tsr_status count_steps(const tsr_plan *plan, tsr_plan_survey *out)
     return TSR_OK;
 }
 
-/** Counts the figures of the plan's rank alone. */
+/* Counts the figures of the plan's rank alone. */
 static tsr_status count_rank(const tsr_plan *plan, tsr_plan_survey *out)
 {
     tsr_plan_figures f;
@@ -46,12 +46,12 @@ static tsr_status make(const plan_request *request, plan_answer *a)
     return a->one_rank ? count_rank(a->plan, &a->figures) : tsr_plan_survey_of(a->plan, &a->figures);
 }
 
-/** Replaces the library's name of the option, tsr_plan_options.nodes, by --nodes. */
+/* Replaces the library's name of the option, tsr_plan_options.nodes, by --nodes. */
 static int refuse(const plan_request *request)
 {
     static const char own[] = "tsr_plan_options.nodes, or those that the first mesh knows,";
     const char *const reason = tsr_status_message();
-    if (request->node == NULL || strncmp(reason, own, sizeof own - 1) != 0)
+    if (!request->node || strncmp(reason, own, sizeof own - 1) != 0)
         return complain_status(EXIT_REFUSED);
     return complain(EXIT_REFUSED, "--nodes%s: give the nodes of all ranks", reason + sizeof own - 1);
 }
@@ -71,7 +71,7 @@ char *plan_step_text(const plan_answer *a, size_t step)
 {
     const size_t length = tsr_plan_step_print(a->plan, step, NULL, 0);
     char *const text = malloc(length + 1);
-    if (text != NULL)
+    if (text)
         tsr_plan_step_print(a->plan, step, text, length + 1);
     return text;
 }

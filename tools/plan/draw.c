@@ -13,10 +13,10 @@
 #define INSIDE (WIDTH - 2 * MARGIN)
 #define SPACE  26.0
 
-/** Where add_transfer() adds the transfers of a rank. */
+/* Where add_transfer() adds the transfers of a rank. */
 typedef struct tally {
     traffic *t;
-    size_t rank; /**< index of the rank in traffic.ranks */
+    size_t rank; /* index of the rank in traffic.ranks */
     bool sends;
 } tally;
 
@@ -40,7 +40,7 @@ static tsr_status add_receives(const plan_request *r, int64_t rank, traffic *t)
     return status;
 }
 
-/** Adds what --rank receives and sends; without it, what every rank receives. */
+/* Adds what --rank receives and sends; without it, what every rank receives. */
 static tsr_status fill_traffic(const plan_answer *a, traffic *t)
 {
     if (!a->one_rank) {
@@ -59,7 +59,7 @@ static tsr_status draw_steps(svg *s, const plan_answer *a, const traffic *t, dou
     for (size_t i = 0; i < t->steps; i++) {
         char *const text = plan_step_text(a, i), *heading;
         const int length =
-            text != NULL ? asprintf(&heading, "Step %zu, %s: %s", i + 1, tsr_step_op_name(a->figures.steps[i].op), text) : -1;
+            text ? asprintf(&heading, "Step %zu, %s: %s", i + 1, tsr_step_op_name(a->figures.steps[i].op), text) : -1;
         free(text);
         if (length < 0)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a step");
@@ -85,17 +85,17 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
     return status;
 }
 
-/** A layout as "From S(0),R on mesh 2x2", which the caller frees. */
+/* A layout as "From S(0),R on mesh 2x2", which the caller frees. */
 static tsr_status name_layout(const char *which, const tsr_layout *layout, char **out)
 {
     char *const mesh = mesh_text(tsr_layout_mesh(layout)), *const placements = layout_text(layout);
     char *text = NULL;
-    if (mesh != NULL && placements != NULL && asprintf(&text, "%s %s on mesh %s", which, placements, mesh) < 0)
+    if (mesh && placements && asprintf(&text, "%s %s on mesh %s", which, placements, mesh) < 0)
         text = NULL;
     free(mesh);
     free(placements);
     *out = text;
-    return text != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
+    return text ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the text of a layout");
 }
 
 static tsr_status draw_layouts(svg *s, const plan_request *r, double *y)
@@ -143,7 +143,7 @@ static tsr_status draw_page(const plan_answer *a, const char *title, char **text
     svg_begin(&s);
     const tsr_status status = draw(&s, a, title, &y);
     svg_end(&s, WIDTH, y, title, text, bytes);
-    if (status == TSR_OK && *text == NULL)
+    if (status == TSR_OK && !*text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the picture");
     if (status != TSR_OK) {
         free(*text);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/** A number; null if it is negative, which stands for unknown. */
+/* A number; null if it is negative, which stands for unknown. */
 static json_t *number_or_null(int64_t value)
 {
     return value < 0 ? json_null() : json_integer(value);
@@ -35,7 +35,7 @@ static json_t *steps_to_json(const plan_answer *a)
     for (size_t i = 0; i < a->figures.step_count; i++) {
         const tsr_plan_survey_step *const step = &a->figures.steps[i];
         char *const text = plan_step_text(a, i);
-        array = json_with_item(array, text == NULL ? NULL
+        array = json_with_item(array, !text ? NULL
                                                    : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims",
                                                                dims_to_json(step->mesh_dims), "bytes_received",
                                                                sum_to_json(step->bytes_received), "text", text));
@@ -44,10 +44,10 @@ static json_t *steps_to_json(const plan_answer *a)
     return array;
 }
 
-/** A list of transfers, written one by one, since a rank of a large mesh may have millions. */
+/* A list of transfers, written one by one, since a rank of a large mesh may have millions. */
 typedef struct transfer_list {
     text_buffer *to;
-    const char *peer; /**< "from", "to" */
+    const char *peer; /* "from", "to" */
     const char *joint;
 } transfer_list;
 
@@ -62,7 +62,7 @@ static tsr_status write_transfer(const tsr_plan_transfer *t, void *user)
     return TSR_OK;
 }
 
-/** Writes the last fields of the object: the transfers that --rank receives and sends. */
+/* Writes the last fields of the object: the transfers that --rank receives and sends. */
 static int write_transfers(const tsr_plan *plan, text_buffer *to)
 {
     transfer_list receives = {to, "from", ""}, sends = {to, "to", ""};
@@ -85,7 +85,7 @@ static json_t *relabel_to_json(const plan_request *r)
                      ranks_to_json(tsr_layout_mesh(r->to)));
 }
 
-/** Adds the fields of --relabel, and "rank" with --rank or "busiest_rank" without. */
+/* Adds the fields of --relabel, and "rank" with --rank or "busiest_rank" without. */
 static json_t *with_extras(const plan_answer *a, json_t *json)
 {
     const plan_request *const r = a->request;
@@ -114,7 +114,7 @@ static json_t *figures_to_json(const plan_answer *a)
                      sum_to_json(f->gather_and_slice));
 }
 
-/** The answer without the transfers; NULL if there is no memory. */
+/* The answer without the transfers; NULL if there is no memory. */
 static json_t *answer_to_json(const plan_answer *a)
 {
     return with_extras(a, json_with_fields(question_to_json(a->request), figures_to_json(a)));

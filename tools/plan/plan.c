@@ -7,12 +7,12 @@
 #include <string.h>
 #include <tessera/saved.h>
 
-/** An output of the command. All outputs are complete in memory before the first is written. */
+/* An output of the command. All outputs are complete in memory before the first is written. */
 typedef struct product {
-    const char *option, *path; /**< NULL for standard output, and for a file that is not asked for */
+    const char *option, *path; /* NULL for standard output, and for a file that is not asked for */
     char *data;
     size_t bytes;
-    fresh_file file; /**< the file between file_prepare() and file_publish() */
+    fresh_file file; /* the file between file_prepare() and file_publish() */
 } product;
 
 typedef struct products {
@@ -24,7 +24,7 @@ static int make_plan(const plan_answer *a, product *p)
     if (tsr_plan_save(a->plan, NULL, 0, &p->bytes) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     p->data = malloc(p->bytes);
-    if (p->data == NULL)
+    if (!p->data)
         return complain(EXIT_REFUSED, "there is no memory for a saved plan of %zu bytes", p->bytes);
     return tsr_plan_save(a->plan, p->data, p->bytes, &p->bytes) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
@@ -34,7 +34,7 @@ static int make_answer(const plan_answer *a, bool json, product *p)
     text_buffer text = {0};
     const int status = json ? plan_write_json(a, &text) : plan_write_text(a, &text);
     p->data = text_buffer_take(&text, &p->bytes);
-    if (status == EXIT_DONE && p->data == NULL)
+    if (status == EXIT_DONE && !p->data)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     return status;
 }
@@ -42,24 +42,24 @@ static int make_answer(const plan_answer *a, bool json, product *p)
 static int make_products(const plan_answer *a, bool json, products *p)
 {
     int status = make_answer(a, json, &p->answer);
-    if (status == EXIT_DONE && p->plan.path != NULL)
+    if (status == EXIT_DONE && p->plan.path)
         status = make_plan(a, &p->plan);
-    if (status == EXIT_DONE && p->picture.path != NULL)
+    if (status == EXIT_DONE && p->picture.path)
         status = plan_draw(a, &p->picture.data, &p->picture.bytes);
     return status;
 }
 
 static int write_file(product *p)
 {
-    return p->path != NULL ? file_prepare(p->option, p->path, p->data, p->bytes, &p->file) : EXIT_DONE;
+    return p->path ? file_prepare(p->option, p->path, p->data, p->bytes, &p->file) : EXIT_DONE;
 }
 
 static int name_file(product *p)
 {
-    return p->path != NULL ? file_publish(p->option, p->path, &p->file) : EXIT_DONE;
+    return p->path ? file_publish(p->option, p->path, &p->file) : EXIT_DONE;
 }
 
-/** Writes the files under temporary names, then standard output, then renames the files: a failure
+/* Writes the files under temporary names, then standard output, then renames the files: a failure
  * to write a file leaves standard output empty, and any failure before the renames leaves no
  * file. */
 static int write_products(products *p)
@@ -84,12 +84,12 @@ static void finish_product(product *p)
 
 static int check_file(const product *p)
 {
-    return p->path != NULL ? file_check_output(p->option, p->path) : EXIT_DONE;
+    return p->path ? file_check_output(p->option, p->path) : EXIT_DONE;
 }
 
 static int check_products(const products *p)
 {
-    if (p->plan.path != NULL && p->picture.path != NULL && strcmp(p->plan.path, p->picture.path) == 0)
+    if (p->plan.path && p->picture.path && strcmp(p->plan.path, p->picture.path) == 0)
         return complain(EXIT_REFUSED, "--save and --svg are both %s", p->plan.path);
     const int status = check_file(&p->plan);
     return status == EXIT_DONE ? check_file(&p->picture) : status;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/** Prints a line of the table: the maximum and the total of bytes, or the bytes of --rank. */
+/* Prints a line of the table: the maximum and the total of bytes, or the bytes of --rank. */
 static void print_row(text_buffer *to, const plan_answer *a, const char *name, tsr_plan_sum sum, const char *remark)
 {
     char most[BYTES_TEXT], total[BYTES_TEXT];
@@ -28,7 +28,7 @@ static void print_question(text_buffer *to, const plan_request *r, const char *s
         text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0], texts[3], texts[2]);
 }
 
-/** Prints shape, dtype, meshes and layouts. */
+/* Prints shape, dtype, meshes and layouts. */
 static int print_head(text_buffer *to, const plan_answer *a)
 {
     const plan_request *const r = a->request;
@@ -37,7 +37,7 @@ static int print_head(text_buffer *to, const plan_answer *a)
                             layout_text(r->to)};
     int status = EXIT_DONE;
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    if (texts[0] != NULL && texts[1] != NULL && texts[2] != NULL && texts[3] != NULL)
+    if (texts[0] && texts[1] && texts[2] && texts[3])
         print_question(to, r, shape, (const char *const *)texts);
     else
         status = complain(EXIT_REFUSED, "there is no memory for the layouts' text");
@@ -59,7 +59,7 @@ static void print_relabel(text_buffer *to, const plan_request *r)
                       report->moved_ranks == 1 ? "" : "s");
 }
 
-/** Prints the mesh dims in whose coordinate some sender and receiver differ, as " along mesh dims
+/* Prints the mesh dims in whose coordinate some sender and receiver differ, as " along mesh dims
  * dp, 1"; nothing without any. */
 static void print_dims(text_buffer *to, const tsr_mesh *mesh, unsigned dims)
 {
@@ -67,7 +67,7 @@ static void print_dims(text_buffer *to, const tsr_mesh *mesh, unsigned dims)
     for (int d = 0; d < tsr_mesh_ndim(mesh); d++) {
         if ((dims >> d & 1) == 0)
             continue;
-        if (tsr_mesh_name(mesh, d) != NULL)
+        if (tsr_mesh_name(mesh, d))
             text_buffer_print(to, "%s%s", joint, tsr_mesh_name(mesh, d));
         else
             text_buffer_print(to, "%s%d", joint, d);
@@ -79,7 +79,7 @@ static int print_step(text_buffer *to, const plan_answer *a, size_t index)
 {
     const tsr_plan_survey_step *const step = &a->figures.steps[index];
     char *const text = plan_step_text(a, index), most[BYTES_TEXT], total[BYTES_TEXT];
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the text of a step");
     text_buffer_print(to, "  %zu. %s", index + 1, tsr_step_op_name(step->op));
     print_dims(to, tsr_layout_mesh(a->request->from), step->mesh_dims);
@@ -105,7 +105,7 @@ static int print_steps(text_buffer *to, const plan_answer *a)
     return status;
 }
 
-/** The remark on the bytes received, against the least possible. */
+/* The remark on the bytes received, against the least possible. */
 static const char *judge(const plan_answer *a, char text[64])
 {
     const double ratio = a->figures.ratio;

@@ -8,40 +8,40 @@
 #include <stdlib.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share. Each rank writes only its own row and result. */
+/* What the ranks share. Each rank writes only its own row and result. */
 typedef struct job {
     place *place;
     move_request request;
-    tsr_mesh *mesh;        /**< abstract: used before ranks run */
-    tsr_layout *from, *to; /**< on `mesh` */
-    npy_file global;       /**< --input */
-    shards shards;         /**< --input-shards: a file for each rank of the mesh */
+    tsr_mesh *mesh;        /* abstract: used before ranks run */
+    tsr_layout *from, *to; /* on `mesh` */
+    npy_file global;       /* --input */
+    shards shards;         /* --input-shards: a file for each rank of the mesh */
     int ranks;
     struct row {
         int64_t bytes_received;
         double seconds;
-        bool inside; /**< the rank is in the mesh, so it has a file */
+        bool inside; /* the rank is in the mesh, so it has a file */
     } * rows;
-    tsr_tensor *results; /**< local results on the heap; data is NULL for a rank outside the mesh or of another process */
+    tsr_tensor *results; /* local results on the heap; data is NULL for a rank outside the mesh or of another process */
 } job;
 
-/** Makes this rank's source: its part of the global tensor, or the tensor in its file, which is
+/* Makes this rank's source: its part of the global tensor, or the tensor in its file, which is
  * borrowed. */
 static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor **out)
 {
     const npy_file *const global = &j->global;
-    if (global->memory != NULL)
+    if (global->memory)
         return tsr_distribute_tensor(&global->tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
-    if (global->path != NULL)
+    if (global->path)
         return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL, out);
     tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
     npy_file *const file = shards_find(&j->shards, rank);
-    if (file != NULL)
+    if (file)
         TSR_TRY(npy_load(file));
-    return tsr_dtensor_from_local(file != NULL ? &file->tensor : &outside, m->from, NULL, out);
+    return tsr_dtensor_from_local(file ? &file->tensor : &outside, m->from, NULL, out);
 }
 
-/** Allocates host memory for the result, which outlives the rank. */
+/* Allocates host memory for the result, which outlives the rank. */
 static tsr_status make_result(const move *m, tsr_tensor *out)
 {
     size_t bytes;
@@ -66,7 +66,7 @@ static tsr_status time_move(const move *m, const tsr_tensor *src, const tsr_tens
     return TSR_OK;
 }
 
-/** Moves on a device with its own memory: copies the source there, and the result back. */
+/* Moves on a device with its own memory: copies the source there, and the result back. */
 static tsr_status move_on_device(const move *m, const tsr_tensor *source, const tsr_tensor *result, double *seconds)
 {
     local src = {.place = NULL}, dst = {.place = NULL};
@@ -112,7 +112,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     return status;
 }
 
-/** Opens --input, which gives the shape and, without --dtype, the dtype. Rank threads share its
+/* Opens --input, which gives the shape and, without --dtype, the dtype. Rank threads share its
  * elements in memory. Processes would each hold all elements, so each reads only its part, if the
  * file is plain (npy_is_plain()). */
 static int open_global(const tool_arguments *given, job *j, bool dtype_given)
@@ -129,15 +129,15 @@ static int open_global(const tool_arguments *given, job *j, bool dtype_given)
     return EXIT_DONE;
 }
 
-/** Takes the shape from the file; refuses a --shape that differs. */
+/* Takes the shape from the file; refuses a --shape that differs. */
 static int settle_global_shape(const tensor_shape *wanted, const char *text, job *j)
 {
     const tsr_tensor *const tensor = &j->global.tensor;
-    bool same = wanted == NULL || wanted->ndim == tensor->ndim;
+    bool same = !wanted || wanted->ndim == tensor->ndim;
     j->request.shape.ndim = tensor->ndim;
     for (int d = 0; d < tensor->ndim; d++) {
         j->request.shape.size[d] = tensor->shape[d];
-        same = same && (wanted == NULL || wanted->size[d] == tensor->shape[d]);
+        same = same && (!wanted || wanted->size[d] == tensor->shape[d]);
     }
     if (same)
         return EXIT_DONE;
@@ -152,7 +152,7 @@ static int open_shards(const tool_arguments *given, const tensor_shape *wanted, 
     if (status != EXIT_DONE)
         return status;
     j->request.dtype = j->shards.dtype;
-    if (wanted == NULL)
+    if (!wanted)
         return shards_global_shape(&j->shards, j->mesh, given->value[OPT_FROM], &j->request.shape);
     j->request.shape = *wanted;
     return EXIT_DONE;
@@ -163,19 +163,19 @@ static int open_input(const tool_arguments *given, job *j)
     const char *const shape_text = given->value[OPT_SHAPE];
     const bool dtype_given = given->value[OPT_DTYPE] != NULL;
     tensor_shape shape;
-    int status = shape_text != NULL ? parse_shape(shape_text, &shape) : EXIT_DONE;
+    int status = shape_text ? parse_shape(shape_text, &shape) : EXIT_DONE;
     if (status == EXIT_DONE)
         status = parse_dtype(given->value[OPT_DTYPE], &j->request.dtype);
     if (status != EXIT_DONE)
         return status;
-    const tensor_shape *const wanted = shape_text != NULL ? &shape : NULL;
-    if (given->value[OPT_INPUT] == NULL)
+    const tensor_shape *const wanted = shape_text ? &shape : NULL;
+    if (!given->value[OPT_INPUT])
         return open_shards(given, wanted, j, dtype_given);
     status = open_global(given, j, dtype_given);
     return status == EXIT_DONE ? settle_global_shape(wanted, shape_text, j) : status;
 }
 
-/** Reads all options and opens the input; runs and writes nothing. */
+/* Reads all options and opens the input; runs and writes nothing. */
 static int prepare_job(const tool_arguments *given, job *j)
 {
     int status = place_open(given, &j->place);
@@ -202,14 +202,14 @@ static int prepare_job(const tool_arguments *given, job *j)
     return status;
 }
 
-/** Writes the results of this process's ranks, and renames the files to their names. */
+/* Writes the results of this process's ranks, and renames the files to their names. */
 static int write_results(output *files, const job *j)
 {
     int status = EXIT_DONE;
     for (int r = 0; r < j->ranks && status == EXIT_DONE; r++) {
         char name[32];
         snprintf(name, sizeof name, "rank-%d.npy", r);
-        if (j->results[r].data != NULL)
+        if (j->results[r].data)
             status = output_add(files, name, &j->results[r]);
     }
     return status == EXIT_DONE ? output_publish(files) : status;
@@ -230,7 +230,7 @@ static int report_job(const tool_arguments *given, const job *j)
         files++;
         names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
-    if (given->value[OPT_JSON] != NULL)
+    if (given->value[OPT_JSON])
         return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max", (json_int_t)max, "total",
                                     (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
@@ -245,7 +245,7 @@ static int print_report(const tool_arguments *given, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** Writes the files and prints the report; removes the files again if any process fails in
+/* Writes the files and prints the report; removes the files again if any process fails in
  * either. */
 static int deliver_job(const tool_arguments *given, const job *j)
 {
@@ -268,7 +268,7 @@ static int run_job(const tool_arguments *given, job *j)
 {
     j->rows = calloc((size_t)j->ranks, sizeof *j->rows);
     j->results = calloc((size_t)j->ranks, sizeof *j->results);
-    if (j->rows == NULL || j->results == NULL)
+    if (!j->rows || !j->results)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", j->ranks);
     if (place_run(j->place, j->ranks, run_rank, j) != TSR_OK)
         return complain_status(EXIT_REFUSED);
@@ -277,7 +277,7 @@ static int run_job(const tool_arguments *given, job *j)
 
 static void finish_job(job *j)
 {
-    for (int r = 0; j->results != NULL && r < j->ranks; r++)
+    for (int r = 0; j->results && r < j->ranks; r++)
         free(j->results[r].data);
     free(j->results);
     free(j->rows);
@@ -291,7 +291,7 @@ static void finish_job(job *j)
 
 static int run_redistribute(const tool_arguments *given)
 {
-    if ((given->value[OPT_INPUT] == NULL) == (given->value[OPT_INPUT_SHARDS] == NULL))
+    if ((!given->value[OPT_INPUT]) == (!given->value[OPT_INPUT_SHARDS]))
         return complain(EXIT_USAGE, "redistribute needs either --input X.npy or --input-shards DIR");
     job j = {.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     int status = prepare_job(given, &j);

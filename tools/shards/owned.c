@@ -15,7 +15,7 @@ tsr_status owned_read(const tsr_layout *layout, const int64_t *coordinate, int d
          * it refuse before all that memory is allocated. */
         const size_t most = 2 * out->capacity + FIRST_INTERVALS, wanted = out->count < most ? out->count : most;
         tsr_interval *const more = realloc(out->at, wanted * sizeof *more);
-        if (more == NULL)
+        if (!more)
             return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %zu intervals", wanted);
         out->at = more;
         out->capacity = wanted;

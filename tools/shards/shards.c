@@ -33,7 +33,7 @@ int shards_open(const char *directory, const tsr_mesh *mesh, tsr_dtype dtype, sh
 {
     const size_t count = (size_t)tsr_mesh_count(mesh);
     *out = (shards){.files = calloc(count, sizeof *out->files), .ranks = calloc(count, sizeof *out->ranks)};
-    if (out->files == NULL || out->ranks == NULL)
+    if (!out->files || !out->ranks)
         return complain(EXIT_REFUSED, "there is no memory for %zu files", count);
     int64_t coordinate[TSR_MAX_DIMS] = {0};
     int status;
@@ -59,7 +59,7 @@ npy_file *shards_find(const shards *s, int64_t rank)
     return NULL;
 }
 
-/** Sums the sizes along `dim` over the coordinates that are 0 in every mesh dim which does not cut
+/* Sums the sizes along `dim` over the coordinates that are 0 in every mesh dim which does not cut
  * `dim`. */
 static int add_sizes(const shards *s, const tsr_mesh *mesh, const tsr_placement *placements, int dim, int64_t *out)
 {
@@ -80,7 +80,7 @@ int shards_global_shape(const shards *s, const tsr_mesh *mesh, const char *place
 {
     const size_t room = strlen(placements) + 1;
     int64_t *const numbers = calloc(room, sizeof *numbers);
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
     /* A mesh dim without a placement counts as Replicate here; tsr_layout_parse() refuses it
      * later. */
@@ -107,7 +107,7 @@ void shards_close(shards *s)
     *s = (shards){0};
 }
 
-/** True if `name` is the name of the file of a rank, which `*rank` gets. */
+/* True if `name` is the name of the file of a rank, which `*rank` gets. */
 static bool is_shard(const char *name, int64_t *rank)
 {
     char own[64];
@@ -129,9 +129,9 @@ int shards_refuse_others(const char *directory, const tsr_mesh *mesh)
 {
     DIR *const folder = opendir(directory);
     int status = EXIT_DONE;
-    if (folder == NULL)
+    if (!folder)
         return EXIT_DONE;
-    for (const struct dirent *entry = readdir(folder); entry != NULL && status == EXIT_DONE; entry = readdir(folder)) {
+    for (const struct dirent *entry = readdir(folder); entry && status == EXIT_DONE; entry = readdir(folder)) {
         int64_t rank;
         if (is_shard(entry->d_name, &rank) && !is_inside(mesh, rank))
             status = complain(EXIT_REFUSED, "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",

@@ -4,7 +4,7 @@
 
 #define MOST_ROWS (INT64_C(1) << 20)
 
-/**
+/*
  * Visits the coordinates of the holders, mesh dims nested in an order in which each cut comes after
  * the cuts whose pieces it divides.
  *
@@ -16,8 +16,8 @@ typedef struct walk {
     const holders *of;
     int order[TSR_MAX_DIMS], ndim;
     int64_t coordinate[TSR_MAX_DIMS];
-    int64_t rows, count; /**< rows (of the innermost dim) and holders so far */
-    int64_t *ranks;      /**< where holders_spread() writes; NULL: only count */
+    int64_t rows, count; /* rows (of the innermost dim) and holders so far */
+    int64_t *ranks;      /* where holders_spread() writes; NULL: only count */
     int64_t taken, wanted, all;
 } walk;
 
@@ -49,7 +49,7 @@ static int turn_of(const tsr_placement *placements, int dim)
     return placements[dim].kind != TSR_SHARD || placements[dim].order == TSR_ORDER_DEFAULT ? dim : placements[dim].order;
 }
 
-/** Sorts the mesh dims by the order of the layout's cuts. */
+/* Sorts the mesh dims by the order of the layout's cuts. */
 static void order_dims(const tsr_layout *layout, int ndim, int *order)
 {
     const tsr_placement *const p = tsr_layout_placements(layout);
@@ -76,10 +76,10 @@ static bool fits(const tsr_layout *layout, const int *order, int ndim)
 static bool has_sizes(const tsr_layout *layout, int dim)
 {
     const tsr_placement *const p = &tsr_layout_placements(layout)[dim];
-    return p->kind == TSR_SHARD && p->sizes != NULL;
+    return p->kind == TSR_SHARD && p->sizes;
 }
 
-/** Begins a walk; false if the two layouts cannot be walked together. */
+/* Begins a walk; false if the two layouts cannot be walked together. */
 static bool begin_walk(const holders *h, walk *w)
 {
     const int ndim = tsr_mesh_ndim(h->mesh);
@@ -96,22 +96,22 @@ static bool begin_walk(const holders *h, walk *w)
     return fits(h->from, w->order, ndim);
 }
 
-/** The given sizes along a mesh dim, NULL for none; only a walk of a single layout has them. */
+/* The given sizes along a mesh dim, NULL for none; only a walk of a single layout has them. */
 static const int64_t *sizes_along(const walk *w, int dim)
 {
     return has_sizes(w->of->from, dim) ? tsr_layout_placements(w->of->from)[dim].sizes : NULL;
 }
 
-/** The coordinate of part `number` among the parts along `dim` that hold an element. */
+/* The coordinate of part `number` among the parts along `dim` that hold an element. */
 static int64_t part_at(const walk *w, int dim, int64_t number)
 {
     const int64_t *const sizes = sizes_along(w, dim);
     const int64_t last = tsr_mesh_size(w->of->mesh, dim) - 1;
     int64_t part = 0;
-    for (int64_t before = 0; sizes != NULL && part < last; part++)
+    for (int64_t before = 0; sizes && part < last; part++)
         if (sizes[part] > 0 && before++ == number)
             break;
-    return sizes != NULL ? part : number;
+    return sizes ? part : number;
 }
 
 static int64_t count_sizes(const int64_t *sizes, int64_t parts)
@@ -122,20 +122,20 @@ static int64_t count_sizes(const int64_t *sizes, int64_t parts)
     return count;
 }
 
-/** Moves every dim to its first part that holds an element. */
+/* Moves every dim to its first part that holds an element. */
 static void go_to_first(walk *w)
 {
     for (int d = 0; d < w->ndim; d++)
         w->coordinate[d] = part_at(w, d, 0);
 }
 
-/** The number of parts along `dim` that hold an element, given the coordinates of the dims before
+/* The number of parts along `dim` that hold an element, given the coordinates of the dims before
  * it; the dims after it are at their first parts. */
 static int64_t count_parts(walk *w, int dim)
 {
     const int64_t here = w->coordinate[dim], *const sizes = sizes_along(w, dim);
     int64_t least = 0, most = tsr_mesh_size(w->of->mesh, dim);
-    if (sizes != NULL)
+    if (sizes)
         return either_holds(w->of, w->coordinate) ? count_sizes(sizes, most) : 0;
     while (least < most) {
         const int64_t middle = least + (most - least) / 2;
@@ -164,7 +164,7 @@ static int64_t rank_here(const walk *w)
 static void add_row(walk *w, int dim, int64_t parts)
 {
     w->rows++;
-    for (; w->ranks != NULL && w->taken < w->wanted && next_wanted(w) < w->count + parts; w->taken++) {
+    for (; w->ranks && w->taken < w->wanted && next_wanted(w) < w->count + parts; w->taken++) {
         w->coordinate[dim] = part_at(w, dim, next_wanted(w) - w->count);
         w->ranks[w->taken] = rank_here(w);
     }
@@ -172,7 +172,7 @@ static void add_row(walk *w, int dim, int64_t parts)
     w->count += parts;
 }
 
-/** Visits all coordinates that begin with those of the first `depth` dims in order; false once
+/* Visits all coordinates that begin with those of the first `depth` dims in order; false once
  * there are too many rows. */
 static bool walk_from(walk *w, int depth)
 {
@@ -218,15 +218,15 @@ static bool has_shape(const walk *w, const int64_t *shape)
     return tsr_layout_local(w->of->from, w->coordinate, local, NULL) == TSR_OK && memcmp(local, shape, sizeof local) == 0;
 }
 
-/** The first of `parts` along `dim` whose size differs from part 0's, or `parts` if none does:
+/* The first of `parts` along `dim` whose size differs from part 0's, or `parts` if none does:
  * along a dim sizes never grow. With given sizes, the part after the largest. */
 static int64_t find_change(walk *w, int dim, int64_t parts)
 {
     const int64_t *const sizes = sizes_along(w, dim);
     int64_t shape[TSR_MAX_DIMS] = {0}, least = 1, most = parts, largest = 0;
-    for (int64_t i = 0; sizes != NULL && i < parts; i++)
+    for (int64_t i = 0; sizes && i < parts; i++)
         largest = sizes[part_at(w, dim, i)] > sizes[part_at(w, dim, largest)] ? i : largest;
-    if (sizes != NULL || tsr_layout_local(w->of->from, w->coordinate, shape, NULL) != TSR_OK)
+    if (sizes || tsr_layout_local(w->of->from, w->coordinate, shape, NULL) != TSR_OK)
         return largest + 1;
     while (least < most) {
         const int64_t middle = least + (most - least) / 2;
@@ -240,7 +240,7 @@ static int64_t find_change(walk *w, int dim, int64_t parts)
     return least;
 }
 
-/** Adds the edges along one dim, with all other dims at their first parts. */
+/* Adds the edges along one dim, with all other dims at their first parts. */
 static int add_edges(walk *w, int dim, int64_t *ranks)
 {
     const int64_t parts = count_parts(w, dim), change = find_change(w, dim, parts);

@@ -12,7 +12,7 @@
 #define TITLE  "What moves take, by the model of the links"
 #define WIDTH  1000.0
 #define MARGIN 28.0
-/** Edges and sizes of the panels. */
+/* Edges and sizes of the panels. */
 #define LEFT   120.0
 #define RIGHT  (WIDTH - 40.0)
 #define TOP    86.0
@@ -25,33 +25,33 @@
 #define INK  "#202020"
 #define GRID "#d0d0d0"
 
-/** The quantity that a panel shows against ranks. */
+/* The quantity that a panel shows against ranks. */
 typedef struct quantity {
     const char *name;
     double (*of)(const simulation *s);
     void (*print)(double value, char text[BYTES_TEXT]);
-    double base; /**< lines are at powers of this */
+    double base; /* lines are at powers of this */
 } quantity;
 
-/** A panel: its place on the page, and the values at its edges as powers of the quantity's base. */
+/* A panel: its place on the page, and the values at its edges as powers of the quantity's base. */
 typedef struct panel {
     const quantity *shows;
     double top, bottom;
-    double least, most; /**< powers at the lower and upper edge; infinite if all values are 0 */
-    bool nought;        /**< some values are 0: they lie on the lower edge, below the least power */
+    double least, most; /* powers at the lower and upper edge; infinite if all values are 0 */
+    bool nought;        /* some values are 0: they lie on the lower edge, below the least power */
 } panel;
 
-/** What the panels share. */
+/* What the panels share. */
 typedef struct plot {
     const simulation *all;
     size_t count, series;
-    double least_ranks, most_ranks; /**< bounds of the x axis: whole logarithms to base 2 */
+    double least_ranks, most_ranks; /* bounds of the x axis: whole logarithms to base 2 */
     bool measured;
-    svg_point *points; /**< scratch for `count` points */
+    svg_point *points; /* scratch for `count` points */
     svg out;
 } plot;
 
-/** The rows [begin, end) of one line, all of one move. */
+/* The rows [begin, end) of one line, all of one move. */
 typedef struct series {
     size_t index, begin, end;
 } series;
@@ -91,7 +91,7 @@ static bool is_same_move(const simulation *a, const simulation *b)
            memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
 }
 
-/** Advances to the next series; false past the last. */
+/* Advances to the next series; false past the last. */
 static bool next_series(const plot *p, series *s)
 {
     s->index += s->end > 0;
@@ -117,7 +117,7 @@ static void widen(panel *a, double value)
     a->most = fmax(a->most, ceil(power_of(a, value) - 1e-9));
 }
 
-/** The panel whose edges enclose all points, at least one power apart. */
+/* The panel whose edges enclose all points, at least one power apart. */
 static panel find_edges(const plot *p, size_t index)
 {
     const double top = TOP + (HEIGHT + GAP) * (double)index;
@@ -138,7 +138,7 @@ static double x_of_power(const plot *p, double power)
     return LEFT + (RIGHT - LEFT) * (power - p->least_ranks) / (p->most_ranks - p->least_ranks);
 }
 
-/** The x of a row: series are shifted sideways, so that equal points do not hide each other. */
+/* The x of a row: series are shifted sideways, so that equal points do not hide each other. */
 static double x_of(const plot *p, const simulation *row, size_t index)
 {
     const double x = x_of_power(p, log2((double)row->ranks)), room = x_of_power(p, 1) - x_of_power(p, 0);
@@ -200,7 +200,7 @@ static void draw_point(plot *p, const panel *a, const simulation *row, size_t in
     svg_mark(&p->out, index, (svg_point){x_of(p, row, index), y_of(a, value)}, full, title);
 }
 
-/** Draws a series: a line with full marks for the model's values, empty marks with whiskers for
+/* Draws a series: a line with full marks for the model's values, empty marks with whiskers for
  * measured times. */
 static void draw_series(plot *p, const panel *a, series s)
 {
@@ -237,7 +237,7 @@ static void draw_legend(plot *p, series s, double y)
              tsr_dtype_name(first->dtype), first->from, first->to, mode_name(first->options.mode));
 }
 
-/** The fewest ranks of a row with estimates; 0 if there is none. */
+/* The fewest ranks of a row with estimates; 0 if there is none. */
 static int64_t first_estimate(const plot *p)
 {
     int64_t least = 0;
@@ -298,7 +298,7 @@ void simulation_plot(const simulation *all, size_t count, char **text, size_t *b
     plot p = {.all = all, .count = count, .measured = all[0].measured_links != NULL};
     *text = NULL;
     p.points = calloc(count, sizeof *p.points);
-    if (p.points == NULL)
+    if (!p.points)
         return;
     for (series s = {0}; next_series(&p, &s);)
         p.series++;

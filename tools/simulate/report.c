@@ -44,7 +44,7 @@ static json_t *measured_to_json(const simulation *s, const place *p)
 
 static json_t *whole_row_to_json(const simulation *s, const place *p)
 {
-    return p != NULL ? json_with_fields(row_to_json(s), measured_to_json(s, p)) : row_to_json(s);
+    return p ? json_with_fields(row_to_json(s), measured_to_json(s, p)) : row_to_json(s);
 }
 
 static int print_rows(row_format format, const simulation_rows *all)
@@ -55,11 +55,11 @@ static int print_rows(row_format format, const simulation_rows *all)
     return status;
 }
 
-/** Prints the error of the model over all rows. */
+/* Prints the error of the model over all rows. */
 static int print_errors(const simulation_rows *all)
 {
     double *const errors = calloc(all->count, sizeof *errors);
-    if (errors == NULL)
+    if (!errors)
         return complain(EXIT_REFUSED, "there is no memory for %zu errors", all->count);
     for (size_t i = 0; i < all->count; i++)
         errors[i] = simulation_error(&all->rows[i]);
@@ -98,7 +98,7 @@ static void print_links(const measured_links *links)
     say_text("\n");
 }
 
-/** Prints the links of each number of ranks and mode, with their errors. */
+/* Prints the links of each number of ranks and mode, with their errors. */
 static void print_measured_links(const simulation_rows *all)
 {
     say("# engine %s, device %s\n", place_engine(all->place), place_device_name(all->place));
@@ -130,7 +130,7 @@ static void print_columns(bool measured)
         say(" %12s\n", "(us)");
 }
 
-/** Prints a figure in a column, with ~ before an estimate. */
+/* Prints a figure in a column, with ~ before an estimate. */
 static void print_figure(const simulation *s, int width, const char *text)
 {
     char marked[64];
@@ -138,7 +138,7 @@ static void print_figure(const simulation *s, int width, const char *text)
     say(" %*s", width, marked);
 }
 
-/** Prints a real number; "-" if it is below 0, which stands for unknown. */
+/* Prints a real number; "-" if it is below 0, which stands for unknown. */
 static void print_real(const simulation *s, int width, int decimals, double value)
 {
     char text[48] = "-";
@@ -155,7 +155,7 @@ static void print_count(const simulation *s, int width, int64_t value)
     print_figure(s, width, text);
 }
 
-/** Prints both layouts in a column of 20, or wider: layouts have any length. */
+/* Prints both layouts in a column of 20, or wider: layouts have any length. */
 static void print_move(const simulation *s)
 {
     const int used = snprintf(NULL, 0, "%s -> %s", s->from, s->to);

@@ -6,20 +6,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-/** Upper bounds of the ranks of a sample, and of the messages of all their plans together. */
+/* Upper bounds of the ranks of a sample, and of the messages of all their plans together. */
 #define SAMPLED_RANKS 256
 #define MOST_MESSAGES (INT64_C(1) << 18)
-/** Upper bound of the messages of the plans of one node: more would take minutes. */
+/* Upper bound of the messages of the plans of one node: more would take minutes. */
 #define MOST_NODE_MESSAGES (INT64_C(1) << 28)
 
-/** A sample: ranks that are planned for. */
+/* A sample: ranks that are planned for. */
 typedef struct sample {
     holders of;
-    int64_t first, last; /**< first and last rank of the mesh, whose ranks follow each other */
-    int64_t holding;     /**< number of holders; -1: unknown */
-    int64_t node;        /**< ranks of a node, if whole nodes are taken; else 1 */
-    int64_t messages;    /**< messages of one rank's plan, received and sent */
-    int64_t *ranks;      /**< ascending, without repeats */
+    int64_t first, last; /* first and last rank of the mesh, whose ranks follow each other */
+    int64_t holding;     /* number of holders; -1: unknown */
+    int64_t node;        /* ranks of a node, if whole nodes are taken; else 1 */
+    int64_t messages;    /* messages of one rank's plan, received and sent */
+    int64_t *ranks;      /* ascending, without repeats */
     size_t count;
 } sample;
 
@@ -28,7 +28,7 @@ static int64_t limit(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/** Counts the messages of a rank's plan, received and sent. */
+/* Counts the messages of a rank's plan, received and sent. */
 static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *out)
 {
     tsr_plan_options options = r->options;
@@ -45,7 +45,7 @@ static tsr_status count_messages(const plan_request *r, int64_t rank, int64_t *o
     return status;
 }
 
-/** Writes about `wanted` holders. If the two layouts cannot be counted together, up to `wanted` of
+/* Writes about `wanted` holders. If the two layouts cannot be counted together, up to `wanted` of
  * each layout; if neither can be counted, ranks spread over the mesh. `ranks` has room for 2 *
  * wanted. Returns their number. */
 static size_t pick(const sample *s, int64_t wanted, int64_t *ranks)
@@ -70,14 +70,14 @@ static size_t pick(const sample *s, int64_t wanted, int64_t *ranks)
     return count > 0 ? count : (size_t)wanted;
 }
 
-/** Sets s->ranks to the picked ranks, each with its whole node if s->node is above 1. Returns the
+/* Sets s->ranks to the picked ranks, each with its whole node if s->node is above 1. Returns the
  * tool's exit status. */
 static int take(sample *s, const int64_t *picked, size_t count)
 {
     const size_t node = (size_t)s->node;
     s->count = 0;
     s->ranks = calloc(count * node + 1, sizeof *s->ranks);
-    if (s->ranks == NULL)
+    if (!s->ranks)
         return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
     for (size_t i = 0; i < count; i++)
         for (size_t mate = 0; mate < node; mate++) {
@@ -89,7 +89,7 @@ static int take(sample *s, const int64_t *picked, size_t count)
     return EXIT_DONE;
 }
 
-/** Lists the holders of two layouts that can only be counted one by one; returns 0 if they cannot
+/* Lists the holders of two layouts that can only be counted one by one; returns 0 if they cannot
  * be counted, or are more than SIMULATION_MOST_RANKS with repeats. */
 static size_t list_both(const sample *s, int64_t *ranks)
 {
@@ -102,7 +102,7 @@ static size_t list_both(const sample *s, int64_t *ranks)
     return sort_ranks(ranks, (size_t)(before + after));
 }
 
-/** Sets s->ranks to all holders; leaves it empty if they are more than SIMULATION_MOST_RANKS. */
+/* Sets s->ranks to all holders; leaves it empty if they are more than SIMULATION_MOST_RANKS. */
 static int take_all(sample *s)
 {
     int64_t picked[SIMULATION_MOST_RANKS];
@@ -120,7 +120,7 @@ static int take_all(sample *s)
     return count > 0 ? take(s, picked, count) : EXIT_DONE;
 }
 
-/** Sets s->node and s->messages, and refuses nodes that would take minutes to plan. */
+/* Sets s->node and s->messages, and refuses nodes that would take minutes to plan. */
 static int weigh(const plan_request *r, sample *s)
 {
     const int64_t node = r->options.nodes.ranks_per_node;
@@ -142,7 +142,7 @@ static int weigh(const plan_request *r, sample *s)
     return EXIT_DONE;
 }
 
-/** Takes a spread sample of as many ranks as MOST_MESSAGES allows, at least one node. */
+/* Takes a spread sample of as many ranks as MOST_MESSAGES allows, at least one node. */
 static int take_some(sample *s)
 {
     int64_t picked[2 * SAMPLED_RANKS];
@@ -155,7 +155,7 @@ static bool is_taken(const sample *s, int64_t rank)
     return find_rank(s->ranks, s->count, rank) != NULL;
 }
 
-/** Takes the edges (holders_edges()) that are not `taken` already, with their nodes unless these
+/* Takes the edges (holders_edges()) that are not `taken` already, with their nodes unless these
  * have too many messages. */
 static int take_edges(const sample *taken, sample *s)
 {
@@ -172,7 +172,7 @@ static int take_edges(const sample *taken, sample *s)
     return status;
 }
 
-/** Scales the total of a sample up to all holders; -1 if the number of holders is unknown. */
+/* Scales the total of a sample up to all holders; -1 if the number of holders is unknown. */
 static int64_t scale(int64_t total, const sample *s)
 {
     int64_t holding = 0;
@@ -188,7 +188,7 @@ static void raise_to(int64_t *most, int64_t value)
     *most = value > *most ? value : *most;
 }
 
-/** Raises the maxima of `all` to those of `more`, and adds its ranks. A maximum of -1, for no
+/* Raises the maxima of `all` to those of `more`, and adds its ranks. A maximum of -1, for no
  * bound, is -1 in both. */
 static void add_most(tsr_plan_survey *all, const tsr_plan_survey *more)
 {
@@ -207,7 +207,7 @@ static int survey(const tsr_plan *plan, const sample *s, tsr_plan_survey *out)
     return tsr_plan_survey_some(plan, s->ranks, s->count, out) == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** Adds the edges to the maxima alone: totals must not be scaled from them, since they are not
+/* Adds the edges to the maxima alone: totals must not be scaled from them, since they are not
  * typical. */
 static int survey_edges(const tsr_plan *plan, const sample *s, sample *edges, tsr_plan_survey *out)
 {
@@ -222,7 +222,7 @@ static int survey_edges(const tsr_plan *plan, const sample *s, sample *edges, ts
     return status;
 }
 
-/** Estimates the bytes received by the `count` holders that hold nothing after the move (as in
+/* Estimates the bytes received by the `count` holders that hold nothing after the move (as in
  * intermediate steps and reductions), from those in `s`; -1 if none is in `s`. */
 static int count_passed(const tsr_plan *plan, const sample *s, const holders *after, int64_t count, int64_t *total)
 {
@@ -230,7 +230,7 @@ static int count_passed(const tsr_plan *plan, const sample *s, const holders *af
     tsr_plan_survey figures;
     int status = EXIT_DONE;
     *total = -1;
-    if (others.ranks == NULL)
+    if (!others.ranks)
         return complain(EXIT_REFUSED, "there is no memory for the ranks that stand for all");
     for (size_t i = 0; i < s->count; i++)
         if (holders_include(&s->of, s->ranks[i]) && !holders_include(after, s->ranks[i]))
@@ -243,13 +243,13 @@ static int count_passed(const tsr_plan *plan, const sample *s, const holders *af
     return status;
 }
 
-/** True if only ranks that hold an element after the move receive bytes. */
+/* True if only ranks that hold an element after the move receive bytes. */
 static bool goes_straight(const tsr_plan_survey *figures)
 {
     return figures->step_count <= 1 && figures->lower_bound.max >= 0;
 }
 
-/** Takes ranks that hold an element after the move, as many as MOST_MESSAGES allows, with their
+/* Takes ranks that hold an element after the move, as many as MOST_MESSAGES allows, with their
  * nodes unless these have too many messages. */
 static int take_receivers(const plan_request *r, sample *s)
 {
@@ -270,7 +270,7 @@ static int take_receivers(const plan_request *r, sample *s)
     return status;
 }
 
-/** Sets the totals of a move after which only some of the holders, after->holding, hold an element.
+/* Sets the totals of a move after which only some of the holders, after->holding, hold an element.
  * They get a sample of their own: the first sample may have by chance too many or too few of
  * them. */
 static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges, sample *after,

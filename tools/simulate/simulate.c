@@ -16,9 +16,9 @@ typedef struct job {
     row_format format;
     simulation_rows out;
     size_t capacity;
-    place *place;        /**< with --validate; else NULL */
-    tsr_profile *links;  /**< without --validate; else NULL */
-    links_book measured; /**< links measured for --validate */
+    place *place;        /* with --validate; else NULL */
+    tsr_profile *links;  /* without --validate; else NULL */
+    links_book measured; /* links measured for --validate */
 } job;
 
 static int reserve_row(job *j)
@@ -27,14 +27,14 @@ static int reserve_row(job *j)
         return EXIT_DONE;
     const size_t capacity = 2 * j->capacity + 16;
     simulation *const rows = realloc(j->out.rows, capacity * sizeof *rows);
-    if (rows == NULL)
+    if (!rows)
         return complain(EXIT_REFUSED, "there is no memory for %zu moves", capacity);
     j->out.rows = rows;
     j->capacity = capacity;
     return EXIT_DONE;
 }
 
-/** Counts the ranks of the mesh that `given` names; refuses a mesh that cannot run here, or of one
+/* Counts the ranks of the mesh that `given` names; refuses a mesh that cannot run here, or of one
  * rank. */
 static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
 {
@@ -49,7 +49,7 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
     return status;
 }
 
-/** Measures a move on all processes; `status` is this process's exit status so far. */
+/* Measures a move on all processes; `status` is this process's exit status so far. */
 static int measure(const job *j, int status, simulation *s, int ranks)
 {
     const move_request request = {s->mesh, s->from, s->to, s->shape, s->dtype, s->options.mode, s->links};
@@ -66,7 +66,7 @@ static int measure(const job *j, int status, simulation *s, int ranks)
     return status;
 }
 
-/** Adds a row of --validate: models a move by the measured links, and measures it with the same
+/* Adds a row of --validate: models a move by the measured links, and measures it with the same
  * plan. */
 static int validate(job *j, const tool_arguments *given, simulation *row)
 {
@@ -94,14 +94,14 @@ static int add_row(job *j, const tool_arguments *given)
         return status;
     simulation *const row = &j->out.rows[j->out.count++];
     *row = (simulation){.ranks = 0};
-    return j->place != NULL ? validate(j, given, row) : simulate(given, j->links, row);
+    return j->place ? validate(j, given, row) : simulate(given, j->links, row);
 }
 
-/** Adds a row for the current mesh or, with --sweep, for each of its halvings and the mesh, fewest
+/* Adds a row for the current mesh or, with --sweep, for each of its halvings and the mesh, fewest
  * ranks first. */
 static int add_meshes(job *j, const tool_arguments *now)
 {
-    if (now->value[OPT_SWEEP] == NULL)
+    if (!now->value[OPT_SWEEP])
         return add_row(j, now);
     tsr_mesh *mesh;
     int status = parse_mesh(now->value[OPT_MESH], &mesh);
@@ -131,7 +131,7 @@ static int add_rows(job *j)
     return status;
 }
 
-/** Refuses options that exclude each other. */
+/* Refuses options that exclude each other. */
 static int check_options(const tool_arguments *given)
 {
     static const struct {
@@ -142,37 +142,37 @@ static int check_options(const tool_arguments *given)
                   {OPT_RANKS_PER_NODE, "ranks-per-node"},
                   {OPT_OBJECTIVE, "objective"},
                   {OPT_MAX_WORKSPACE, "max-workspace"}};
-    if (given->value[OPT_VALIDATE] == NULL && (given->value[OPT_ENGINE] != NULL || given->value[OPT_DEVICE] != NULL))
+    if (!given->value[OPT_VALIDATE] && (given->value[OPT_ENGINE] || given->value[OPT_DEVICE]))
         return complain(EXIT_USAGE, "--%s says where --validate measures; without --validate nothing is run",
-                        given->value[OPT_ENGINE] != NULL ? "engine" : "device");
-    if (given->value[OPT_LINKS] != NULL && given->value[OPT_PROFILE] != NULL)
+                        given->value[OPT_ENGINE] ? "engine" : "device");
+    if (given->value[OPT_LINKS] && given->value[OPT_PROFILE])
         return complain(EXIT_USAGE, "--links and --profile say the same; give one of them");
-    for (size_t i = 0; given->value[OPT_VALIDATE] != NULL && i < sizeof others / sizeof *others; i++)
-        if (given->value[others[i].option] != NULL)
+    for (size_t i = 0; given->value[OPT_VALIDATE] && i < sizeof others / sizeof *others; i++)
+        if (given->value[others[i].option])
             return complain(EXIT_USAGE,
                             "--validate measures the links of this machine and plans as tessera redistribute does; leave out --%s",
                             others[i].name);
     return EXIT_DONE;
 }
 
-/** Reads the links without --validate: --links, else --profile, else TSR_COST, else the default. */
+/* Reads the links without --validate: --links, else --profile, else TSR_COST, else the default. */
 static int read_links(const tool_arguments *given, tsr_profile **out)
 {
     const char *const variable = getenv("TSR_COST");
-    if (given->value[OPT_LINKS] != NULL)
+    if (given->value[OPT_LINKS])
         return profile_parse("--links", given->value[OPT_LINKS], out);
-    if (given->value[OPT_PROFILE] == NULL && variable != NULL)
+    if (!given->value[OPT_PROFILE] && variable)
         return profile_parse("TSR_COST", variable, out);
     return profile_read(given->value[OPT_PROFILE], out);
 }
 
-/** Writes the file of --svg under a temporary name. */
+/* Writes the file of --svg under a temporary name. */
 static int draw(const job *j, const char *path, fresh_file *out)
 {
     char *text;
     size_t bytes;
     simulation_plot(j->out.rows, j->out.count, &text, &bytes);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the picture");
     const int status = file_prepare("--svg", path, text, bytes, out);
     free(text);
@@ -185,12 +185,12 @@ static int report(const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** Prints the rows; the file of --svg is published only after all is printed. */
+/* Prints the rows; the file of --svg is published only after all is printed. */
 static int tell(const job *j)
 {
     const char *const path = j->given->value[OPT_SVG];
     fresh_file picture;
-    if (path == NULL)
+    if (!path)
         return report(j);
     int status = draw(j, path, &picture);
     if (status != EXIT_DONE)
@@ -207,17 +207,17 @@ static int run_job(job *j)
     int status = row_format_read(j->given, &j->format);
     if (status == EXIT_DONE)
         status = check_options(j->given);
-    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] == NULL)
+    if (status == EXIT_DONE && !j->given->value[OPT_VALIDATE])
         status = read_links(j->given, &j->links);
-    if (status == EXIT_DONE && j->given->value[OPT_SVG] != NULL)
+    if (status == EXIT_DONE && j->given->value[OPT_SVG])
         status = file_check_output("--svg", j->given->value[OPT_SVG]);
-    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE] != NULL)
+    if (status == EXIT_DONE && j->given->value[OPT_VALIDATE])
         status = place_open(j->given, &j->place);
-    if (j->place != NULL)
+    if (j->place)
         (void)idle_threads_await();
     if (status == EXIT_DONE)
         status = add_rows(j);
-    if (status != EXIT_DONE || (j->place != NULL && !place_speaks(j->place)))
+    if (status != EXIT_DONE || (j->place && !place_speaks(j->place)))
         return status;
     j->out.place = j->place;
     return tell(j);

@@ -115,7 +115,7 @@ static pool_block take_kept(tsr_pool *pool, size_t wanted)
     pool_block *const best = find_best(pool, wanted);
     const pool_block taken = best ? remove_block(pool, best) : (pool_block){.pages = NULL};
     pool->hits += taken.pages != NULL;
-    pool->misses += taken.pages == NULL;
+    pool->misses += !taken.pages;
     pthread_mutex_unlock(&pool->mutex);
     return taken;
 }

@@ -19,7 +19,7 @@ static const cudaError_t unavailable[] = {
     cudaErrorOperatingSystem,       cudaErrorInvalidDevice,
 };
 
-#define LENGTH(list) (sizeof(list) / sizeof(list)[0])
+#define LENGTH(list) (sizeof list / sizeof list[0])
 
 static int contains(const cudaError_t *list, size_t count, cudaError_t error)
 {

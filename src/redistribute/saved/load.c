@@ -21,7 +21,7 @@ typedef struct loader {
     tsr_context *context;
     tsr_reader reader; /* of the bytes between the length and the checksum */
     tsr_plan_options options;
-    void *nodes;     /**< the list of options.nodes; owned */
+    void *nodes;     /* the list of options.nodes; owned */
     bool has_tables; /* the version says so */
     tsr_cost_profile profile;
     tsr_profile *measured; /* NULL: without tables */

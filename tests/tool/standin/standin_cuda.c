@@ -1,4 +1,4 @@
-/**
+/*
  * The functions of libtessera-cuda that the tool calls, over the stand-in for NCCL, with a world of
  * four GPUs that begins when the library is opened. Misuse of NCCL, or objects left at the end, end
  * the program with a sentence.
@@ -19,7 +19,7 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
     const char *const misuse = standin_end();
-    if (misuse == NULL)
+    if (!misuse)
         return;
     fprintf(stderr, "stand-in for NCCL: %s\n", misuse);
     _exit(EXIT_MISUSE);

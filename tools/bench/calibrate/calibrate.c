@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/** Bounds of the default of --ranks, which is the number of cores; LEAST_RANKS also bounds
+/* Bounds of the default of --ranks, which is the number of cores; LEAST_RANKS also bounds
  * --ranks. */
 #define LEAST_RANKS 2
 #define MOST_RANKS  8
@@ -16,11 +16,11 @@
 typedef struct job {
     place *place;
     const char *output;
-    tsr_profile *given; /**< the value of --profile */
+    tsr_profile *given; /* the value of --profile */
     calibration found;
 } job;
 
-/** The fields that all points share. */
+/* The fields that all points share. */
 static json_t *facts_to_json(const job *j)
 {
     const calibration_request *const r = &j->found.request;
@@ -57,18 +57,18 @@ static json_t *link_to_json(const tsr_link *link)
     return json_pack("{sf sf}", "latency", link->latency, "bandwidth", link->bandwidth);
 }
 
-/** The error of a link (0: inside, 1: between), null if it was not measured. */
+/* The error of a link (0: inside, 1: between), null if it was not measured. */
 static json_t *error_to_json(const calibration *c, int link)
 {
     const bool measured = link == 0 ? c->inside > 0 : c->inside < c->count;
     return measured ? json_pack("{sf sf}", "median", c->error[link].median, "max", c->error[link].max) : json_null();
 }
 
-/** The text of the whole profile. */
+/* The text of the whole profile. */
 static json_t *profile_to_json(const tsr_profile *profile)
 {
     char *const text = profile_text(profile);
-    json_t *const value = text != NULL ? json_string(text) : NULL;
+    json_t *const value = text ? json_string(text) : NULL;
     free(text);
     return value;
 }
@@ -86,7 +86,7 @@ static json_t *answer_to_json(const job *j)
     return row;
 }
 
-/** Prints a line for each point. */
+/* Prints a line for each point. */
 static int print_csv(bench_run *run, const job *j)
 {
     const calibration *const c = &j->found;
@@ -115,13 +115,13 @@ static void print_points(const calibration *c)
     }
 }
 
-/** Prints the table, then the profile. */
+/* Prints the table, then the profile. */
 static int print_text(const job *j)
 {
     const calibration *const c = &j->found;
     const calibration_request *const r = &c->request;
     char *const text = profile_text(c->measured);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the profile");
     say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
         tsr_dtype_name(r->dtype));
@@ -136,7 +136,7 @@ static int print_text(const job *j)
     return EXIT_DONE;
 }
 
-/** Writes the file of --output under a temporary name. */
+/* Writes the file of --output under a temporary name. */
 static int write_profile(const job *j, fresh_file *out)
 {
     const calibration *const c = &j->found;
@@ -185,7 +185,7 @@ static int read_request(const tool_arguments *now, const bench_run *run, job *j,
         status = parse_dtype(now->value[OPT_DTYPE], &out->dtype);
     if (status == EXIT_DONE)
         status = read_ranks(j->place, now->value[OPT_RANKS], &out->ranks);
-    if (status == EXIT_DONE && j->output != NULL)
+    if (status == EXIT_DONE && j->output)
         status = file_check_output("--output", j->output);
     out->settings = run->settings;
     if (run->sizes.begin > 0)
@@ -209,11 +209,11 @@ static int print_answer(bench_run *run, const job *j)
     return status == EXIT_DONE ? finish_stdout() : status;
 }
 
-/** Prints the answer; the file of --output is published only after all is printed. */
+/* Prints the answer; the file of --output is published only after all is printed. */
 static int report(bench_run *run, const job *j)
 {
     fresh_file profile;
-    if (j->output == NULL)
+    if (!j->output)
         return print_answer(run, j);
     int status = write_profile(j, &profile);
     if (status != EXIT_DONE)
@@ -257,7 +257,7 @@ static int count_steps(const bench_run *run, const tool_arguments *now, int64_t 
     return status;
 }
 
-/** Refuses fewer sizes than a fit needs, and more than a calibration holds. */
+/* Refuses fewer sizes than a fit needs, and more than a calibration holds. */
 static int check_sizes(const size_range *sizes)
 {
     if (sizes->begin == 0)
@@ -283,7 +283,7 @@ static int run_all(bench_run *run)
 {
     progress line;
     int status = check_sizes(&run->sizes);
-    if (status == EXIT_DONE && !run->single && run->sweep.now.value[OPT_OUTPUT] != NULL)
+    if (status == EXIT_DONE && !run->single && run->sweep.now.value[OPT_OUTPUT])
         status = complain(EXIT_USAGE, "--output takes one profile, but %lld are measured", (long long)sweep_count(&run->sweep));
     if (status != EXIT_DONE)
         return status;

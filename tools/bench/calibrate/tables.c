@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
-/** Boxes of the move that measures the cost of a box. */
+/* Boxes of the move that measures the cost of a box. */
 #define PIECES 96
 
-/** The lengths of runs, in bytes and ascending, that have a row in the tables, for each kind of
+/* The lengths of runs, in bytes and ascending, that have a row in the tables, for each kind of
  * work: as many as differ enough in cost. */
 static const struct {
     tsr_work work;
@@ -25,14 +25,14 @@ static int reserve(tables *t)
         return EXIT_DONE;
     const size_t capacity = 2 * t->capacity + 32;
     table_move *const moves = realloc(t->moves, capacity * sizeof *moves);
-    if (moves == NULL)
+    if (!moves)
         return complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
     t->moves = moves;
     t->capacity = capacity;
     return EXIT_DONE;
 }
 
-/** The mesh of the first `ranks` members, as "2@[1,3]". NULL if there is no memory. */
+/* The mesh of the first `ranks` members, as "2@[1,3]". NULL if there is no memory. */
 static char *print_mesh(const tables_request *r, int64_t ranks)
 {
     text_buffer text = {0};
@@ -43,7 +43,7 @@ static char *print_mesh(const tables_request *r, int64_t ranks)
     return text_buffer_take(&text, NULL);
 }
 
-/** The layouts and the shape of a move. */
+/* The layouts and the shape of a move. */
 typedef struct way {
     const char *from, *to;
     tensor_shape shape;
@@ -58,13 +58,13 @@ static int add_move(tables *t, const tables_request *r, const table_move *like, 
     *m = *like;
     m->mesh = print_mesh(r, like->ranks);
     m->timed = (timed_move){.rows = NULL};
-    if (m->mesh == NULL)
+    if (!m->mesh)
         return complain(EXIT_REFUSED, "there is no memory for a mesh of %lld ranks", (long long)like->ranks);
     const move_request wanted = {m->mesh, w->from, w->to, w->shape, r->dtype, r->mode, r->profile};
     return timed_move_create(r->ranks, &r->settings, &wanted, &m->timed);
 }
 
-/** Adds a move of one element a rank, which measures a step; one of PIECES boxes of an element or
+/* Adds a move of one element a rank, which measures a step; one of PIECES boxes of an element or
  * two; and meetings of 2, 4, .. and all ranks. */
 static int add_small_moves(tables *t, const tables_request *r)
 {
@@ -84,7 +84,7 @@ static int add_small_moves(tables *t, const tables_request *r)
     return status;
 }
 
-/** The number of rows in the larger shard of a rank, which has all columns, `parts` runs a row; 0
+/* The number of rows in the larger shard of a rank, which has all columns, `parts` runs a row; 0
  * if there are fewer than 2. */
 static int64_t count_rows(int64_t bytes, int64_t run, int64_t parts)
 {
@@ -92,14 +92,14 @@ static int64_t count_rows(int64_t bytes, int64_t run, int64_t parts)
     return run != TSR_RUN_WHOLE && count < 2 ? 0 : count;
 }
 
-/** True if a larger shard of `bytes` has enough runs to measure. */
+/* True if a larger shard of `bytes` has enough runs to measure. */
 static bool tells(int64_t run, int64_t n, int64_t bytes, int64_t element)
 {
     const bool holds = run == TSR_RUN_WHOLE ? bytes >= n * element : run >= element && count_rows(bytes, run, n) > 0;
     return bytes >= TABLES_LEAST_BYTES && holds;
 }
 
-/** The move that measures a kind of work, with `bytes` in the larger shard of each of `n` ranks and
+/* The move that measures a kind of work, with `bytes` in the larger shard of each of `n` ranks and
  * elements of `element` bytes. */
 static way choose_way(tsr_work work, int64_t run, int64_t n, int64_t bytes, int64_t element)
 {
@@ -114,7 +114,7 @@ static way choose_way(tsr_work work, int64_t run, int64_t n, int64_t bytes, int6
     return (way){work == TSR_WORK_KEEP ? "R" : "P", "S(1)", {2, {count, columns * n}}};
 }
 
-/** What the cost model counts for a move. */
+/* What the cost model counts for a move. */
 static table_move count_work(tsr_work work, int64_t run, int64_t n, const way *w, int64_t element)
 {
     const double all = (double)(w->shape.size[0] * w->shape.size[1] * element), share = all / (double)n;
@@ -148,7 +148,7 @@ static int add_size(tables *t, const tables_request *r, tsr_work work, int64_t r
     return add_move(t, r, &m, &w);
 }
 
-/** The next size to measure. Kept and summed boxes in runs need only every other size, and the
+/* The next size to measure. Kept and summed boxes in runs need only every other size, and the
  * last. */
 static int64_t next_size(const tables_request *r, size_t kind, size_t row, int64_t bytes)
 {
@@ -181,9 +181,9 @@ static int choose(tables *t, const tables_request *r)
     if (status == EXIT_DONE)
         status = add_work(t, r);
     t->timed = status == EXIT_DONE ? calloc(t->count, sizeof *t->timed) : NULL;
-    if (status == EXIT_DONE && t->timed == NULL)
+    if (status == EXIT_DONE && !t->timed)
         status = complain(EXIT_REFUSED, "there is no memory for the moves of a calibration");
-    for (size_t i = 0; t->timed != NULL && i < t->count; i++)
+    for (size_t i = 0; t->timed && i < t->count; i++)
         t->timed[i] = &t->moves[i].timed;
     return status;
 }

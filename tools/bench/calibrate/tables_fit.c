@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/** The work that a move measures gets at least this share of its time, since the other costs, which
+/* The work that a move measures gets at least this share of its time, since the other costs, which
  * are subtracted, are not exact. */
 #define LEAST_SHARE 0.1
 
@@ -16,7 +16,7 @@ static double seconds_of(const table_move *m)
     return samples_spread(&m->timed.loops).median;
 }
 
-/** Seconds of the move that do not belong to what it measures, by the entries of the profile so
+/* Seconds of the move that do not belong to what it measures, by the entries of the profile so
  * far. */
 static double seconds_beside(const table_move *m, const tsr_profile *known)
 {
@@ -36,7 +36,7 @@ static double seconds_left(const table_move *m, const tsr_profile *known)
     return left > least ? left : least;
 }
 
-/** True if both moves belong to one row of the profile. */
+/* True if both moves belong to one row of the profile. */
 static bool share_row(const table_move *a, const table_move *b)
 {
     return a->topic == b->topic && a->topic >= TABLE_MEETING && a->work == b->work && a->run == b->run;
@@ -56,13 +56,13 @@ static void begin_row(text_buffer *text, const table_move *m)
         text_buffer_print(text, "\n%s@%lld=", work_names[m->work], (long long)m->run);
 }
 
-/** The key of a point, before the colon: ranks of a meeting, bytes touched of work. */
+/* The key of a point, before the colon: ranks of a meeting, bytes touched of work. */
 static double key_of(const table_move *m)
 {
     return m->topic == TABLE_MEETING ? (double)m->ranks : m->touched;
 }
 
-/** The value of a point, behind the colon: seconds, or bytes a second of work. */
+/* The value of a point, behind the colon: seconds, or bytes a second of work. */
 static double value_of(const table_move *m, const tsr_profile *known)
 {
     const double left = seconds_left(m, known);
@@ -76,7 +76,7 @@ typedef struct row {
     double keys[FIT_POINTS], values[FIT_POINTS];
 } row;
 
-/** Adds a point. A move whose key is not greater than the last is skipped: several sizes may have
+/* Adds a point. A move whose key is not greater than the last is skipped: several sizes may have
  * one key. */
 static void add_point(row *r, const table_move *m, const tsr_profile *known)
 {
@@ -86,7 +86,7 @@ static void add_point(row *r, const table_move *m, const tsr_profile *known)
     r->values[r->count++] = value_of(m, known);
 }
 
-/** Raises a rate that is less than half of both neighbours' to the lower of them: the machine was
+/* Raises a rate that is less than half of both neighbours' to the lower of them: the machine was
  * busy meanwhile. A fall over several sizes is kept. */
 static void smooth(row *r)
 {
@@ -107,7 +107,7 @@ static void write_row(text_buffer *text, const table_move *like, const row *r)
     }
 }
 
-/** Writes the row that begins with the move at `first`; returns the number of its moves. */
+/* Writes the row that begins with the move at `first`; returns the number of its moves. */
 static size_t add_row(text_buffer *text, const tables *t, size_t first, const tsr_profile *known)
 {
     const table_move *const m = &t->moves[first];
@@ -122,7 +122,7 @@ static size_t add_row(text_buffer *text, const tables *t, size_t first, const ts
     return count;
 }
 
-/** Replaces `*known` by the profile that is written so far. */
+/* Replaces `*known` by the profile that is written so far. */
 static int read_back(const text_buffer *text, tsr_profile **known)
 {
     tsr_profile *profile;

@@ -29,7 +29,7 @@ linear_oracle linear_oracle_make(int64_t tokens, int64_t hidden, int64_t interme
     return o;
 }
 
-/** A hash in which every output bit depends on every input bit: alternating xor-shifts and odd
+/* A hash in which every output bit depends on every input bit: alternating xor-shifts and odd
  * multipliers, all invertible. */
 static uint64_t mix(uint64_t x)
 {
@@ -43,7 +43,7 @@ static uint64_t weight_of_column(int64_t column)
     return mix(mix(SEED) + (uint64_t)column);
 }
 
-/** An input, whose element is not 0 where row + column is a multiple of `step`. */
+/* An input, whose element is not 0 where row + column is a multiple of `step`. */
 typedef struct matrix {
     linear_input input;
     int64_t rows, columns, step;
@@ -63,7 +63,7 @@ static matrix matrix_of(const linear_oracle *o, linear_input input)
     }
 }
 
-/** The key from which the elements of a row are hashed. */
+/* The key from which the elements of a row are hashed. */
 static uint64_t key_of_row(const matrix *m, int64_t row)
 {
     return mix(mix(SEED + 1 + (uint64_t)m->input) + (uint64_t)row);
@@ -74,7 +74,7 @@ static bool is_negative(uint64_t row_key, int64_t column)
     return mix(row_key + (uint64_t)column) >> 63;
 }
 
-/** The first column, from `begin` on, whose element in `row` is not 0. */
+/* The first column, from `begin` on, whose element in `row` is not 0. */
 static int64_t first_column(const matrix *m, int64_t row, int64_t begin)
 {
     return begin + (m->step - (row + begin) % m->step) % m->step;
@@ -93,13 +93,13 @@ void linear_oracle_fill(const linear_oracle *o, linear_input input, linear_tile 
     }
 }
 
-/** A vector whose numbers at [begin, end) are in `at`; the others are 0. */
+/* A vector whose numbers at [begin, end) are in `at`; the others are 0. */
 typedef struct vector {
     uint64_t *at;
     int64_t begin, end;
 } vector;
 
-/** out = m in, for the rows that `out` spans. */
+/* out = m in, for the rows that `out` spans. */
 static void multiply(const matrix *m, const vector *in, const vector *out)
 {
     for (int64_t r = out->begin; r < out->end; r++) {
@@ -111,7 +111,7 @@ static void multiply(const matrix *m, const vector *in, const vector *out)
     }
 }
 
-/** out = m^T in, for the columns that `out` spans. */
+/* out = m^T in, for the columns that `out` spans. */
 static void multiply_transposed(const matrix *m, const vector *in, const vector *out)
 {
     for (int64_t c = out->begin; c < out->end; c++)
@@ -123,7 +123,7 @@ static void multiply_transposed(const matrix *m, const vector *in, const vector 
     }
 }
 
-/** A matrix in a product, possibly transposed. */
+/* A matrix in a product, possibly transposed. */
 typedef struct factor {
     linear_input input;
     bool transposed;
@@ -145,30 +145,30 @@ static const product products[LINEAR_RESULTS] = {
     [LINEAR_DW1] = {3, {{LINEAR_W2, true}, {LINEAR_DY, true}, {LINEAR_X, false}}},
 };
 
-/** The length of the longest vector of any product. */
+/* The length of the longest vector of any product. */
 static int64_t longest(const linear_oracle *o)
 {
     const int64_t most = o->tokens > o->hidden ? o->tokens : o->hidden;
     return most > o->intermediate ? most : o->intermediate;
 }
 
-/** Two vectors that swap: `now` holds the last result, `next` gets the next one. */
+/* Two vectors that swap: `now` holds the last result, `next` gets the next one. */
 typedef struct vectors {
-    uint64_t *numbers; /**< memory of both; on the heap */
+    uint64_t *numbers; /* memory of both; on the heap */
     vector now, next;
 } vectors;
 
 static tsr_status vectors_create(const linear_oracle *o, vectors *out)
 {
     out->numbers = malloc(2 * (size_t)longest(o) * sizeof *out->numbers);
-    if (out->numbers == NULL)
+    if (!out->numbers)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for two vectors of %lld numbers", (long long)longest(o));
     out->now.at = out->numbers;
     out->next.at = out->numbers + longest(o);
     return TSR_OK;
 }
 
-/** now = f now, or f^T now if `from_left`, for its elements [begin, end); end < 0: to the last. */
+/* now = f now, or f^T now if `from_left`, for its elements [begin, end); end < 0: to the last. */
 static void apply(const linear_oracle *o, factor f, bool from_left, int64_t begin, int64_t end, vectors *v)
 {
     const matrix m = matrix_of(o, f.input);
@@ -184,7 +184,7 @@ static void apply(const linear_oracle *o, factor f, bool from_left, int64_t begi
     v->next = last;
 }
 
-/** now = the sums of the tile's rows of the result, weighted by column. */
+/* now = the sums of the tile's rows of the result, weighted by column. */
 static void sum_rows(const linear_oracle *o, const product *p, linear_tile tile, vectors *v)
 {
     v->now.begin = tile.column;
@@ -196,7 +196,7 @@ static void sum_rows(const linear_oracle *o, const product *p, linear_tile tile,
     apply(o, p->factors[0], false, tile.row, tile.row + tile.rows, v);
 }
 
-/** now = a row of the result, in the tile's columns. */
+/* now = a row of the result, in the tile's columns. */
 static void work_out_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile, vectors *v)
 {
     v->now.begin = row;
@@ -207,7 +207,7 @@ static void work_out_row(const linear_oracle *o, const product *p, int64_t row, 
     apply(o, p->factors[p->count - 1], true, tile.column, tile.column + tile.columns, v);
 }
 
-/** The weighted sum of a row; false if an element is not an integer within the bound. */
+/* The weighted sum of a row; false if an element is not an integer within the bound. */
 static bool sum_of_row(const linear_oracle *o, linear_tile tile, const double *row, uint64_t *out)
 {
     *out = 0;
@@ -228,7 +228,7 @@ static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t ro
     return wrong;
 }
 
-/** Counts the wrong elements of a tile. `sums` are the right sums of its rows; `v` is scratch. */
+/* Counts the wrong elements of a tile. `sums` are the right sums of its rows; `v` is scratch. */
 static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile tile, const double *values, const vector *sums, vectors *v)
 {
     int64_t wrong = 0, wrong_rows = 0;

@@ -7,17 +7,17 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** The values of a rank's elements: hashes of the global index, terms from a table, or one
+/* The values of a rank's elements: hashes of the global index, terms from a table, or one
  * value. */
 typedef struct values {
     tsr_dtype dtype;
     size_t bytes;
     int64_t picks;
-    unsigned char *table; /**< terms by pick and choice; NULL: values are hashes of the index */
-    bool constant;        /**< all elements are `neutral` */
-    bool only_own;        /**< elements outside `own` are `neutral` */
+    unsigned char *table; /* terms by pick and choice; NULL: values are hashes of the index */
+    bool constant;        /* all elements are `neutral` */
+    bool only_own;        /* elements outside `own` are `neutral` */
     unsigned char neutral[ELEMENT_BYTES];
-    owned own[TSR_MAX_DIMS]; /**< intervals of the source that this rank holds, along each dim */
+    owned own[TSR_MAX_DIMS]; /* intervals of the source that this rank holds, along each dim */
     int ndim;
 } values;
 
@@ -33,7 +33,7 @@ static uint64_t mix(uint64_t x)
 static void value_at(const values *v, int64_t index, unsigned char out[ELEMENT_BYTES])
 {
     uint64_t bits[2] = {mix((uint64_t)index + 1), 0};
-    if (v->table != NULL) {
+    if (v->table) {
         const uint64_t pick = (bits[0] >> 8) % (uint64_t)v->picks;
         memcpy(out, v->table + (pick * TERM_CHOICES + bits[0] % TERM_CHOICES) * ELEMENT_BYTES, ELEMENT_BYTES);
         return;
@@ -70,7 +70,7 @@ static tsr_status read_owned(const tsr_layout *layout, const int64_t *coordinate
     return TSR_OK;
 }
 
-/** Visits the elements of a shard in memory order: `index` is an element's global index along each
+/* Visits the elements of a shard in memory order: `index` is an element's global index along each
  * dim, `global` its row-major index in the whole tensor. */
 typedef struct walk {
     const values *values;
@@ -142,7 +142,7 @@ static tsr_status make_values(const tsr_layout *from, const int64_t *coordinate,
     if (t.count == 0)
         return TSR_OK;
     out->table = malloc((size_t)t.picks * TERM_CHOICES * ELEMENT_BYTES);
-    if (out->table == NULL)
+    if (!out->table)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the terms of %lld ranks", (long long)t.picks);
     terms_table(&t, coordinate, reduced, out->table);
     return TSR_OK;
@@ -169,7 +169,7 @@ static bool takes_shortcut(const tsr_placement *from, const tsr_placement *to, i
     return from[mesh_dim].kind == TSR_SHARD && to[mesh_dim].kind == TSR_PARTIAL && to[mesh_dim].op == TSR_SUM;
 }
 
-/** True if the order of the cuts of mesh dims `a` and `b` allows the shortcut: on one tensor dim a
+/* True if the order of the cuts of mesh dims `a` and `b` allows the shortcut: on one tensor dim a
  * kept cut comes before a removed one, and kept cuts keep their order. */
 static bool order_allows(const tsr_placement *from, const tsr_placement *to, int a, int b)
 {
@@ -179,7 +179,7 @@ static bool order_allows(const tsr_placement *from, const tsr_placement *to, int
     return takes_shortcut(from, to, b) ? before : before == (cut_order(to, a) < cut_order(to, b));
 }
 
-/** True for a move Shard -> Partial(sum) in which every rank just keeps its elements: all other
+/* True for a move Shard -> Partial(sum) in which every rank just keeps its elements: all other
  * mesh dims keep their placement, and on every tensor dim removed cuts come after kept ones. */
 static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
 {
@@ -200,7 +200,7 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
     return any;
 }
 
-/** Marks in `reduced` the Partial dims that `to` does not keep, and sets in `v` which elements of a
+/* Marks in `reduced` the Partial dims that `to` does not keep, and sets in `v` which elements of a
  * new Partial dim are neutral on this rank. */
 static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced, values *v)
 {

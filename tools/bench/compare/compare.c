@@ -9,11 +9,11 @@
 
 #define LOSS 0.1
 
-/** A line of the old file and the line of the new file with the same identity. */
+/* A line of the old file and the line of the new file with the same identity. */
 typedef struct comparison {
     const bench_line *old, *new;
-    double ratio; /**< new median time over old */
-    double noise; /**< uncertainty of the ratio: the sum of spread_noise() of both */
+    double ratio; /* new median time over old */
+    double noise; /* uncertainty of the ratio: the sum of spread_noise() of both */
     bool slower;
 } comparison;
 
@@ -22,14 +22,14 @@ typedef struct job {
     bench_lines old, new;
     comparison *rows;
     size_t count, slower;
-    size_t certain; /**< those of the `slower` whose ratio exceeds 1 by more than the noise */
-    size_t wrong;   /**< number of new lines with wrong results, compared or not */
+    size_t certain; /* those of the `slower` whose ratio exceeds 1 by more than the noise */
+    size_t wrong;   /* number of new lines with wrong results, compared or not */
 } job;
 
-/** Selects lines of a file. */
+/* Selects lines of a file. */
 typedef bool is_meant(const bench_line *line);
 
-/** An old time of 0 is as fast as a new one of 0, and infinitely faster than any other. */
+/* An old time of 0 is as fast as a new one of 0, and infinitely faster than any other. */
 static double ratio_of(double old, double new)
 {
     if (old > 0)
@@ -43,15 +43,15 @@ static comparison compare_lines(const bench_line *old, const bench_line *new, do
     return (comparison){old, new, ratio, spread_noise(old->seconds) + spread_noise(new->seconds), ratio > 1 + loss};
 }
 
-/** Matches lines by identity; repeated ones in the order of their files. */
+/* Matches lines by identity; repeated ones in the order of their files. */
 static int match_lines(job *j)
 {
     j->rows = calloc(j->old.count + 1, sizeof *j->rows);
-    if (j->rows == NULL)
+    if (!j->rows)
         return complain(EXIT_REFUSED, "there is no memory for %zu lines", j->old.count);
     for (size_t i = 0; i < j->old.count; i++) {
         bench_line *const new = bench_lines_take(&j->new, j->old.at[i].identity);
-        if (new == NULL)
+        if (!new)
             continue;
         j->old.at[i].taken = true;
         j->rows[j->count] = compare_lines(&j->old.at[i], new, j->loss);
@@ -74,7 +74,7 @@ static bool is_wrong(const bench_line *line)
     return line->wrong;
 }
 
-/** null for infinity, which JSON lacks. */
+/* null for infinity, which JSON lacks. */
 static json_t *real_to_json(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -143,7 +143,7 @@ static int report_text(const job *j)
     return EXIT_DONE;
 }
 
-/** The sentence mentions lines without seconds, since two files of calibrate have no others. */
+/* The sentence mentions lines without seconds, since two files of calibrate have no others. */
 static int refuse_strangers(const tool_arguments *given, const job *j)
 {
     return complain(EXIT_REFUSED, "no line of %s measured what a line of %s did: there is nothing to compare%s", given->operand[1],
@@ -161,7 +161,7 @@ static int judge(const tool_arguments *given, const job *j)
 {
     if (j->count == 0)
         return refuse_strangers(given, j);
-    const int status = given->value[OPT_JSON] != NULL ? report_json(j) : report_text(j);
+    const int status = given->value[OPT_JSON] ? report_json(j) : report_text(j);
     if (status == EXIT_DONE && j->wrong > 0)
         return complain(EXIT_REFUSED, "%zu of %zu new lines %s wrong results", j->wrong, j->new.count, j->wrong == 1 ? "has" : "have");
     if (status == EXIT_DONE && j->slower > 0)

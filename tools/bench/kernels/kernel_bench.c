@@ -6,10 +6,10 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** Upper bound of the calls to wait for a choice. */
+/* Upper bound of the calls to wait for a choice. */
 #define MOST_TRIALS 64
 
-/** The turns of an iteration: each way, then calls that choose for themselves, then each plain
+/* The turns of an iteration: each way, then calls that choose for themselves, then each plain
  * copy. */
 enum { CHOOSING = TSR_MOST_KERNEL_WAYS, COPIES, TURNS = COPIES + MAX_PLAIN_COPIES };
 
@@ -17,9 +17,9 @@ typedef struct kernel_bench {
     place *place;
     kernel_request request;
     bench_settings settings;
-    kernel_call call; /**< without memory, which each rank adds */
+    kernel_call call; /* without memory, which each rank adds */
     samples times[TURNS];
-    char chosen[32]; /**< the way that rank 0's calls chose; "" for none */
+    char chosen[32]; /* the way that rank 0's calls chose; "" for none */
 } kernel_bench;
 
 typedef struct side {
@@ -32,12 +32,12 @@ typedef struct side {
     bench_loop loops[TURNS];
 } side;
 
-/** True if the turn exists on this machine. */
+/* True if the turn exists on this machine. */
 static bool exists(int turn)
 {
     if (turn >= COPIES)
         return plain_copy_get(turn - COPIES) != NULL;
-    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn) != NULL;
+    return turn == CHOOSING || tsr_kernel_way_get((size_t)turn);
 }
 
 static tsr_status take_turn(void *arg)
@@ -51,7 +51,7 @@ static tsr_status take_turn(void *arg)
     return TSR_OK;
 }
 
-/** An environment without variables, so that TSR_KERNELS does not override the way. */
+/* An environment without variables, so that TSR_KERNELS does not override the way. */
 static const char *nothing(void *user, const char *name)
 {
     (void)user;
@@ -81,7 +81,7 @@ static tsr_status make_choices(side *s)
     return tsr_device_host_table(tsr_context_kernels(tsr_comm_context(s->comm)), &s->table);
 }
 
-/** Each rank touches its own memory first. */
+/* Each rank touches its own memory first. */
 static tsr_status make_memory(side *s)
 {
     const kernel_bench *const b = s->bench;
@@ -103,12 +103,12 @@ static const char *chosen_way(const side *s)
     return kernel_call_way(&s->call, s->choices[CHOOSING]);
 }
 
-/** Calls until this rank has chosen. Ranks need different numbers of calls; they meet at the next
+/* Calls until this rank has chosen. Ranks need different numbers of calls; they meet at the next
  * barrier. */
 static tsr_status choose(side *s)
 {
     s->turn = CHOOSING;
-    for (int i = 0; i < MOST_TRIALS && chosen_way(s) == NULL; i++)
+    for (int i = 0; i < MOST_TRIALS && !chosen_way(s); i++)
         TSR_TRY(take_turn(s));
     return TSR_OK;
 }
@@ -149,7 +149,7 @@ static tsr_status run_side(side *s)
     for (int64_t i = -b->settings.warm_ups; i < b->settings.iterations; i++)
         TSR_TRY(run_turns(s, i));
     if (tsr_comm_rank(s->comm) == 0)
-        snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) != NULL ? chosen_way(s) : "");
+        snprintf(b->chosen, sizeof b->chosen, "%s", chosen_way(s) ? chosen_way(s) : "");
     return TSR_OK;
 }
 

@@ -20,17 +20,17 @@
 #define INK  "#202020"
 #define GRID "#d0d0d0"
 
-/** The rows of one kernel, size and number of ranks, drawn in one frame. */
+/* The rows of one kernel, size and number of ranks, drawn in one frame. */
 typedef struct panel {
     const kernel_figures *first;
     double top;
-    double most; /**< bytes a second at the upper edge; the lower edge is 0 */
+    double most; /* bytes a second at the upper edge; the lower edge is 0 */
 } panel;
 
 typedef struct plot {
     const kernel_figures *rows;
     size_t count;
-    double least_run, most_run; /**< bounds of the x axis: whole logarithms to base 2 of the bytes of a run */
+    double least_run, most_run; /* bounds of the x axis: whole logarithms to base 2 of the bytes of a run */
     svg out;
 } plot;
 
@@ -40,7 +40,7 @@ static bool belongs(const kernel_figures *a, const kernel_figures *b)
            llabs(a->request.bytes - b->request.bytes) <= a->request.bytes / 64;
 }
 
-/** True if `row` is the first row of its panel. */
+/* True if `row` is the first row of its panel. */
 static bool begins_panel(const plot *p, size_t row)
 {
     for (size_t i = 0; i < row; i++)
@@ -52,7 +52,7 @@ static bool begins_panel(const plot *p, size_t row)
 static size_t way_index(const kernel_figures *row)
 {
     size_t way = 0;
-    while (tsr_kernel_way_get(way) != NULL && strcmp(tsr_kernel_way_get(way), row->way) != 0)
+    while (tsr_kernel_way_get(way) && strcmp(tsr_kernel_way_get(way), row->way) != 0)
         way++;
     return way;
 }
@@ -112,7 +112,7 @@ static svg_point point_of(const plot *p, const panel *a, const kernel_figures *r
     return (svg_point){x_of(p, (double)row->request.run_bytes), y_of(a, row->bandwidth)};
 }
 
-/** Draws a way: a line from row to row, with full marks where the way was chosen. */
+/* Draws a way: a line from row to row, with full marks where the way was chosen. */
 static void draw_way(plot *p, const panel *a, size_t way)
 {
     svg_point line[2];
@@ -162,7 +162,7 @@ void kernel_plot(const kernel_figures *rows, size_t count, char **text, size_t *
         top += HEIGHT + GAP;
     }
     draw_legend(&p, top - 10);
-    while (tsr_kernel_way_get(ways) != NULL)
+    while (tsr_kernel_way_get(ways))
         ways++;
     svg_end(&p.out, WIDTH, top + LINE * (double)ways + MARGIN - LINE, TITLE, text, bytes);
 }

@@ -8,17 +8,17 @@
 
 #include <stdlib.h>
 
-/** Sizes without --begin: one that caches may hold, and one that they cannot. */
+/* Sizes without --begin: one that caches may hold, and one that they cannot. */
 static const size_range usual_sizes = {.begin = INT64_C(16) << 20, .end = INT64_C(128) << 20, .factor = 8};
 
-/** Upper bound of --ranks: each rank has its own memory. */
+/* Upper bound of --ranks: each rank has its own memory. */
 #define MAX_KERNEL_RANKS 1024
 
-/** A run and all rows that it printed, for the picture and the last line. */
+/* A run and all rows that it printed, for the picture and the last line. */
 typedef struct kernel_job {
-    bench_run run; /**< first member, so that measure() can cast its argument back */
+    bench_run run; /* first member, so that measure() can cast its argument back */
     place *place;
-    kernel_figures *rows; /**< on the heap */
+    kernel_figures *rows; /* on the heap */
     size_t count;
 } kernel_job;
 
@@ -63,7 +63,7 @@ static int measure_size(kernel_job *j, const kernel_request *request, bool begin
 {
     int count = 0;
     kernel_figures *const rows = realloc(j->rows, (j->count + TSR_MOST_KERNEL_WAYS) * sizeof *rows);
-    if (rows == NULL)
+    if (!rows)
         return complain(EXIT_REFUSED, "there is no memory for %zu rows", j->count + TSR_MOST_KERNEL_WAYS);
     j->rows = rows;
     int status = kernel_bench_run(j->place, request, &j->run.settings, rows + j->count, &count);
@@ -115,7 +115,7 @@ const bench_kind bench_kernels_kind = {.name = "bench kernels",
                                        .measure = measure,
                                        .steps = count_steps};
 
-/** Prints the worst of the chosen ways whose times do not overlap those of the best way. */
+/* Prints the worst of the chosen ways whose times do not overlap those of the best way. */
 static void print_least(const kernel_job *j)
 {
     const kernel_figures *least = NULL;
@@ -123,10 +123,10 @@ static void print_least(const kernel_job *j)
     for (size_t i = 0; i < j->count; i++) {
         const kernel_figures *const f = &j->rows[i];
         chosen += f->chosen;
-        if (f->chosen && !f->as_good && (least == NULL || f->of_best < least->of_best))
+        if (f->chosen && !f->as_good && (!least || f->of_best < least->of_best))
             least = f;
     }
-    if (least == NULL)
+    if (!least)
         say("# chosen / best: %zu of %zu as good as the best, within what times spread over\n", chosen, chosen);
     else
         say("# chosen / best: %.3f at least: %s, size %lld, run %lld\n", least->of_best, least->request.kernel,
@@ -139,17 +139,17 @@ static int draw(const kernel_job *j, const char *path)
     char *text;
     size_t bytes;
     kernel_plot(j->rows, j->count, &text, &bytes);
-    if (text == NULL)
+    if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the picture");
     const int status = file_prepare("--svg", path, text, bytes, &picture);
     free(text);
     return status == EXIT_DONE ? file_publish("--svg", path, &picture) : status;
 }
 
-/** Adds an option that was not given, with its default. */
+/* Adds an option that was not given, with its default. */
 static void add_usual(tool_arguments *given, tool_option option, const char *value)
 {
-    if (given->value[option] != NULL || given->given_count == MAX_GIVEN)
+    if (given->value[option] || given->given_count == MAX_GIVEN)
         return;
     given->value[option] = value;
     given->given[given->given_count].option = option;
@@ -161,7 +161,7 @@ static int run_job(kernel_job *j, const tool_arguments *given)
     const char *const path = given->value[OPT_SVG];
     progress line;
     int status = bench_run_begin(&bench_kernels_kind, given, &j->run);
-    if (status == EXIT_DONE && path != NULL)
+    if (status == EXIT_DONE && path)
         status = file_check_output("--svg", path);
     if (status == EXIT_DONE)
         status = place_open(given, &j->place);
@@ -170,7 +170,7 @@ static int run_job(kernel_job *j, const tool_arguments *given)
         status = bench_run_go(&j->run, &line);
     if (status == EXIT_DONE && j->run.format == ROWS_TEXT)
         print_least(j);
-    if (status == EXIT_DONE && path != NULL)
+    if (status == EXIT_DONE && path)
         status = draw(j, path);
     return status;
 }

@@ -12,15 +12,15 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
+/* x (tokens, hidden), w1 (intermediate, hidden), y1 (tokens, intermediate), w2 (hidden, intermediate), y2 and dy like x. */
 enum { X, W1, Y1, W2, Y2, DY, TENSORS };
 
-/** Memory for results, each of the shape of a tensor. */
+/* Memory for results, each of the shape of a tensor. */
 enum { LIKE_Y1, LIKE_Y2, LIKE_W1, LIKE_W2, RESULTS };
 
 enum { FORWARD_PRODUCTS = 2, PRODUCTS = 6 };
 
-/** One rank's side. */
+/* One rank's side. */
 typedef struct side {
     linear_job *job;
     tsr_comm *comm;
@@ -28,18 +28,18 @@ typedef struct side {
     tsr_mesh *mesh;
     tsr_layout *layout[TENSORS], *direct_layout[TENSORS];
     local memory[TENSORS];
-    local source[TENSORS];   /**< inputs of the direct products, if has_sources(); else they read `memory` */
-    local gradient[RESULTS]; /**< gradients of the layers: LIKE_Y1 of y1, LIKE_Y2 of x, the others of the weights */
-    local direct[RESULTS];   /**< results of the direct products */
+    local source[TENSORS];   /* inputs of the direct products, if has_sources(); else they read `memory` */
+    local gradient[RESULTS]; /* gradients of the layers: LIKE_Y1 of y1, LIKE_Y2 of x, the others of the weights */
+    local direct[RESULTS];   /* results of the direct products */
     tsr_linear_plan *column, *row;
     tsr_linear_backward_plan *column_backward, *row_backward;
-    tsr_gemm products[PRODUCTS]; /**< first those of the forward pass */
-    blas direct_blas;            /**< the BLAS of the direct products, on the host */
+    tsr_gemm products[PRODUCTS]; /* first those of the forward pass */
+    blas direct_blas;            /* the BLAS of the direct products, on the host */
     void *workspace;
     size_t workspace_bytes;
 } side;
 
-/** The dtype of a tensor; results are f32 if x and the weights differ. */
+/* The dtype of a tensor; results are f32 if x and the weights differ. */
 static tsr_dtype dtype_of(const linear_job *j, int tensor)
 {
     if (tensor == X)
@@ -49,7 +49,7 @@ static tsr_dtype dtype_of(const linear_job *j, int tensor)
     return j->dtype == j->weights ? j->dtype : TSR_F32;
 }
 
-/** True if the direct products need inputs of their own, in f32: on the host, unless all is f32 or
+/* True if the direct products need inputs of their own, in f32: on the host, unless all is f32 or
  * all is f64. */
 static bool has_sources(const linear_job *j)
 {
@@ -57,13 +57,13 @@ static bool has_sources(const linear_job *j)
     return !known && !place_enqueues(j->place);
 }
 
-/** The dtype of the direct products on the host. */
+/* The dtype of the direct products on the host. */
 static tsr_dtype direct_dtype(const linear_job *j)
 {
     return has_sources(j) ? TSR_F32 : j->dtype;
 }
 
-/** Makes both layouts of a tensor: the last mesh dim, the tensor-parallel one, has placement
+/* Makes both layouts of a tensor: the last mesh dim, the tensor-parallel one, has placement
  * `last`, the other dims `others`. */
 static tsr_status make_layout(side *s, int tensor, tsr_placement others, tsr_placement last, int64_t rows, int64_t columns)
 {
@@ -89,7 +89,7 @@ static tsr_status make_layouts(side *s)
     return make_layout(s, DY, rows, all, j->tokens, j->hidden);
 }
 
-/** The part of a tensor that this rank holds; empty for a rank outside the mesh. */
+/* The part of a tensor that this rank holds; empty for a rank outside the mesh. */
 static tsr_status find_tile(const tsr_layout *layout, linear_tile *out)
 {
     int64_t coordinate[TSR_MAX_DIMS], shape[TSR_MAX_DIMS], offset[TSR_MAX_DIMS];
@@ -107,19 +107,19 @@ static tsr_status allocate_numbers(linear_tile tile, double **out)
 {
     const int64_t count = tile.rows * tile.columns;
     *out = malloc((size_t)count * sizeof **out + 1);
-    if (*out == NULL)
+    if (!*out)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %lld numbers", (long long)count);
     return TSR_OK;
 }
 
-/** Converts the elements of a tile on the host. */
+/* Converts the elements of a tile on the host. */
 static tsr_status convert(void *to, tsr_dtype to_dtype, const void *from, tsr_dtype from_dtype, linear_tile tile)
 {
     void *self;
     return tsr_device_driver_table(NULL, &self)->convert(self, 0, to, to_dtype, from, from_dtype, tile.rows * tile.columns, NULL);
 }
 
-/** Fills with small numbers of many bits, so that no GEMM meets denormals or overflow, or has zeros
+/* Fills with small numbers of many bits, so that no GEMM meets denormals or overflow, or has zeros
  * to skip. */
 static void fill_densely(int64_t count, double *values)
 {
@@ -127,7 +127,7 @@ static void fill_densely(int64_t count, double *values)
         values[i] = (double)(i * 37 % 101 - 50) / 512;
 }
 
-/** The input of the oracle that a tensor holds; RESULT for results, which begin with other numbers
+/* The input of the oracle that a tensor holds; RESULT for results, which begin with other numbers
  * than they must end with. */
 #define RESULT (-1)
 static const int contents[TENSORS] = {[X] = LINEAR_X, [W1] = LINEAR_W1, [Y1] = RESULT, [W2] = LINEAR_W2, [Y2] = RESULT, [DY] = LINEAR_DY};
@@ -162,7 +162,7 @@ free_values:
     return status;
 }
 
-/** Layers and direct products write to different memory, so that the check sees the layers'
+/* Layers and direct products write to different memory, so that the check sees the layers'
  * results. */
 static tsr_status make_tensors(side *s)
 {
@@ -189,7 +189,7 @@ static tsr_status make_plans(side *s)
     return tsr_linear_backward_plan_create(l[Y1], l[W2], NULL, l[DY], l[Y1], l[W2], NULL, device, &s->row_backward);
 }
 
-/** Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
+/* Forward: y1 = x w1^T, y2 = y1 w2^T; backward: dy1 = dy w2, dw2 = dy^T y1, dx = dy1 w1, dw1 = dy1^T x. */
 static void make_products(side *s)
 {
     const local *const m = has_sources(s->job) ? s->source : s->memory, *const r = s->direct;
@@ -204,7 +204,7 @@ static void make_products(side *s)
     memcpy(s->products, products, sizeof products);
 }
 
-/** Makes one workspace, large enough for each plan and each product; they use it in turn. */
+/* Makes one workspace, large enough for each plan and each product; they use it in turn. */
 static tsr_status make_workspace(side *s)
 {
     const size_t wanted[] = {tsr_linear_plan_workspace_bytes(s->column), tsr_linear_plan_workspace_bytes(s->row),
@@ -235,7 +235,7 @@ static tsr_status make_side(side *s)
 
 static void finish_side(side *s)
 {
-    if (s->workspace != NULL)
+    if (s->workspace)
         place_release(s->job->place, s->comm, s->workspace, s->workspace_bytes);
     for (int k = 0; k < RESULTS; k++) {
         local_free(&s->gradient[k]);
@@ -264,7 +264,7 @@ static tsr_status layers_forward(void *arg)
     return tsr_linear_plan_execute(s->row, &t[Y1].tensor, &t[W2].tensor, NULL, &t[Y2].tensor, s->workspace, bytes, stream);
 }
 
-/** Computes the gradients of x and of both weights. */
+/* Computes the gradients of x and of both weights. */
 static tsr_status layers_backward(void *arg)
 {
     const side *const s = arg;
@@ -293,7 +293,7 @@ static tsr_status products_backward(void *arg)
     return run_products(arg, FORWARD_PRODUCTS, PRODUCTS);
 }
 
-/** Reads the rank's weights and does nothing else. */
+/* Reads the rank's weights and does nothing else. */
 static tsr_status read_weights(void *arg)
 {
     const side *const s = arg;
@@ -336,7 +336,7 @@ free_values:
     return status;
 }
 
-/** Checks the results of the layers' last run. */
+/* Checks the results of the layers' last run. */
 static tsr_status check_pass(const side *s, int pass)
 {
     const local *const t = s->memory, *const g = s->gradient;
@@ -352,7 +352,7 @@ static tsr_status check_pass(const side *s, int pass)
     return check_result(s, LINEAR_DW1, l[W1], &g[LIKE_W1], wrong);
 }
 
-/** Times layers and GEMMs in turns, so that other load slows both. */
+/* Times layers and GEMMs in turns, so that other load slows both. */
 static tsr_status time_pass(side *s, int pass)
 {
     static bench_body *const layers[PASSES] = {layers_forward, layers_backward}, *const products[PASSES] = {products_forward,
@@ -420,12 +420,12 @@ static int check_dtype(const linear_job *j)
                     tsr_dtype_name(j->weights), tsr_dtype_name(j->dtype));
 }
 
-/** Reads --dtype and --weights, which is --dtype by default. */
+/* Reads --dtype and --weights, which is --dtype by default. */
 static int read_dtypes(const tool_arguments *given, linear_job *j)
 {
     int status = parse_dtype(given->value[OPT_DTYPE], &j->dtype);
     j->weights = j->dtype;
-    if (status == EXIT_DONE && given->value[OPT_WEIGHTS] != NULL)
+    if (status == EXIT_DONE && given->value[OPT_WEIGHTS])
         status = parse_dtype_of("--weights", given->value[OPT_WEIGHTS], &j->weights);
     return status == EXIT_DONE ? check_dtype(j) : status;
 }
@@ -459,7 +459,7 @@ static int make_samples(linear_job *j)
     }
     if (status == EXIT_DONE)
         status = samples_create(j->ranks, j->settings.iterations, &j->reads);
-    if (status == EXIT_DONE && (j->rows = calloc((size_t)j->ranks, sizeof *j->rows)) == NULL)
+    if (status == EXIT_DONE && !(j->rows = calloc((size_t)j->ranks, sizeof *j->rows)))
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
     j->oracle = linear_oracle_make(j->tokens, j->hidden, j->intermediate, j->weights);
     return status;
@@ -490,7 +490,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
     return status;
 }
 
-/** Counts the step of filling, and for each pass its iterations and check. */
+/* Counts the step of filling, and for each pass its iterations and check. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     (void)now;

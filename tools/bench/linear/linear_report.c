@@ -20,7 +20,7 @@ static int64_t count_wrong(const linear_job *j, int pass)
     return wrong;
 }
 
-/** Bytes of the weights of all ranks, which a forward pass reads once. */
+/* Bytes of the weights of all ranks, which a forward pass reads once. */
 static int64_t count_weights(const linear_job *j)
 {
     int64_t bytes = 0;
@@ -39,7 +39,7 @@ static double share_of_reading(spread read, spread seconds)
     return seconds.median > 0 ? read.median / seconds.median : 0;
 }
 
-/** Adds the fields of reading the weights; null, but for weight_bytes, if it was not measured. */
+/* Adds the fields of reading the weights; null, but for weight_bytes, if it was not measured. */
 static json_t *with_reading(const linear_job *j, int pass, spread seconds, json_t *row)
 {
     const bool reads = pass == FORWARD && linear_job_reads(j);
@@ -110,7 +110,7 @@ int linear_report(bench_run *run, const linear_job *j, bool begins_table)
     if (!place_speaks(j->place))
         return wrong > 0 ? EXIT_REFUSED : EXIT_DONE;
     char *const mesh = mesh_text(j->mesh);
-    if (mesh == NULL)
+    if (!mesh)
         return complain(EXIT_REFUSED, "there is no memory for the answer");
     int status = print_passes(run, j, mesh, begins_table);
     if (status == EXIT_DONE && wrong > 0)

@@ -30,7 +30,7 @@ tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, si
     size_t bytes = 0;
     void *self;
     const tsr_device_table *const table = place_table(p, rank, &self);
-    if (!place_enqueues(p) || is_empty(product) || table->gemm_workspace == NULL)
+    if (!place_enqueues(p) || is_empty(product) || !table->gemm_workspace)
         return TSR_OK;
     TSR_TRY(table->gemm_workspace(self, place_device(p, rank).index, product, &bytes));
     *most = bytes > *most ? bytes : *most;

@@ -9,34 +9,34 @@
 #include <string.h>
 #include <tessera/sys/status.h>
 
-/** What the ranks share; each rank writes only its own rows of the samples and of `wrong`. */
+/* What the ranks share; each rank writes only its own rows of the samples and of `wrong`. */
 typedef struct job {
     place *place;
     tsr_context *context;
-    tsr_blas_provider by[BLAS_MOST]; /**< the providers that multiply the dtype */
+    tsr_blas_provider by[BLAS_MOST]; /* the providers that multiply the dtype */
     int count, ranks;
-    int64_t sizes[3]; /**< m, n and k: rows and columns of c, and terms */
+    int64_t sizes[3]; /* m, n and k: rows and columns of c, and terms */
     tsr_dtype dtype;
     bench_settings settings;
-    samples times[BLAS_MOST], peak; /**< of each provider; and seconds of one floating-point operation at a core's peak rate */
-    int64_t calls[BLAS_MOST];       /**< number of calls in a loop of each provider */
-    int64_t *wrong;                 /**< number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
+    samples times[BLAS_MOST], peak; /* of each provider; and seconds of one floating-point operation at a core's peak rate */
+    int64_t calls[BLAS_MOST];       /* number of calls in a loop of each provider */
+    int64_t *wrong;                 /* number of wrong elements of rank r and provider i at [r * BLAS_MOST + i] */
 } job;
 
-/** One rank's side: a is [m,k], b [k,n], c [m,n]. */
+/* One rank's side: a is [m,k], b [k,n], c [m,n]. */
 typedef struct side {
     job *job;
     int rank;
     void *a, *b, *c;
 } side;
 
-/** The argument of a loop: one provider on one rank. */
+/* The argument of a loop: one provider on one rank. */
 typedef struct turn {
     const side *side;
     blas by;
 } turn;
 
-/** With a[i][p] = left(i) middle(p) and b[p][j] = middle(p) right(j), c[i][j] is left(i) right(j)
+/* With a[i][p] = left(i) middle(p) and b[p][j] = middle(p) right(j), c[i][j] is left(i) right(j)
  * times the number of p where middle(p) is not 0: small integers, exact in every dtype. */
 static float left(int64_t i)
 {
@@ -58,13 +58,13 @@ static tsr_dtype result_dtype(const job *j)
     return j->dtype == TSR_F64 ? TSR_F64 : TSR_F32;
 }
 
-/** Fills a matrix with the outer product of two functions, row by row. */
+/* Fills a matrix with the outer product of two functions, row by row. */
 static tsr_status fill(const job *j, int64_t rows, int64_t columns, float (*of_row)(int64_t), float (*of_column)(int64_t), void *matrix)
 {
     void *self;
     const tsr_device_table *const host = tsr_device_driver_table(NULL, &self);
     float *const row = malloc((size_t)columns * sizeof *row);
-    tsr_status status = row != NULL ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a row of a matrix");
+    tsr_status status = row ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for a row of a matrix");
     for (int64_t i = 0; i < rows && status == TSR_OK; i++) {
         for (int64_t k = 0; k < columns; k++)
             row[k] = of_row(i) * of_column(k);
@@ -131,7 +131,7 @@ static int64_t count_wrong(const side *s)
     return wrong;
 }
 
-/** Times the providers and the core's peak in turns, so that other load slows all of them. */
+/* Times the providers and the core's peak in turns, so that other load slows all of them. */
 static tsr_status time_providers(const side *s, tsr_comm *comm, turn *turns, bench_loop *loops)
 {
     job *const j = s->job;
@@ -210,7 +210,7 @@ static double flops(const job *j)
     return 2.0 * (double)j->sizes[0] * (double)j->sizes[1] * (double)j->sizes[2] * j->ranks;
 }
 
-/** The results of one provider. */
+/* The results of one provider. */
 typedef struct result {
     const tsr_blas_table *table;
     const char *source;
@@ -287,7 +287,7 @@ static int report(bench_run *run, const job *j, bool begins_table)
     return status == EXIT_DONE && wrong > 0 ? complain(EXIT_REFUSED, "%lld elements of products are wrong", (long long)wrong) : status;
 }
 
-/** Opens every provider that is found, or those that TSR_BLAS names. */
+/* Opens every provider that is found, or those that TSR_BLAS names. */
 static int open_providers(job *j)
 {
     const tsr_blas_provider *providers;
@@ -297,7 +297,7 @@ static int open_providers(job *j)
     if (tsr_context_create(&options, &j->context) != TSR_OK || tsr_blas_providers(j->context, &providers, &count) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     for (int p = 0; p < count && j->count < BLAS_MOST; p++)
-        if (tsr_blas_find_gemm(providers[p].table, j->dtype) != NULL)
+        if (tsr_blas_find_gemm(providers[p].table, j->dtype))
             j->by[j->count++] = providers[p];
     return j->count > 0 ? EXIT_DONE : complain(EXIT_REFUSED, "--dtype %s: no BLAS here multiplies it", tsr_dtype_name(j->dtype));
 }
@@ -321,7 +321,7 @@ static int read_sizes(const char *text, job *j)
 static int read_ranks(const char *text, job *j)
 {
     int64_t ranks = place_launched(j->place) > 0 ? place_launched(j->place) : 1;
-    const int status = text != NULL ? parse_count("--ranks", text, 1, &ranks) : EXIT_DONE;
+    const int status = text ? parse_count("--ranks", text, 1, &ranks) : EXIT_DONE;
     if (status == EXIT_DONE && (ranks > MAX_RANK_THREADS || (place_launched(j->place) > 0 && ranks != place_launched(j->place))))
         return complain(EXIT_REFUSED, "--ranks %lld: at most %d threads multiply at once, and under a launcher its ranks do",
                         (long long)ranks, MAX_RANK_THREADS);
@@ -346,7 +346,7 @@ static int make_samples(job *j)
     int status = samples_create(j->ranks, j->settings.iterations, &j->peak);
     for (int p = 0; p < j->count && status == EXIT_DONE; p++)
         status = samples_create(j->ranks, j->settings.iterations, &j->times[p]);
-    if (status == EXIT_DONE && (j->wrong = calloc((size_t)j->ranks * BLAS_MOST, sizeof *j->wrong)) == NULL)
+    if (status == EXIT_DONE && !(j->wrong = calloc((size_t)j->ranks * BLAS_MOST, sizeof *j->wrong)))
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", j->ranks);
     return status;
 }
@@ -383,12 +383,12 @@ static const bench_kind bench_product_kind = {.name = "bench product",
                                               .settings = {.iterations = 11, .warm_ups = 1, .loop_seconds = 0.02},
                                               .measure = measure};
 
-/** Without --shape, runs two usual sizes. */
+/* Without --shape, runs two usual sizes. */
 static int run_bench(const tool_arguments *given)
 {
     static const char sizes[] = "1024x1024x1024,4096x4096x4096";
     tool_arguments all = *given;
-    if (all.value[OPT_SHAPE] == NULL && all.given_count < MAX_GIVEN) {
+    if (!all.value[OPT_SHAPE] && all.given_count < MAX_GIVEN) {
         all.value[OPT_SHAPE] = sizes;
         all.given[all.given_count].option = OPT_SHAPE;
         all.given[all.given_count++].value = sizes;

@@ -11,7 +11,7 @@
 #define READING
 #endif
 
-/** Number of streams, and 64-bit words of each in a step: two vectors of the widest kind. */
+/* Number of streams, and 64-bit words of each in a step: two vectors of the widest kind. */
 enum { STREAMS = 4, WORDS = 16 };
 
 static READING uint64_t combine(const char *memory, size_t stream_bytes)

@@ -6,7 +6,7 @@ static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
     static const move_way into = {.bench = "dispatch", .dtensors = true, .enqueues = true};
     static const move_way new_results = {.bench = "dispatch", .dtensors = true, .new_results = true, .enqueues = true};
-    return bench_moves_measure(run, now, begins_table, now->value[OPT_NEW_RESULT] != NULL ? &new_results : &into);
+    return bench_moves_measure(run, now, begins_table, now->value[OPT_NEW_RESULT] ? &new_results : &into);
 }
 
 /* warm_seconds, so that caches and the clock rate of cores are those of a running program. */

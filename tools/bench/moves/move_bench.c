@@ -6,23 +6,23 @@
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** Calls of a loop that times enqueuing on a GPU: more would wait for room in the GPU's queue. */
+/* Calls of a loop that times enqueuing on a GPU: more would wait for room in the GPU's queue. */
 #define ENQUEUED_CALLS 32
 
-/** One rank's side. */
+/* One rank's side. */
 typedef struct side {
     move_bench *bench;
     tsr_comm *comm;
     int rank;
     move move;
     move_data data;
-    tsr_dtensor *x, *y; /**< over `data`, but `y` is a new tensor for new results; NULL if plans are executed */
+    tsr_dtensor *x, *y; /* over `data`, but `y` is a new tensor for new results; NULL if plans are executed */
     tsr_stream stream;
-    int copy; /**< index of the plain copy that is timed now */
+    int copy; /* index of the plain copy that is timed now */
     bench_loop moves, copies[MAX_PLAIN_COPIES];
 } side;
 
-/** Destroys the result before, so that there is one at a time, and makes a new one. */
+/* Destroys the result before, so that there is one at a time, and makes a new one. */
 static tsr_status make_result(side *s)
 {
     tsr_dtensor_destroy(s->y);
@@ -35,7 +35,7 @@ static tsr_status call(void *arg)
     side *const s = arg;
     if (s->bench->way->new_results)
         return make_result(s);
-    if (s->x != NULL)
+    if (s->x)
         return tsr_redistribute_into(s->x, s->y, s->stream);
     return move_execute(&s->move, &s->data.source.tensor, &s->data.destination.tensor);
 }
@@ -68,7 +68,7 @@ static tsr_status settle_loops(side *s)
     return TSR_OK;
 }
 
-/** Copies run first, so that the move writes the result that is checked at the end. */
+/* Copies run first, so that the move writes the result that is checked at the end. */
 static tsr_status run_iteration(side *s, int64_t iteration)
 {
     move_bench *const b = s->bench;
@@ -85,7 +85,7 @@ static tsr_status run_iteration(side *s, int64_t iteration)
     return TSR_OK;
 }
 
-/** True if the call uses dtensors, which move in the engine's default mode alone. */
+/* True if the call uses dtensors, which move in the engine's default mode alone. */
 static bool takes_dtensors(const move_bench *b)
 {
     tsr_mode own;
@@ -108,7 +108,7 @@ static tsr_status make_data(side *s)
     return TSR_OK;
 }
 
-/** Counts the wrong elements of the last call's result: a new tensor, or `data`. */
+/* Counts the wrong elements of the last call's result: a new tensor, or `data`. */
 static tsr_status count_wrong(const side *s, int64_t *wrong)
 {
     move_data seen = s->data;
@@ -117,7 +117,7 @@ static tsr_status count_wrong(const side *s, int64_t *wrong)
     return move_data_count_wrong(&seen, wrong);
 }
 
-/** Gives all processes the times and figures of all ranks. */
+/* Gives all processes the times and figures of all ranks. */
 static tsr_status share_figures(const side *s)
 {
     const move_bench *const b = s->bench;
@@ -164,7 +164,7 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 static int make_rows(move_bench *b)
 {
     b->rows = calloc((size_t)b->setup.ranks, sizeof *b->rows);
-    if (b->rows == NULL)
+    if (!b->rows)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", b->setup.ranks);
     return peak_create(b->setup.place, b->setup.to, b->setup.ranks, &b->peak);
 }
@@ -175,7 +175,7 @@ static int make_samples(move_bench *b)
     int status = samples_create(b->setup.ranks, iterations, &b->moves);
     if (status == EXIT_DONE)
         status = samples_create(b->setup.ranks, iterations, &b->enqueues);
-    for (int c = 0; status == EXIT_DONE && peak_name(&b->peak, c) != NULL; c++)
+    for (int c = 0; status == EXIT_DONE && peak_name(&b->peak, c); c++)
         status = samples_create(b->setup.ranks, iterations, &b->copies[c]);
     return status;
 }
@@ -191,7 +191,7 @@ void move_bench_finish(move_bench *b)
     move_setup_finish(&b->setup);
 }
 
-/** Refuses --new-result with a mode or a stream, which tsr_redistribute() does not take. */
+/* Refuses --new-result with a mode or a stream, which tsr_redistribute() does not take. */
 static int check_way(const move_bench *b)
 {
     const place *const p = b->setup.place;
@@ -206,7 +206,7 @@ static int check_way(const move_bench *b)
     return EXIT_DONE;
 }
 
-/** Timing of enqueuing gets short loops and no long warm-up. */
+/* Timing of enqueuing gets short loops and no long warm-up. */
 static void settle_settings(move_bench *b)
 {
     if (!b->way->enqueues || !place_enqueues(b->setup.place))
@@ -236,7 +236,7 @@ static double rate(double bytes, double seconds)
     return seconds > 0 ? bytes / seconds : 0;
 }
 
-/** Finds the plain copy with the least median. */
+/* Finds the plain copy with the least median. */
 static void find_peak(move_bench *b, move_figures *f)
 {
     for (int c = 0; peak_name(&b->peak, c) != NULL; c++) {
@@ -248,7 +248,7 @@ static void find_peak(move_bench *b, move_figures *f)
     }
 }
 
-/** Bytes of the source without replicas; every term of a Partial counts. */
+/* Bytes of the source without replicas; every term of a Partial counts. */
 static double distinct_bytes(const tsr_layout *from)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(from);
@@ -261,7 +261,7 @@ static double distinct_bytes(const tsr_layout *from)
     return bytes;
 }
 
-/** A plain copy reads and writes each byte of the payload, so it touches twice the payload. */
+/* A plain copy reads and writes each byte of the payload, so it touches twice the payload. */
 static void find_limit(const move_bench *b, move_figures *f)
 {
     const double payload = (double)b->peak.payload, touched = distinct_bytes(b->setup.from) + payload;
@@ -280,7 +280,7 @@ static int64_t largest_shard(const tsr_layout *layout)
     return largest;
 }
 
-/** Sets f->ratio, by a survey of the plan for all ranks. */
+/* Sets f->ratio, by a survey of the plan for all ranks. */
 static int find_ratio(const move_bench *b, move_figures *f)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -296,7 +296,7 @@ static int find_ratio(const move_bench *b, move_figures *f)
     return status == TSR_OK ? EXIT_DONE : complain_status(EXIT_REFUSED);
 }
 
-/** The name of the reduction of the first Partial mesh dim that is reduced; "none" if there is
+/* The name of the reduction of the first Partial mesh dim that is reduced; "none" if there is
  * none. */
 static const char *find_reduction(const move_bench *b)
 {

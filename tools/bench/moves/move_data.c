@@ -20,10 +20,10 @@ static tsr_status fill(const tsr_layout *from, const local *source)
     return status;
 }
 
-/** The byte of a destination before a move: rare in results, and not what fresh memory holds. */
+/* The byte of a destination before a move: rare in results, and not what fresh memory holds. */
 #define SPOILT 0xa5
 
-/** The byte of a source that is only timed; an f32 of such bytes is about 0.01. */
+/* The byte of a source that is only timed; an f32 of such bytes is about 0.01. */
 #define PLAIN 0x3c
 
 static tsr_status allocate(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)

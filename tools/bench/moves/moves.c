@@ -37,7 +37,7 @@ static json_t *row_to_json(row_format format, const move_bench *b, const move_fi
     return row;
 }
 
-/** True if --shape has several values: rows of one size are then told apart by a line with the
+/* True if --shape has several values: rows of one size are then told apart by a line with the
  * shape. */
 static bool steps_through_shapes(const bench_run *run)
 {
@@ -47,7 +47,7 @@ static bool steps_through_shapes(const bench_run *run)
     return false;
 }
 
-/** Prints a row; in a table, the names of the columns before it if a new table begins. */
+/* Prints a row; in a table, the names of the columns before it if a new table begins. */
 static int print_figures(bench_run *run, const move_bench *b, const move_figures *f, bool begins_table)
 {
     if (run->format != ROWS_TEXT)

@@ -10,7 +10,7 @@ const bench_settings usual_timing = {.iterations = 5, .loop_seconds = 0.02, .war
 int timed_move_create(int ranks, const bench_settings *settings, const move_request *request, timed_move *out)
 {
     *out = (timed_move){.request = *request, .rows = calloc((size_t)ranks, sizeof *out->rows)};
-    if (out->rows == NULL)
+    if (!out->rows)
         return complain(EXIT_REFUSED, "there is no memory for the figures of %d ranks", ranks);
     return samples_create(ranks, settings->iterations, &out->loops);
 }
@@ -54,7 +54,7 @@ int64_t timed_move_crossed(const timed_move *t)
     return most;
 }
 
-/** What the ranks share; each rank writes only its own rows of each move. */
+/* What the ranks share; each rank writes only its own rows of each move. */
 typedef struct job {
     place *place;
     const bench_settings *settings;
@@ -62,7 +62,7 @@ typedef struct job {
     size_t count;
 } job;
 
-/** One rank's side of one move. */
+/* One rank's side of one move. */
 typedef struct side {
     move move;
     move_data data;
@@ -103,7 +103,7 @@ static tsr_status count_crossing(const tsr_plan_transfer *transfer, void *user)
     return TSR_OK;
 }
 
-/** Fills the rank's row from its plan. */
+/* Fills the rank's row from its plan. */
 static tsr_status fill_row(const tsr_comm *comm, const side *s, struct timed_row *row)
 {
     crossing c = {comm, row};
@@ -117,7 +117,7 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
     const place *const where = s->move.place;
     const int rank = tsr_comm_rank(comm);
     TSR_TRY(fill_row(comm, s, &t->rows[rank]));
-    if (rank == 0 && t->figures != NULL)
+    if (rank == 0 && t->figures)
         TSR_TRY(tsr_plan_survey_of(s->move.plan, t->figures));
     TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to, &s->data));
     bench_step(settings, where, rank);

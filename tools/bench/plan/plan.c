@@ -8,7 +8,7 @@
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
 
-/** The results of planning on one mesh. */
+/* The results of planning on one mesh. */
 typedef struct result {
     int64_t rank, messages_received, messages_sent, bytes_allocated;
     spread seconds;
@@ -31,7 +31,7 @@ static void release(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
-/** The rank in the middle of the source mesh's row-major order, a typical one: it lies on no
+/* The rank in the middle of the source mesh's row-major order, a typical one: it lies on no
  * diagonal. */
 static tsr_status middle_rank(const tsr_mesh *mesh, int64_t *rank)
 {
@@ -72,7 +72,7 @@ static tsr_status time_plans(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-/** Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
+/* Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
  * so far. */
 static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times, const int64_t *asked, result *out)
 {
@@ -125,7 +125,7 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
     int status = EXIT_DONE;
     char *const mesh = mesh_text(r->mesh), *const from = layout_text(r->from), *const to = layout_text(r->to);
     progress_clear(run->settings.progress);
-    if (mesh == NULL || from == NULL || to == NULL)
+    if (!mesh || !from || !to)
         status = complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
     else if (run->format != ROWS_TEXT)
         status = bench_run_print(run, result_to_json(r, mesh, from, to, &run->settings, one));
@@ -140,7 +140,7 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
     return status;
 }
 
-/** Measures and reports the mesh that `given` names, in a context that counts its allocations in
+/* Measures and reports the mesh that `given` names, in a context that counts its allocations in
  * `asked`. */
 static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given, bool begins_table)
 {
@@ -172,7 +172,7 @@ static int measure_mesh(bench_run *run, const tool_arguments *given, bool begins
     return status;
 }
 
-/** Measures the mesh and its halvings, fewest ranks first. */
+/* Measures the mesh and its halvings, fewest ranks first. */
 static int measure_halvings(bench_run *run, const tool_arguments *given, bool begins_table)
 {
     tsr_mesh *mesh;
@@ -192,15 +192,15 @@ static int measure_halvings(bench_run *run, const tool_arguments *given, bool be
 
 static int measure(bench_run *run, const tool_arguments *now, bool begins_table)
 {
-    return now->value[OPT_SWEEP] != NULL ? measure_halvings(run, now, begins_table) : measure_mesh(run, now, begins_table);
+    return now->value[OPT_SWEEP] ? measure_halvings(run, now, begins_table) : measure_mesh(run, now, begins_table);
 }
 
-/** Counts the timed plans and warm-ups, for all halvings with --sweep. */
+/* Counts the timed plans and warm-ups, for all halvings with --sweep. */
 static int count_steps(const bench_run *run, const tool_arguments *now, int64_t *out)
 {
     tsr_mesh *mesh;
     *out = run->settings.warm_ups + run->settings.iterations;
-    if (now->value[OPT_SWEEP] == NULL)
+    if (!now->value[OPT_SWEEP])
         return EXIT_DONE;
     const int status = parse_mesh(now->value[OPT_MESH], &mesh);
     if (status != EXIT_DONE)
@@ -223,7 +223,7 @@ const bench_kind bench_plan_kind = {.name = "bench plan",
 
 static int run_bench(const tool_arguments *given)
 {
-    if (given->value[OPT_SWEEP] != NULL && given->value[OPT_RANK] != NULL)
+    if (given->value[OPT_SWEEP] && given->value[OPT_RANK])
         return complain(EXIT_USAGE, "--sweep takes the rank in the middle of each mesh; leave out --rank");
     return bench_run_alone(&bench_plan_kind, given);
 }

@@ -9,13 +9,13 @@
 #include <tessera/sys/status.h>
 #include <unistd.h>
 
-/** Upper bound of the runs of a loop. */
+/* Upper bound of the runs of a loop. */
 #define MOST_RUNS 1000000
 
 int samples_create(int ranks, int64_t iterations, samples *out)
 {
     double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
-    if (seconds == NULL)
+    if (!seconds)
         return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks", (long long)iterations, ranks);
     *out = (samples){ranks, iterations, seconds};
     return EXIT_DONE;
@@ -26,7 +26,7 @@ tsr_status samples_share(const samples *s, const place *p, tsr_comm *comm)
     return place_share(p, comm, s->seconds, (size_t)s->iterations * sizeof *s->seconds);
 }
 
-/** Leaves the slowest time of each iteration in rank 0's row, sorted, and 0 in the others, so that
+/* Leaves the slowest time of each iteration in rank 0's row, sorted, and 0 in the others, so that
  * a second call gives the same. */
 spread samples_spread(const samples *s)
 {
@@ -62,7 +62,7 @@ static int parse_iterations(const char *option, const char *text, int64_t *out)
 
 static int parse_warm_up(const char *text, bench_settings *out)
 {
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     out->warm_seconds = 0;
     const int status = parse_index("--warm-up", text, &out->warm_ups);
@@ -73,8 +73,8 @@ static int parse_warm_up(const char *text, bench_settings *out)
 
 static int parse_check(const char *text, bool *out)
 {
-    *out = text == NULL || strcmp(text, "0") != 0;
-    if (text != NULL && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
+    *out = !text || strcmp(text, "0") != 0;
+    if (text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
         return complain(EXIT_USAGE, "--check '%s' is neither 0 nor 1", text);
     return EXIT_DONE;
 }
@@ -143,7 +143,7 @@ static tsr_status run_loop(void *arg)
     return status;
 }
 
-/** Times the loop, and sets its runs to about `seconds`, by the time of rank 0. */
+/* Times the loop, and sets its runs to about `seconds`, by the time of rank 0. */
 static tsr_status fill_loop(const place *p, tsr_comm *comm, bench_loop *loop, double seconds)
 {
     bench_seconds taken;
@@ -180,7 +180,7 @@ tsr_status bench_loop_time(const place *p, tsr_comm *comm, const bench_loop *loo
 static int read_names(move_setup *s)
 {
     s->names = (move_names){mesh_text(s->mesh), layout_text(s->from), layout_text(s->to)};
-    if (s->names.mesh == NULL || s->names.from == NULL || s->names.to == NULL)
+    if (!s->names.mesh || !s->names.from || !s->names.to)
         return complain(EXIT_REFUSED, "there is no memory for the names of the layouts");
     return EXIT_DONE;
 }

@@ -16,7 +16,7 @@ static void copy_memcpy(void *dst, const void *src, size_t bytes)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/** Bytes from `at` to the next multiple of `alignment`, at most `bytes`. */
+/* Bytes from `at` to the next multiple of `alignment`, at most `bytes`. */
 static size_t head_bytes(const void *at, size_t alignment, size_t bytes)
 {
     const size_t head = (alignment - (uintptr_t)at % alignment) % alignment;
@@ -79,7 +79,7 @@ static const plain_copy rows[MAX_PLAIN_COPIES] = {
 
 const plain_copy *plain_copy_get(int index)
 {
-    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy != NULL; i++)
+    for (int i = 0; i < MAX_PLAIN_COPIES && rows[i].copy; i++)
         if (rows[i].runs_here() && index-- == 0)
             return &rows[i];
     return NULL;

@@ -1,9 +1,9 @@
 #include "bench/run/halvings.h"
 
-/** Lower bound of the ranks of the smallest mesh. */
+/* Lower bound of the ranks of the smallest mesh. */
 #define LEAST_RANKS 16
 
-/** Halves the longest even dim, the last of equal ones; false if no dim is even. */
+/* Halves the longest even dim, the last of equal ones; false if no dim is even. */
 static bool halve(int64_t *shape, int ndim)
 {
     int longest = -1;

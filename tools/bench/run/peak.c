@@ -26,7 +26,7 @@ int peak_create(const place *p, const tsr_layout *to, int ranks, peak *out)
 {
     *out = (peak){.place = p, .ranks = ranks, .copiers = core_count() < ranks ? core_count() : ranks};
     out->areas = calloc((size_t)ranks, sizeof *out->areas);
-    if (out->areas == NULL)
+    if (!out->areas)
         return complain(EXIT_REFUSED, "there is no memory for %d ranks", ranks);
     return measure_areas(to, out);
 }
@@ -42,7 +42,7 @@ const char *peak_name(const peak *k, int index)
     if (place_enqueues(k->place))
         return index == 0 ? "device to device" : NULL;
     const plain_copy *const copy = plain_copy_get(index);
-    return copy != NULL ? copy->name : NULL;
+    return copy ? copy->name : NULL;
 }
 
 /* Each rank touches its own host memory first. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/** Seconds before the line first appears, and between two updates. */
+/* Seconds before the line first appears, and between two updates. */
 #define PATIENCE 2
 #define PAUSE    0.2
 
@@ -16,7 +16,7 @@ void progress_begin(progress *p, int64_t steps)
 
 void progress_step(progress *p)
 {
-    if (p == NULL)
+    if (!p)
         return;
     p->done++;
     const double now = clock_seconds();
@@ -32,7 +32,7 @@ void progress_step(progress *p)
 
 void progress_clear(progress *p)
 {
-    if (p == NULL)
+    if (!p)
         return;
     if (p->shown)
         fputs("\r\033[K", stderr);

@@ -5,24 +5,24 @@
 
 #include <string.h>
 
-/** Refuses both sizes and shapes, and neither. */
+/* Refuses both sizes and shapes, and neither. */
 static int check_sizes(const bench_kind *kind, const tool_arguments *given)
 {
     const bool shapes = given->value[OPT_SHAPE] != NULL, sizes = given->value[OPT_BEGIN] != NULL;
     if (shapes && sizes)
         return complain(EXIT_USAGE, "--shape and --begin both say how large; give one of them");
-    if (!shapes && !sizes && given->value[OPT_END] == NULL)
+    if (!shapes && !sizes && !given->value[OPT_END])
         return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name, kind->name);
     return EXIT_DONE;
 }
 
-/** A size of a combination, with its shape. */
+/* A size of a combination, with its shape. */
 typedef struct sized {
-    int64_t bytes; /**< 0 before the first and past the last */
+    int64_t bytes; /* 0 before the first and past the last */
     char shape[SHAPE_TEXT_BYTES];
 } sized;
 
-/** Writes the shape of about `bytes` under the layouts of `now`. */
+/* Writes the shape of about `bytes` under the layouts of `now`. */
 static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_TEXT_BYTES])
 {
     tsr_mesh *mesh;
@@ -40,7 +40,7 @@ static int print_size(const tool_arguments *now, int64_t bytes, char text[SHAPE_
     return status;
 }
 
-/** True if the current combination belongs to the table of the one before: they differ only in axes
+/* True if the current combination belongs to the table of the one before: they differ only in axes
  * that may differ within a table. */
 static bool continues_table(const bench_run *run)
 {
@@ -64,7 +64,7 @@ static bool steps_through_sizes(const bench_run *run)
     return run->kind->sizes == SIZES_FOR_SHAPES && run->sizes.begin > 0;
 }
 
-/** Advances to the next size with another shape: several small sizes may have one shape. */
+/* Advances to the next size with another shape: several small sizes may have one shape. */
 static int next_size(const bench_run *run, sized *at)
 {
     const sized before = *at;
@@ -77,7 +77,7 @@ static int next_size(const bench_run *run, sized *at)
     return status;
 }
 
-/** Measures all sizes of the current combination, or its --shape. */
+/* Measures all sizes of the current combination, or its --shape. */
 static int measure_sizes(bench_run *run)
 {
     bool begins_table = !continues_table(run);
@@ -96,7 +96,7 @@ static int measure_sizes(bench_run *run)
     return status;
 }
 
-/** Counts the sizes of the current combination that are measured. */
+/* Counts the sizes of the current combination that are measured. */
 static int count_sizes(const bench_run *run, int64_t *out)
 {
     *out = 1;
@@ -109,7 +109,7 @@ static int count_sizes(const bench_run *run, int64_t *out)
     return status;
 }
 
-/** Counts the steps of all combinations, and leaves the sweep at its first. */
+/* Counts the steps of all combinations, and leaves the sweep at its first. */
 static int count_steps(bench_run *run)
 {
     int64_t rows = 0, sizes;
@@ -117,7 +117,7 @@ static int count_steps(bench_run *run)
     do {
         int64_t steps = bench_settings_steps(&run->settings);
         status = count_sizes(run, &sizes);
-        if (status == EXIT_DONE && run->kind->steps != NULL)
+        if (status == EXIT_DONE && run->kind->steps)
             status = run->kind->steps(run, &run->sweep.now, &steps);
         run->steps += sizes * steps;
         rows += sizes;

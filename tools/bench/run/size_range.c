@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Bounds that make a sweep end, and keep bytes far from the end of int64_t. */
+/* Bounds that make a sweep end, and keep bytes far from the end of int64_t. */
 #define LEAST_FACTOR 1.001
 #define MOST_BYTES   (INT64_C(1) << 50)
 
@@ -17,13 +17,13 @@ int size_read(const char *option, const char *text, int64_t *out)
     const char *const unit = length > 0 ? strchr(units, toupper((unsigned char)text[length - 1])) : NULL;
     char number[24];
     int64_t value = 0;
-    const size_t digits = unit != NULL ? length - 1 : length;
+    const size_t digits = unit ? length - 1 : length;
     if (digits == 0 || digits > 18 || strspn(text, "0123456789") < digits)
         return complain(EXIT_USAGE, "%s '%s' is not a number of bytes, as 64, 4K, 16M, 1G or 1T", option, text);
     memcpy(number, text, digits);
     number[digits] = '\0';
     value = strtoll(number, NULL, 10);
-    const int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     if (value == 0 || value > MOST_BYTES >> shift)
         return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text, (long long)(MOST_BYTES >> 40));
     *out = value << shift;
@@ -34,13 +34,13 @@ int size_range_read(const tool_arguments *given, size_range *out)
 {
     const char *const begin = given->value[OPT_BEGIN], *const end = given->value[OPT_END];
     *out = (size_range){.factor = 2};
-    if (begin == NULL && (end != NULL || given->value[OPT_FACTOR] != NULL))
+    if (!begin && (end || given->value[OPT_FACTOR]))
         return complain(EXIT_USAGE, "--end and --factor need --begin");
-    if (begin == NULL)
+    if (!begin)
         return EXIT_DONE;
     int status = size_read("--begin", begin, &out->begin);
     out->end = out->begin;
-    if (status == EXIT_DONE && end != NULL)
+    if (status == EXIT_DONE && end)
         status = size_read("--end", end, &out->end);
     if (status == EXIT_DONE)
         status = parse_real("--factor", given->value[OPT_FACTOR], 2, &out->factor);
@@ -66,7 +66,7 @@ int64_t size_range_count(const size_range *r)
     return count;
 }
 
-/** The number of parts into which one side cuts the tensor and each of its dims, and the last dim
+/* The number of parts into which one side cuts the tensor and each of its dims, and the last dim
  * that it cuts. */
 typedef struct parts {
     int64_t all, of_dim[TSR_MAX_DIMS];
@@ -79,7 +79,7 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     int64_t *const numbers = calloc(room, sizeof *numbers);
     tsr_placement placements[TSR_MAX_DIMS];
     int count = 0;
-    if (numbers == NULL)
+    if (!numbers)
         return complain(EXIT_REFUSED, "there is no memory for %zu characters of placements", room);
     const tsr_status status = tsr_placements_parse(text, placements, TSR_MAX_DIMS, &count, numbers, room, NULL);
     free(numbers);
@@ -101,13 +101,13 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
     return EXIT_DONE;
 }
 
-/** The greatest multiple of `unit` up to `size`; `size` itself if it is less than `unit`. */
+/* The greatest multiple of `unit` up to `size`; `size` itself if it is less than `unit`. */
 static int64_t round_down(int64_t size, int64_t unit)
 {
     return size >= unit ? size - size % unit : size;
 }
 
-/** Rows are `unit` times a power of two, at most about as many as columns; columns get the rest. */
+/* Rows are `unit` times a power of two, at most about as many as columns; columns get the rest. */
 static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
 {
     for (int d = 2; d < s->ndim; d++) {
@@ -121,7 +121,7 @@ static void fill_shape(int64_t elements, int64_t unit, tensor_shape *s)
     s->size[1] = s->size[1] > 0 ? s->size[1] : 1;
 }
 
-/** Lengthens the dims so that every rank holds an element on both sides. */
+/* Lengthens the dims so that every rank holds an element on both sides. */
 static void lengthen(const parts *before, const parts *after, tensor_shape *s)
 {
     for (int d = 0; d < s->ndim; d++) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** True for options whose values contain no commas, so that they may be lists. */
+/* True for options whose values contain no commas, so that they may be lists. */
 static bool takes_lists(tool_option option)
 {
     static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,    OPT_TOKENS,
@@ -23,7 +23,7 @@ static int add_value(sweep_list *list, const char *text, size_t length)
     if (list->count == MAX_GIVEN)
         return complain(EXIT_USAGE, "more than %d values are given for one option", MAX_GIVEN);
     char *const value = strndup(text, length);
-    if (value == NULL)
+    if (!value)
         return complain(EXIT_REFUSED, "there is no memory for the values of the options");
     list->values[list->count++] = value;
     return EXIT_DONE;
@@ -98,7 +98,7 @@ static int check_kernel(const char *text)
     return complain(EXIT_USAGE, "--kernel '%s' is not copy, reduce or reduce-to-all", text);
 }
 
-/** Refuses a value that does not parse, before any combination is measured. */
+/* Refuses a value that does not parse, before any combination is measured. */
 static int check_value(tool_option option, const char *text)
 {
     tensor_shape shape;
@@ -106,7 +106,7 @@ static int check_value(tool_option option, const char *text)
     tsr_mode mode;
     tsr_mesh *mesh;
     int64_t bytes;
-    if (text == NULL)
+    if (!text)
         return EXIT_DONE;
     if (option == OPT_SHAPE)
         return parse_shape(text, &shape);
@@ -116,9 +116,9 @@ static int check_value(tool_option option, const char *text)
         return parse_dtype_of("--weights", text, &dtype);
     if (option == OPT_MODE)
         return parse_mode(text, &mode);
-    if (option == OPT_ENGINE && engine_find(text) == NULL)
+    if (option == OPT_ENGINE && !engine_find(text))
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--engine", text);
-    if (option == OPT_DEVICE && device_find(text) == NULL)
+    if (option == OPT_DEVICE && !device_find(text))
         return complain(EXIT_USAGE, UNKNOWN_PLACE, "--device", text);
     if (option == OPT_KERNEL || option == OPT_RUN_BYTES)
         return option == OPT_KERNEL ? check_kernel(text) : size_read("--run-bytes", text, &bytes);

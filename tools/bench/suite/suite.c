@@ -9,15 +9,15 @@
 #define LEAST_RANKS 2
 #define WORDS       64
 
-/** A benchmark and its options; in these MESH stands for --ranks, MODES for the modes that the
+/* A benchmark and its options; in these MESH stands for --ranks, MODES for the modes that the
  * engine has. */
 typedef struct item {
     const tool_command *command;
     const bench_kind *kind;
-    const char *words;      /**< options, separated by spaces */
-    const char *sizes;      /**< options for sizes, separated by spaces, without --quick */
-    const char *smaller;    /**< options for sizes, separated by spaces, with --quick */
-    const char *iterations; /**< --iterations without that option and --quick; NULL: the benchmark's default */
+    const char *words;      /* options, separated by spaces */
+    const char *sizes;      /* options for sizes, separated by spaces, without --quick */
+    const char *smaller;    /* options for sizes, separated by spaces, with --quick */
+    const char *iterations; /* --iterations without that option and --quick; NULL: the benchmark's default */
 } item;
 
 #define QUICK_ITERATIONS "5"
@@ -42,32 +42,32 @@ static const item items[] = {
 
 #define ITEMS (sizeof items / sizeof *items)
 
-/** An item that is ready to run. */
+/* An item that is ready to run. */
 typedef struct ready {
-    char *words, *sizes; /**< copies of the item's options; `arguments` points into them */
+    char *words, *sizes; /* copies of the item's options; `arguments` points into them */
     tool_arguments arguments;
     bench_run run;
 } ready;
 
-/** The values of the words MESH and MODES. */
+/* The values of the words MESH and MODES. */
 typedef struct stand_ins {
     char mesh[24];
     const char *modes;
 } stand_ins;
 
-/** Splits a text at spaces, in place, and adds its words, with MESH and MODES replaced. Returns the
+/* Splits a text at spaces, in place, and adds its words, with MESH and MODES replaced. Returns the
  * number of words. */
 static int split(char *text, const stand_ins *given, char **words, int count)
 {
     char *rest = NULL;
-    for (char *word = strtok_r(text, " ", &rest); word != NULL && count < WORDS; word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = strtok_r(text, " ", &rest); word && count < WORDS; word = strtok_r(NULL, " ", &rest)) {
         const char *const meant = strcmp(word, "MESH") == 0 ? given->mesh : strcmp(word, "MODES") == 0 ? given->modes : word;
         words[count++] = (char *)meant;
     }
     return count;
 }
 
-/** Options of the suite that are passed on to every benchmark that takes them. */
+/* Options of the suite that are passed on to every benchmark that takes them. */
 static const struct {
     tool_option option;
     const char *name;
@@ -79,7 +79,7 @@ static int add_passed_on(const item *which, const tool_arguments *given, char **
     for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
         const tool_option option = passed_on[i].option;
         const char *const value = given->value[option];
-        if (value == NULL || (which->command->takes & UINT64_C(1) << option) == 0)
+        if (!value || (which->command->takes & UINT64_C(1) << option) == 0)
             continue;
         words[count++] = (char *)passed_on[i].name;
         if (option != OPT_JSON && option != OPT_CSV)
@@ -90,8 +90,8 @@ static int add_passed_on(const item *which, const tool_arguments *given, char **
 
 static int add_iterations(const item *which, const tool_arguments *given, char **words, int count)
 {
-    const char *const wanted = given->value[OPT_QUICK] != NULL ? QUICK_ITERATIONS : which->iterations;
-    if (given->value[OPT_ITERATIONS] != NULL || wanted == NULL)
+    const char *const wanted = given->value[OPT_QUICK] ? QUICK_ITERATIONS : which->iterations;
+    if (given->value[OPT_ITERATIONS] || !wanted)
         return count;
     words[count++] = (char *)"--iterations";
     words[count++] = (char *)wanted;
@@ -103,8 +103,8 @@ static int make_ready(const item *which, const tool_arguments *given, const stan
     char *words[WORDS + 2 * sizeof passed_on / sizeof *passed_on + 2] = {(char *)"tessera"};
     bool help;
     out->words = strdup(which->words);
-    out->sizes = strdup(given->value[OPT_QUICK] != NULL ? which->smaller : which->sizes);
-    if (out->words == NULL || out->sizes == NULL)
+    out->sizes = strdup(given->value[OPT_QUICK] ? which->smaller : which->sizes);
+    if (!out->words || !out->sizes)
         return complain(EXIT_REFUSED, "there is no memory for the options of a benchmark");
     int count = split(out->words, instead, words, 1);
     count = split(out->sizes, instead, words, count);
@@ -123,7 +123,7 @@ static void finish_all(ready *all)
     }
 }
 
-/** Runs all benchmarks, also after a failure; returns the status of the first that failed. CSV has
+/* Runs all benchmarks, also after a failure; returns the status of the first that failed. CSV has
  * one line of names for benchmarks of one kind in sequence. */
 static int run_all(ready *all)
 {
@@ -141,7 +141,7 @@ static int run_all(ready *all)
     return status;
 }
 
-/** Refuses, once instead of for each benchmark, an engine, device or number of ranks that this
+/* Refuses, once instead of for each benchmark, an engine, device or number of ranks that this
  * machine cannot run. */
 static int check_place(const tool_arguments *given, const char *mesh_text)
 {
@@ -160,8 +160,8 @@ static int check_place(const tool_arguments *given, const char *mesh_text)
 static int run_items(const tool_arguments *given, const stand_ins *instead)
 {
     ready *const all = calloc(ITEMS, sizeof *all);
-    int status = all != NULL ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for %zu benchmarks", ITEMS);
-    if (all == NULL)
+    int status = all ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for %zu benchmarks", ITEMS);
+    if (!all)
         return status;
     for (size_t i = 0; i < ITEMS && status == EXIT_DONE; i++)
         status = make_ready(&items[i], given, instead, &all[i]);
@@ -172,11 +172,11 @@ static int run_items(const tool_arguments *given, const stand_ins *instead)
     return status;
 }
 
-/** The modes of the engine: some engines have messages alone. */
+/* The modes of the engine: some engines have messages alone. */
 static const char *modes_of(const tool_arguments *given)
 {
-    const engine *const e = given->value[OPT_ENGINE] != NULL ? engine_find(given->value[OPT_ENGINE]) : NULL;
-    return e != NULL && e->sends ? "message" : "direct,message";
+    const engine *const e = given->value[OPT_ENGINE] ? engine_find(given->value[OPT_ENGINE]) : NULL;
+    return e && e->sends ? "message" : "direct,message";
 }
 
 static int run_suite(const tool_arguments *given)
