@@ -8,10 +8,11 @@
 #ifndef TESSERA_TOOLS_COMMAND_H
 #define TESSERA_TOOLS_COMMAND_H
 
+#include <tessera/api.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <tessera/api.h>
 
 /** Exit statuses: 0 done, 1 understood but refused or failed, 2 options or text that do not
  * parse. */
@@ -74,7 +75,8 @@ enum { MAX_OPERANDS = 2, MAX_GIVEN = 128 };
 
 /** The arguments of one command line. */
 typedef struct tool_arguments {
-    const char *value[OPT_COUNT];      /**< text of each option's value: "" for a flag, NULL if not given, the last if repeated */
+    const char
+        *value[OPT_COUNT]; /**< text of each option's value: "" for a flag, NULL if not given, the last if repeated */
     const char *operand[MAX_OPERANDS]; /**< operand_count of them, none of them NULL */
     struct {
         tool_option option;
@@ -97,9 +99,9 @@ typedef struct tool_command {
     int (*run)(const tool_arguments *given);
 } tool_command;
 
-extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command, bench_linear_command,
-    bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command, bench_plan_command, bench_compare_command,
-    bench_simulate_command, bench_suite_command, bench_kernels_command;
+extern const tool_command info_command, layout_command, redistribute_command, bench_redistribute_command,
+    bench_linear_command, bench_product_command, bench_dispatch_command, bench_calibrate_command, plan_command,
+    bench_plan_command, bench_compare_command, bench_simulate_command, bench_suite_command, bench_kernels_command;
 
 /** Reads a subcommand's arguments, argv[1] to argv[argc - 1]. `*help`: --help is among them.
  * Returns EXIT_USAGE for arguments that do not parse. The texts in `out` are those of `argv`. */
@@ -133,7 +135,8 @@ void say_text(const char *text);
  * it, since the answer may be wrong. */
 void say_memory_is_short(void);
 
-/** True after say_memory_is_short(), unless an earlier failure of say() or say_text() was recorded. */
+/** True after say_memory_is_short(), unless an earlier failure of say() or say_text() was recorded.
+ */
 bool memory_was_short(void);
 
 /** Flushes standard output. Complains and returns EXIT_REFUSED if any say() failed or memory was

@@ -5,19 +5,30 @@
 #include "place/held_log.h"
 #include "place/mpi_library.h"
 
+#include <tessera/version.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <tessera/version.h>
 #include <unistd.h>
 
 static const tool_command *const commands[] = {
-    &info_command,           &layout_command,          &plan_command,       &redistribute_command,  &bench_redistribute_command,
+    &info_command,
+    &layout_command,
+    &plan_command,
+    &redistribute_command,
+    &bench_redistribute_command,
 #ifdef TESSERA_TOOL_BLAS
-    &bench_linear_command,   &bench_product_command,
+    &bench_linear_command,
+    &bench_product_command,
 #endif
-    &bench_dispatch_command, &bench_calibrate_command, &bench_plan_command, &bench_compare_command, &bench_simulate_command,
-    &bench_suite_command,    &bench_kernels_command,
+    &bench_dispatch_command,
+    &bench_calibrate_command,
+    &bench_plan_command,
+    &bench_compare_command,
+    &bench_simulate_command,
+    &bench_suite_command,
+    &bench_kernels_command,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
@@ -46,7 +57,8 @@ static int print_help(const char *prefix)
 {
     say("Usage: tessera %sCOMMAND [OPTION...]\nSharded tensors on device meshes.\n\n", prefix);
     list_commands(prefix);
-    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard error.\n"
+    say("\nEach command has its own --help, with examples. Results go to standard output, everything else to standard "
+        "error.\n"
         "Exit status: 0 done, 1 understood but refused or failed, 2 options or text that don't parse.\n");
     return EXIT_DONE;
 }
@@ -86,8 +98,9 @@ static int run_launched(const tool_command *command, const tool_arguments *given
     if ((command->takes & TAKES(ENGINE)) != 0 && may_run)
         sort_engines(given, &processes, &others);
     if (processes && others)
-        return complain(EXIT_USAGE,
-                        "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
+        return complain(
+            EXIT_USAGE,
+            "--engine: under a launcher mpi runs on all processes, and other engines in one of them; run them apart");
     return processes || mpi_launched_rank() == 0 ? command->run(given) : EXIT_DONE;
 }
 

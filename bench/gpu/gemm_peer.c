@@ -9,13 +9,14 @@
  * (median, minimum and maximum of SAMPLES), their ratio, and whether both results have the same
  * bits.
  */
+#include <tessera/cuda.h>
+#include <tessera/sys/device.h>
+
 #include <cublasLt.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/cuda.h>
-#include <tessera/sys/device.h>
 #include <time.h>
 
 /* Bytes: what NVIDIA's guide recommends for Hopper, and the most that the library asks for. */
@@ -190,20 +191,21 @@ static int describe_product(peer *p)
 static int choose_algorithm(peer *p)
 {
     static const cublasLtMatmulPreferenceAttributes_t operands[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     const uint64_t most = WORKSPACE_BYTES;
     const uint32_t aligned = 256;
     direct *const d = &p->direct;
     cublasLtMatmulPreferenceOpaque_t preference;
     int count = 0, status = (int)cublasLtMatmulPreferenceInit(&preference);
     if (status == 0)
-        status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most);
+        status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                                           sizeof most);
     for (size_t i = 0; status == 0 && i < sizeof operands / sizeof *operands; i++)
         status = (int)cublasLtMatmulPreferenceSetAttribute(&preference, operands[i], &aligned, sizeof aligned);
     if (status == 0)
-        status = (int)cublasLtMatmulAlgoGetHeuristic(d->handle, &d->product, &d->left, &d->right, &d->result, &d->result, &preference, 1,
-                                                     &d->found, &count);
+        status = (int)cublasLtMatmulAlgoGetHeuristic(d->handle, &d->product, &d->left, &d->right, &d->result,
+                                                     &d->result, &preference, 1, &d->found, &count);
     return status == 0 && count == 1 ? 0 : fail("cuBLASLt chose no algorithm", status);
 }
 
@@ -219,9 +221,10 @@ static int multiply_direct(peer *p)
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
     const int wide = g->c_dtype == TSR_F64;
-    const int status = (int)cublasLtMatmul(d->handle, &d->product, wide ? (const void *)&wide_one : &one, g->b, &d->left, g->a, &d->right,
-                                           wide ? (const void *)&wide_zero : &zero, p->other, &d->result, p->other, &d->result,
-                                           &d->found.algo, d->workspace, WORKSPACE_BYTES, p->stream);
+    const int status =
+        (int)cublasLtMatmul(d->handle, &d->product, wide ? (const void *)&wide_one : &one, g->b, &d->left, g->a,
+                            &d->right, wide ? (const void *)&wide_zero : &zero, p->other, &d->result, p->other,
+                            &d->result, &d->found.algo, d->workspace, WORKSPACE_BYTES, p->stream);
     return status == 0 ? 0 : fail("cublasLtMatmul", status);
 }
 
@@ -286,25 +289,28 @@ static int same_bits(peer *p, int *same)
 
 static void print_spread(const char *name, const double *sorted, int count)
 {
-    printf("\"%s\": {\"median\": %.9g, \"min\": %.9g, \"max\": %.9g}, ", name, (sorted[(count - 1) / 2] + sorted[count / 2]) / 2, sorted[0],
-           sorted[count - 1]);
+    printf("\"%s\": {\"median\": %.9g, \"min\": %.9g, \"max\": %.9g}, ", name,
+           (sorted[(count - 1) / 2] + sorted[count / 2]) / 2, sorted[0], sorted[count - 1]);
 }
 
 static int report(peer *p, const double *ours, const double *directly)
 {
     const tsr_gemm *const g = &p->gemm;
     const int n = p->samples;
-    const double our_median = (ours[(n - 1) / 2] + ours[n / 2]) / 2, direct_median = (directly[(n - 1) / 2] + directly[n / 2]) / 2;
+    const double our_median = (ours[(n - 1) / 2] + ours[n / 2]) / 2,
+                 direct_median = (directly[(n - 1) / 2] + directly[n / 2]) / 2;
     int same;
     if (same_bits(p, &same) != 0)
         return 1;
-    printf("{\"bench\": \"gemm\", \"device\": \"cuda\", \"dtype\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"trans_a\": %d, "
+    printf("{\"bench\": \"gemm\", \"device\": \"cuda\", \"dtype\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+           "\"trans_a\": %d, "
            "\"trans_b\": %d, ",
            tsr_dtype_name(g->c_dtype), (long long)g->m, (long long)g->n, (long long)g->k, g->trans_a, g->trans_b);
     print_spread("seconds", ours, n);
     print_spread("direct_seconds", directly, n);
-    printf("\"of_direct\": %.6g, \"flops\": %.6g, \"same_bits\": %s, \"samples\": %d, \"calls\": %d}\n", direct_median / our_median,
-           2.0 * (double)g->m * (double)g->n * (double)g->k / our_median, same ? "true" : "false", n, p->calls);
+    printf("\"of_direct\": %.6g, \"flops\": %.6g, \"same_bits\": %s, \"samples\": %d, \"calls\": %d}\n",
+           direct_median / our_median, 2.0 * (double)g->m * (double)g->n * (double)g->k / our_median,
+           same ? "true" : "false", n, p->calls);
     return 0;
 }
 

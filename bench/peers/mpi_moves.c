@@ -13,7 +13,8 @@ typedef struct move {
     int rank, ranks;
     int rows, columns;
     float *src, *dst;
-    float *packed; /* pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: all ranks' terms of this rank's row block */
+    float *packed; /* pack+alltoall: (ranks, rows / ranks, columns / ranks); alltoall+add: all ranks' terms of this
+                      rank's row block */
     MPI_Datatype *sends, *receives; /* alltoallw: a box for each peer */
     int *ones, *zeros, *counts;
 } move;
@@ -31,8 +32,8 @@ static int block_columns(const move *m)
 static MPI_Datatype box(int rows, int columns, int box_rows, int box_columns, int row, int column)
 {
     MPI_Datatype type;
-    MPI_Type_create_subarray(2, (int[]){rows, columns}, (int[]){box_rows, box_columns}, (int[]){row, column}, MPI_ORDER_C, MPI_FLOAT,
-                             &type);
+    MPI_Type_create_subarray(2, (int[]){rows, columns}, (int[]){box_rows, box_columns}, (int[]){row, column},
+                             MPI_ORDER_C, MPI_FLOAT, &type);
     MPI_Type_commit(&type);
     return type;
 }

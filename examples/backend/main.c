@@ -1,14 +1,15 @@
 /*
- * backend [RANKS]: a program whose ranks are processes, over the communicator of sockets.h. It cuts a tensor along rows, moves it to
- * columns, and runs a linear layer whose weight is cut.
+ * backend [RANKS]: a program whose ranks are processes, over the communicator of sockets.h. It cuts
+ * a tensor along rows, moves it to columns, and runs a linear layer whose weight is cut.
  */
 #include "sockets.h"
+
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 #include <unistd.h>
 
 enum { ROWS = 4, COLUMNS = 3, OUTPUTS = 8, TIMEOUT_MS = 60000 };

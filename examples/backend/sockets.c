@@ -2,9 +2,10 @@
 
 #include "wire.h"
 
-#include <stdlib.h>
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* The arguments of one rank's split. */
 typedef struct seat {
@@ -21,12 +22,13 @@ static int count_ranks(void *self)
     return ((const wire *)self)->ranks;
 }
 
-static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)stream;
     if (device.driver)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "sockets: messages lie in memory of the host, and this is on another device");
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "sockets: messages lie in memory of the host, and this is on another device");
     return wire_exchange(self, sends, send_count, receives, receive_count);
 }
 
@@ -98,7 +100,8 @@ static tsr_status join_group(const wire *w, const seat *seats, void **out)
         *out = NULL;
         return TSR_OK;
     }
-    TSR_TRY(wire_create(place_of(w, seats, color, w->rank), place_of(w, seats, color, w->ranks), w->timeout_ms, &group));
+    TSR_TRY(
+        wire_create(place_of(w, seats, color, w->rank), place_of(w, seats, color, w->ranks), w->timeout_ms, &group));
     const tsr_status status = connect_group(w, seats, group);
     if (status == TSR_OK)
         *out = group;

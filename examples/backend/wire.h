@@ -2,9 +2,10 @@
 #ifndef WIRE_H
 #define WIRE_H
 
+#include <tessera/comm.h>
+
 #include <poll.h>
 #include <stdbool.h>
-#include <tessera/comm.h>
 
 /** The progress of one direction of a connection in the exchange in flight. On the wire a message
  * is its length in 8 bytes, then its data. */
@@ -39,12 +40,14 @@ tsr_status wire_break(wire *w, tsr_status status);
 tsr_status wire_wait(const wire *w, int peer, short events);
 
 /** The entry `exchange` of tsr_comm_messages, for host memory. */
-tsr_status wire_exchange(wire *w, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count);
+tsr_status wire_exchange(wire *w, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                         size_t receive_count);
 
 /** Connects all ranks, which find one another in `directory`. */
 tsr_status wire_connect(wire *w, const char *directory);
 
-/** Give makes a connection, keeps one end in `*kept` and gives `peer` the other; take receives it. */
+/** Give makes a connection, keeps one end in `*kept` and gives `peer` the other; take receives it.
+ */
 tsr_status wire_give(const wire *w, int peer, int *kept);
 tsr_status wire_take(const wire *w, int peer, int *taken);
 

@@ -26,12 +26,12 @@ typedef struct llama_cache {
 /**
  * Stores `keys` and `values`, both (rows, kv_count, head_dim), at positions first, first + 1, ..
  */
-void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const float *keys, const float *values, int64_t rows,
-                       int64_t first);
+void llama_cache_store(const llama_cache *cache, const llama_heads *heads, const float *keys, const float *values,
+                       int64_t rows, int64_t first);
 
 /** Attention of `queries` into `out`, both (rows, count, head_dim); row r sees positions 0 to first
  * + r. `scores` has room for first + rows elements. */
-void llama_attention(const llama_cache *cache, const llama_heads *heads, const float *queries, int64_t rows, int64_t first, float *scores,
-                     float *out);
+void llama_attention(const llama_cache *cache, const llama_heads *heads, const float *queries, int64_t rows,
+                     int64_t first, float *scores, float *out);
 
 #endif

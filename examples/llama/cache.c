@@ -1,7 +1,8 @@
 #include "cache.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 static tsr_status create_one(const llama_layouts *layouts, int64_t a, int64_t b, tsr_dtensor **out)
 {

@@ -1,12 +1,14 @@
 #include "checkpoint.h"
+
 #include "file.h"
 #include "json.h"
+
+#include <tessera/sys/status.h>
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 #define SINGLE_NAME "model.safetensors"
@@ -61,7 +63,8 @@ static tsr_status check_file_name(const char *path, const char *tensor, const js
 {
     const char *const name = json_is_string(value) ? json_string_value(value) : "";
     if (name[0] == '\0' || strchr(name, '/'))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s must be mapped to the name of a file beside it, not to \"%.200s\"",
                               path, tensor, name);
     return TSR_OK;
 }
@@ -69,7 +72,8 @@ static tsr_status check_file_name(const char *path, const char *tensor, const js
 static tsr_status check_tensor(const char *path, const char *tensor, const part *holder)
 {
     if (!safetensors_find(holder->file, tensor))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s should be in %s, but is not", path, tensor, holder->path);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s should be in %s, but is not", path, tensor,
+                              holder->path);
     return TSR_OK;
 }
 
@@ -122,7 +126,8 @@ static tsr_status open_directory(llama_checkpoint *checkpoint)
         return add_part(checkpoint, SINGLE_NAME);
     const tsr_status status = open_indexed(checkpoint);
     if (status == TSR_ERROR_IO && checkpoint->part_count == 0)
-        return tsr_status_set(status, "%s holds neither " SINGLE_NAME " nor a readable " INDEX_NAME, checkpoint->directory);
+        return tsr_status_set(status, "%s holds neither " SINGLE_NAME " nor a readable " INDEX_NAME,
+                              checkpoint->directory);
     return status;
 }
 
@@ -155,13 +160,15 @@ void llama_checkpoint_close(llama_checkpoint *checkpoint)
     free(checkpoint);
 }
 
-tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path, const safetensors_entry **entry)
+tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path,
+                                 const safetensors_entry **entry)
 {
     const part *holder = NULL;
     if (!checkpoint->index)
         holder = &checkpoint->parts[0];
     else if (json_object_get(json_object_get(checkpoint->index, "weight_map"), name))
-        holder = find_part(checkpoint, json_string_value(json_object_get(json_object_get(checkpoint->index, "weight_map"), name)));
+        holder = find_part(checkpoint,
+                           json_string_value(json_object_get(json_object_get(checkpoint->index, "weight_map"), name)));
     const safetensors_entry *const found = holder ? safetensors_find(holder->file, name) : NULL;
     if (!found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: there is no tensor %s", checkpoint->directory, name);

@@ -1,4 +1,5 @@
-/** The tensors of a checkpoint directory: model.safetensors, or several files and model.safetensors.index.json. */
+/** The tensors of a checkpoint directory: model.safetensors, or several files and
+ * model.safetensors.index.json. */
 #ifndef LLAMA_CHECKPOINT_H
 #define LLAMA_CHECKPOINT_H
 
@@ -13,6 +14,7 @@ void llama_checkpoint_close(llama_checkpoint *checkpoint);
 
 /** Finds a tensor and the file that holds it, both borrowed. TSR_ERROR_ARGUMENT: no tensor has that
  * name. */
-tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path, const safetensors_entry **entry);
+tsr_status llama_checkpoint_find(const llama_checkpoint *checkpoint, const char *name, const char **path,
+                                 const safetensors_entry **entry);
 
 #endif

@@ -2,10 +2,11 @@
 #ifndef LLAMA_CONFIG_H
 #define LLAMA_CONFIG_H
 
+#include <tessera/status.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/status.h>
 
 typedef enum llama_rope_type { LLAMA_ROPE_DEFAULT, LLAMA_ROPE_LINEAR, LLAMA_ROPE_LLAMA3 } llama_rope_type;
 

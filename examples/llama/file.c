@@ -1,11 +1,12 @@
 #include "file.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 /* Reads up to `most` bytes; fewer if the file is truncated meanwhile. */
@@ -60,8 +61,8 @@ tsr_status llama_file_read_description(const char *path, llama_file *out)
     TSR_TRY(llama_file_read(path, LLAMA_DESCRIPTION_BYTES, &file));
     if (file.size > file.bytes) {
         llama_file_finish(&file);
-        return tsr_status_set(TSR_ERROR_IO, "%s has %zu bytes, of which %zu can be read; at most %zu are allowed", path, file.size,
-                              file.bytes, LLAMA_DESCRIPTION_BYTES);
+        return tsr_status_set(TSR_ERROR_IO, "%s has %zu bytes, of which %zu can be read; at most %zu are allowed", path,
+                              file.size, file.bytes, LLAMA_DESCRIPTION_BYTES);
     }
     *out = file;
     return TSR_OK;

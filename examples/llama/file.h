@@ -2,8 +2,9 @@
 #ifndef LLAMA_FILE_H
 #define LLAMA_FILE_H
 
-#include <stddef.h>
 #include <tessera/status.h>
+
+#include <stddef.h>
 
 /** Upper bound of the size of a model's JSON files. */
 #define LLAMA_DESCRIPTION_BYTES ((size_t)100000000)

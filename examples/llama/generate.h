@@ -11,8 +11,9 @@ typedef struct llama_request {
     int64_t prompt_count;
     int64_t tokens; /**< the most tokens to generate */
     llama_sampling sampling;
-    bool all_logits;                                   /**< keep the logits of the prompt */
-    void (*on_token)(const void *user, int64_t token); /**< called on rank 0, as soon as a token is known; may be NULL */
+    bool all_logits; /**< keep the logits of the prompt */
+    void (*on_token)(const void *user,
+                     int64_t token); /**< called on rank 0, as soon as a token is known; may be NULL */
     const void *user;
 } llama_request;
 

@@ -11,7 +11,8 @@
 #include <string.h>
 
 /* Compiled once per instruction set; the loader picks one. Sanitizers cannot run that early. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
+    !defined(__SANITIZE_THREAD__)
 #define LLAMA_KERNEL __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define LLAMA_KERNEL
@@ -19,8 +20,8 @@
 
 #define LLAMA_LANES 16
 
-/** y = x * weight / rms(x), row by row; x and y are (rows, width), weight is (width). (Zhang and Sennrich, "Root Mean Square Layer
- * Normalization", 2019.) */
+/** y = x * weight / rms(x), row by row; x and y are (rows, width), weight is (width). (Zhang and
+ * Sennrich, "Root Mean Square Layer Normalization", 2019.) */
 void llama_rms_norm(const float *x, const float *weight, int64_t rows, int64_t width, float epsilon, float *y);
 
 /** gate = silu(gate) * up, where silu(x) = x / (1 + exp(-x)). */

@@ -1,7 +1,8 @@
 #include "layouts.h"
 
-#include <stdio.h>
 #include <tessera/sys/status.h>
+
+#include <stdio.h>
 
 #define TEXT_BYTES 128
 
@@ -95,12 +96,14 @@ static void cut_linear(const llama_layouts *layouts, llama_linear_kind kind, cut
     }
 }
 
-tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight, tsr_layout **bias)
+tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight,
+                                tsr_layout **bias)
 {
     cut linear = {0};
     cut_linear(layouts, kind, &linear);
     tsr_layout *made;
-    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype, &made));
+    TSR_TRY(tsr_layout_parse(linear.mesh, linear.weight, 2, (const int64_t[]){linear.out, linear.in}, layouts->dtype,
+                             &made));
     const tsr_status status = tsr_layout_parse(linear.mesh, linear.bias, 1, &linear.out, layouts->dtype, bias);
     if (status == TSR_OK)
         *weight = made;
@@ -151,7 +154,8 @@ static tsr_status count_heads(const llama_layouts *layouts, llama_linear_kind ki
 
 tsr_status llama_layouts_heads(const llama_layouts *layouts, llama_heads *out)
 {
-    llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads, .head_dim = layouts->config->head_dim};
+    llama_heads heads = {.group = layouts->config->heads / layouts->config->kv_heads,
+                         .head_dim = layouts->config->head_dim};
     TSR_TRY(count_heads(layouts, LLAMA_QUERY, &heads.count));
     TSR_TRY(count_heads(layouts, LLAMA_KEY, &heads.kv_count));
     *out = heads;

@@ -3,22 +3,22 @@
  * layouts of the activations follow from the rules of the layers (tsr_linear_propagate()).
  *
  *     embedding, output   (vocab, hidden)         vocabulary-parallel: S(0)
- *     q                   (heads*dim, hidden)     column-parallel, whole groups: S(0;unit=group*dim)
- *     k, v                (kv_heads*dim, hidden)  column-parallel, whole heads: S(0;unit=dim)
- *     o                   (hidden, heads*dim)     row-parallel, cut as q: S(1;unit=group*dim)
- *     gate, up            (intermediate, hidden)  column-parallel: S(0)
- *     down                (hidden, intermediate)  row-parallel: S(1)
- *     norms               (hidden)                R
+ *     q                   (heads*dim, hidden)     column-parallel, whole groups:
+ * S(0;unit=group*dim) k, v                (kv_heads*dim, hidden)  column-parallel, whole heads:
+ * S(0;unit=dim) o                   (hidden, heads*dim)     row-parallel, cut as q:
+ * S(1;unit=group*dim) gate, up            (intermediate, hidden)  column-parallel: S(0) down
+ * (hidden, intermediate)  row-parallel: S(1) norms               (hidden)                R
  *
- * If the number of ranks is a multiple of the key/value heads, and greater, attention sees the ranks
- * as a grid, kv x group. The heads of k and v are cut along kv and copied along group, and the
- * queries of each key/value head are spread over its group, so that all ranks work.
+ * If the number of ranks is a multiple of the key/value heads, and greater, attention sees the
+ * ranks as a grid, kv x group. The heads of k and v are cut along kv and copied along group, and
+ * the queries of each key/value head are spread over its group, so that all ranks work.
  */
 #ifndef LLAMA_LAYOUTS_H
 #define LLAMA_LAYOUTS_H
 
 #include "attention.h"
 #include "config.h"
+
 #include <tessera/tessera.h>
 
 typedef enum llama_linear_kind {
@@ -45,7 +45,8 @@ tsr_status llama_layouts_init(llama_layouts *layouts, const llama_config *config
 void llama_layouts_finish(llama_layouts *layouts);
 
 /** Layouts of a linear layer's weight (out, in) and bias (out); the caller owns both. */
-tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight, tsr_layout **bias);
+tsr_status llama_layouts_linear(const llama_layouts *layouts, llama_linear_kind kind, tsr_layout **weight,
+                                tsr_layout **bias);
 
 /** The layout of the embedding and of the output weight; the caller owns it. */
 tsr_status llama_layouts_vocabulary(const llama_layouts *layouts, tsr_layout **out);

@@ -6,13 +6,14 @@
 #include "report.h"
 #include "text.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 enum { EXIT_REFUSED = 1, EXIT_USAGE = 2 };
@@ -52,16 +53,18 @@ static tsr_status read_prompt(const llama_options *options, const llama_config *
 }
 
 /* The number of tokens to generate: as requested, else 128, or as many as positions are left. */
-static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count, int64_t *out)
+static tsr_status count_tokens(const llama_options *options, const llama_config *config, int64_t prompt_count,
+                               int64_t *out)
 {
     const int64_t room = config->max_positions - prompt_count, usual = room < 128 ? room : 128;
     if (room < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "the prompt has %lld tokens, but max_position_embeddings is %lld",
                               (long long)prompt_count, (long long)config->max_positions);
     if (options->tokens > room)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
-                              (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "--tokens %lld: after a prompt of %lld, max_position_embeddings, %lld, leaves room for %lld",
+            (long long)options->tokens, (long long)prompt_count, (long long)config->max_positions, (long long)room);
     *out = options->tokens >= 0 ? options->tokens : usual;
     return TSR_OK;
 }
@@ -129,8 +132,8 @@ static tsr_status run_job(const llama_options *options, const llama_job *job)
     return status;
 }
 
-static tsr_status run_prompt(const llama_options *options, const llama_config *config, const llama_checkpoint *checkpoint,
-                             const llama_processes *processes)
+static tsr_status run_prompt(const llama_options *options, const llama_config *config,
+                             const llama_checkpoint *checkpoint, const llama_processes *processes)
 {
     llama_tokens prompt;
     TSR_TRY(read_prompt(options, config, &prompt));

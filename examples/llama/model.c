@@ -1,7 +1,8 @@
 #include "model.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 static tsr_status fill(llama_model *model, const llama_source *source)
 {
@@ -13,7 +14,8 @@ static tsr_status fill(llama_model *model, const llama_source *source)
     return llama_caches_create(&model->layouts, model->capacity, &model->caches);
 }
 
-tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity, llama_model **out)
+tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
+                              llama_model **out)
 {
     llama_model *const model = calloc(1, sizeof *model);
     if (!model)

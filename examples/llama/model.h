@@ -20,7 +20,8 @@ typedef struct llama_model {
 /**
  * Loads a model with room for `capacity` positions. Every rank calls it; it does not communicate.
  */
-tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity, llama_model **out);
+tsr_status llama_model_create(tsr_comm *comm, const llama_config *config, const llama_source *source, int64_t capacity,
+                              llama_model **out);
 void llama_model_destroy(llama_model *model);
 
 #endif

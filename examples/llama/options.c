@@ -1,42 +1,44 @@
 #include "options.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* The most threads that one process starts. */
 #define MOST_RANKS 4096
 
-const char *const llama_usage = "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
-                                "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
-                                "\n"
-                                "      --ranks N          ranks to share the model (default 1)\n"
-                                "      --engine NAME      what ranks are: threads (default), or mpi: processes\n"
-                                "                         that mpirun started (the default under it)\n"
-                                "      --prompt TEXT      text to go on from, for models whose tokens are bytes (vocab_size 256)\n"
-                                "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
-                                "                         (default: the model's begin token, else a line feed or token 0)\n"
-                                "      --tokens N         tokens to generate at most (default 128, or as many as positions are left)\n"
-                                "      --temperature T    draw from softmax(logits / T) instead of taking the most likely token\n"
-                                "      --seed N           seed of drawing, and of random weights (default 0)\n"
-                                "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
-                                "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
-                                "                         or in f32 or bf16; sums are in f32 always\n"
-                                "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
-                                "      --json             print one JSON object instead of the text\n"
-                                "      --help, --version\n"
-                                "\n"
-                                "The text goes to standard output as it is generated, the report to standard error.\n"
-                                "Exit status: 0 done, 1 understood but refused or failed, 2 options that don't parse.\n"
-                                "\n"
-                                "Examples:\n"
-                                "  tessera-llama examples/llama/shakespeare --ranks 2 --prompt 'ROMEO:'\n"
-                                "  mpirun -n 2 tessera-llama examples/llama/shakespeare --engine mpi --prompt 'ROMEO:'\n"
-                                "  tessera-llama --random config.json --seed 1 --ranks 4 --prompt-ids 1,2,3 --tokens 64 --json\n";
+const char *const llama_usage =
+    "Usage: tessera-llama (MODEL_DIR | --random CONFIG.json) [OPTION...]\n"
+    "Runs a Hugging Face Llama checkpoint, tensor-parallel on rank threads.\n"
+    "\n"
+    "      --ranks N          ranks to share the model (default 1)\n"
+    "      --engine NAME      what ranks are: threads (default), or mpi: processes\n"
+    "                         that mpirun started (the default under it)\n"
+    "      --prompt TEXT      text to go on from, for models whose tokens are bytes (vocab_size 256)\n"
+    "      --prompt-ids IDS   the same as token numbers: 1,2,3\n"
+    "                         (default: the model's begin token, else a line feed or token 0)\n"
+    "      --tokens N         tokens to generate at most (default 128, or as many as positions are left)\n"
+    "      --temperature T    draw from softmax(logits / T) instead of taking the most likely token\n"
+    "      --seed N           seed of drawing, and of random weights (default 0)\n"
+    "      --random CONFIG    random weights for that config.json, the same on any number of ranks\n"
+    "      --weights KIND     keep matrices as the checkpoint has them (checkpoint, the default),\n"
+    "                         or in f32 or bf16; sums are in f32 always\n"
+    "      --logits FILE.npy  write the prompt's logits: f32 [prompt length, vocab_size]\n"
+    "      --json             print one JSON object instead of the text\n"
+    "      --help, --version\n"
+    "\n"
+    "The text goes to standard output as it is generated, the report to standard error.\n"
+    "Exit status: 0 done, 1 understood but refused or failed, 2 options that don't parse.\n"
+    "\n"
+    "Examples:\n"
+    "  tessera-llama examples/llama/shakespeare --ranks 2 --prompt 'ROMEO:'\n"
+    "  mpirun -n 2 tessera-llama examples/llama/shakespeare --engine mpi --prompt 'ROMEO:'\n"
+    "  tessera-llama --random config.json --seed 1 --ranks 4 --prompt-ids 1,2,3 --tokens 64 --json\n";
 
 enum {
     OPTION_RANKS = 256,
@@ -183,7 +185,8 @@ static tsr_status parse(int argc, char **argv, llama_options *out)
         if (option == ':')
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s needs a value", argv[optind - 1]);
         if (option == '?')
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help", argv[optind - 1]);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is not an option, or takes no value; try --help",
+                                  argv[optind - 1]);
         TSR_TRY(take_option(option, optarg, out));
     }
     out->directory = argv[optind];

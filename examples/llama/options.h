@@ -3,6 +3,7 @@
 #define LLAMA_OPTIONS_H
 
 #include "text.h"
+
 #include <tessera/dtype.h>
 
 /** The options. Text is borrowed from the command line; NULL where an option was not given. */

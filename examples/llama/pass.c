@@ -1,9 +1,11 @@
 #include "pass.h"
+
 #include "kernels.h"
+
+#include <tessera/sys/device.h>
 
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 /* A linear layer for the pass's shapes. All layers of the model share one plan, because their
  * layouts are equal. */
@@ -39,7 +41,8 @@ static tsr_status count_bytes(const tsr_layout *from, const tsr_layout *to, int6
 }
 
 /* Sets `*bytes` to the bytes of moving a layer's result from the rule's own layout to `y`. */
-static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, int64_t *bytes)
+static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                    int64_t *bytes)
 {
     tsr_layout *own;
     TSR_TRY(tsr_linear_propagate(x, w, b, &own));
@@ -49,7 +52,8 @@ static tsr_status count_stage_bytes(const tsr_layout *x, const tsr_layout *w, co
 }
 
 /* `y` NULL: the layer's result stays as its rule leaves it, and nothing is communicated. */
-static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_linear *layer, const tsr_layout *y, stage *out)
+static tsr_status plan_stage(llama_pass *pass, const tsr_layout *x, const llama_linear *layer, const tsr_layout *y,
+                             stage *out)
 {
     const tsr_layout *const w = tsr_dtensor_layout(layer->weight);
     const tsr_layout *const b = layer->bias ? tsr_dtensor_layout(layer->bias) : NULL;
@@ -79,7 +83,8 @@ static tsr_status plan_mlp(llama_pass *pass, const tsr_layout *hidden)
     const llama_linear *const linear = pass->model->weights.layers[0].linear;
     TSR_TRY(plan_stage(pass, hidden, &linear[LLAMA_GATE], NULL, &pass->linear[LLAMA_GATE]));
     TSR_TRY(plan_stage(pass, hidden, &linear[LLAMA_UP], NULL, &pass->linear[LLAMA_UP]));
-    return plan_stage(pass, tsr_dtensor_layout(pass->linear[LLAMA_GATE].result), &linear[LLAMA_DOWN], hidden, &pass->linear[LLAMA_DOWN]);
+    return plan_stage(pass, tsr_dtensor_layout(pass->linear[LLAMA_GATE].result), &linear[LLAMA_DOWN], hidden,
+                      &pass->linear[LLAMA_DOWN]);
 }
 
 /* The vocabulary-parallel output, gathered. */
@@ -87,7 +92,8 @@ static tsr_status plan_output(llama_pass *pass)
 {
     const llama_model *const model = pass->model;
     const tsr_mesh *const ranks = model->layouts.ranks;
-    const int64_t x_shape[] = {pass->logit_rows, model->config->hidden_size}, y_shape[] = {pass->logit_rows, model->config->vocab_size};
+    const int64_t x_shape[] = {pass->logit_rows, model->config->hidden_size},
+                  y_shape[] = {pass->logit_rows, model->config->vocab_size};
     tsr_layout *x, *y;
     TSR_TRY(llama_layouts_replicated(ranks, 2, x_shape, &x));
     tsr_status status = llama_layouts_replicated(ranks, 2, y_shape, &y);
@@ -146,7 +152,8 @@ static tsr_status fill(llama_pass *pass)
     pass->bytes_received += model->config->layers * bytes_a_layer + pass->output.bytes_received;
     pass->scores = calloc((size_t)model->capacity, sizeof(float));
     if (!pass->scores)
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the scores of %lld positions", (long long)model->capacity);
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the scores of %lld positions",
+                              (long long)model->capacity);
     return tsr_comm_alloc(model->comm, pass->workspace_bytes, &pass->workspace);
 }
 
@@ -187,14 +194,17 @@ void llama_pass_destroy(llama_pass *pass)
     free(pass);
 }
 
-static tsr_status run_stage(const llama_pass *pass, const stage *planned, const tsr_tensor *x, const llama_linear *layer)
+static tsr_status run_stage(const llama_pass *pass, const stage *planned, const tsr_tensor *x,
+                            const llama_linear *layer)
 {
     const tsr_tensor w = tsr_dtensor_to_local(layer->weight), y = tsr_dtensor_to_local(planned->result);
     const tsr_tensor b = layer->bias ? tsr_dtensor_to_local(layer->bias) : (tsr_tensor){0};
-    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias ? &b : NULL, &y, pass->workspace, pass->workspace_bytes, NULL);
+    return tsr_linear_plan_execute(planned->plan, x, &w, layer->bias ? &b : NULL, &y, pass->workspace,
+                                   pass->workspace_bytes, NULL);
 }
 
-static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, const tsr_dtensor *x, const llama_layer *layer)
+static tsr_status run_linear(const llama_pass *pass, llama_linear_kind kind, const tsr_dtensor *x,
+                             const llama_layer *layer)
 {
     const tsr_tensor local = tsr_dtensor_to_local(x);
     return run_stage(pass, &pass->linear[kind], &local, &layer->linear[kind]);
@@ -215,7 +225,8 @@ static tsr_status embed(const llama_pass *pass, const int64_t *tokens)
     for (int64_t r = 0; r < pass->rows; r++, row += width) {
         const int64_t own = tokens[r] - offset[0], bytes = (int64_t)tsr_dtype_bytes(own_rows.dtype);
         if (own >= 0 && own < shape[0])
-            TSR_TRY(host->convert(self, 0, row, TSR_F32, (const char *)own_rows.data + own * width * bytes, own_rows.dtype, width, NULL));
+            TSR_TRY(host->convert(self, 0, row, TSR_F32, (const char *)own_rows.data + own * width * bytes,
+                                  own_rows.dtype, width, NULL));
         else
             memset(row, 0, (size_t)width * sizeof(float));
     }
@@ -226,15 +237,18 @@ static void norm(const llama_pass *pass, const tsr_dtensor *weight, int64_t rows
 {
     const llama_config *const config = pass->model->config;
     const float *const last = llama_local(pass->hidden) + (pass->rows - rows) * config->hidden_size;
-    llama_rms_norm(last, llama_local(weight), rows, config->hidden_size, (float)config->norm_epsilon, llama_local(pass->normed));
+    llama_rms_norm(last, llama_local(weight), rows, config->hidden_size, (float)config->norm_epsilon,
+                   llama_local(pass->normed));
 }
 
 static void add(const llama_pass *pass, llama_linear_kind kind)
 {
-    llama_add(llama_local(pass->hidden), llama_local(pass->linear[kind].result), pass->rows * pass->model->config->hidden_size);
+    llama_add(llama_local(pass->hidden), llama_local(pass->linear[kind].result),
+              pass->rows * pass->model->config->hidden_size);
 }
 
-static tsr_status run_attention(const llama_pass *pass, const llama_layer *layer, const llama_cache *cache, int64_t first)
+static tsr_status run_attention(const llama_pass *pass, const llama_layer *layer, const llama_cache *cache,
+                                int64_t first)
 {
     const llama_model *const model = pass->model;
     const llama_heads *const heads = &model->heads;

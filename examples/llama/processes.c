@@ -2,8 +2,9 @@
 
 #include "place/held_log.h"
 
-#include <stdio.h>
 #include <tessera/sys/status.h>
+
+#include <stdio.h>
 
 /* Room for any sentence of the library, NUL included. */
 #define SENTENCE_BYTES 1024

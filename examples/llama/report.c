@@ -1,10 +1,12 @@
 #include "report.h"
+
 #include "json.h"
 #include "text.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 /* Up to this many ranks get a line each; more are summed up. */
@@ -47,8 +49,8 @@ static void report_reading(const int64_t *bytes, int ranks)
         most = bytes[rank] > most ? bytes[rank] : most;
     }
     if (ranks > RANKS_SHOWN)
-        fprintf(stderr, "the ranks read %lld bytes of the checkpoint, from %lld to %lld each\n", (long long)sum, (long long)least,
-                (long long)most);
+        fprintf(stderr, "the ranks read %lld bytes of the checkpoint, from %lld to %lld each\n", (long long)sum,
+                (long long)least, (long long)most);
 }
 
 void llama_report(const llama_job *job, const llama_outcome *outcome)
@@ -69,7 +71,8 @@ void llama_report(const llama_job *job, const llama_outcome *outcome)
     if (job->source.checkpoint)
         report_reading(outcome->bytes_read, job->ranks);
     fprintf(stderr, "prompt: %lld token%s in %.4f s, %.0f tokens/s\n", (long long)job->request.prompt_count,
-            plural(job->request.prompt_count), generation->prompt_seconds, rate(job->request.prompt_count, generation->prompt_seconds));
+            plural(job->request.prompt_count), generation->prompt_seconds,
+            rate(job->request.prompt_count, generation->prompt_seconds));
     fprintf(stderr, "decode: %lld token%s in %.4f s, %.0f tokens/s, %lld bytes received per token by all ranks\n",
             (long long)decoded(generation), plural(decoded(generation)), generation->decode_seconds,
             rate(decoded(generation), generation->decode_seconds), (long long)outcome->bytes_received_per_token);
@@ -103,21 +106,23 @@ static json_t *json_text(const llama_config *config, const llama_generation *gen
 static json_t *make_json(const llama_job *job, const llama_outcome *outcome)
 {
     const llama_generation *const generation = &outcome->generation;
-    return json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
-                     job->processes ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
-                     "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
-                     json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
-                     outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds, "tokens_per_second",
-                     "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
-                     rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",
-                     (json_int_t)outcome->bytes_received_per_token, "bytes_read", json_ids(outcome->bytes_read, job->ranks));
+    return json_pack(
+        "{s:i, s:s, s:s, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:{s:f, s:f}, s:I, s:o}", "ranks", job->ranks, "engine",
+        job->processes ? "mpi" : "threads", "weights", tsr_dtype_name(llama_weights_dtype(job->config, &job->source)),
+        "prompt_ids", json_ids(job->request.prompt, job->request.prompt_count), "ids",
+        json_ids(generation->ids, generation->count), "text", json_text(job->config, generation), "seconds", "load",
+        outcome->load_seconds, "prompt", generation->prompt_seconds, "decode", generation->decode_seconds,
+        "tokens_per_second", "prompt", rate(job->request.prompt_count, generation->prompt_seconds), "decode",
+        rate(decoded(generation), generation->decode_seconds), "bytes_received_per_token",
+        (json_int_t)outcome->bytes_received_per_token, "bytes_read", json_ids(outcome->bytes_read, job->ranks));
 }
 
 tsr_status llama_report_json(const llama_job *job, const llama_outcome *outcome)
 {
     char *const text = llama_json_take_text(make_json(job, outcome));
     if (!text)
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens", (long long)outcome->generation.count);
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the JSON of %lld tokens",
+                              (long long)outcome->generation.count);
     puts(text);
     free(text);
     return TSR_OK;

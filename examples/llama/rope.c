@@ -1,8 +1,9 @@
 #include "rope.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 static const double PI = 3.14159265358979323846;
 
@@ -20,7 +21,8 @@ static double slow_down(const llama_rope_config *config, double frequency)
         return frequency / config->factor;
     if (waves > config->high_frequency_factor)
         return frequency;
-    const double blend = (waves - config->low_frequency_factor) / (config->high_frequency_factor - config->low_frequency_factor);
+    const double blend =
+        (waves - config->low_frequency_factor) / (config->high_frequency_factor - config->low_frequency_factor);
     return (1 - blend) * frequency / config->factor + blend * frequency;
 }
 
@@ -39,11 +41,13 @@ tsr_status llama_rope_init(llama_rope *rope, const llama_rope_config *config, in
 {
     const int64_t half = head_dim / 2;
     float *const frequencies = calloc((size_t)half, sizeof(float));
-    *rope = (llama_rope){half, calloc((size_t)(positions * half), sizeof(float)), calloc((size_t)(positions * half), sizeof(float))};
+    *rope = (llama_rope){half, calloc((size_t)(positions * half), sizeof(float)),
+                         calloc((size_t)(positions * half), sizeof(float))};
     if (!frequencies || !rope->cosines || !rope->sines) {
         free(frequencies);
         llama_rope_finish(rope);
-        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the rotary tables of %lld positions", (long long)positions);
+        return tsr_status_set(TSR_ERROR_MEMORY, "no memory for the rotary tables of %lld positions",
+                              (long long)positions);
     }
     llama_rope_frequencies(config, head_dim, frequencies);
     for (int64_t p = 0; p < positions; p++)
@@ -79,5 +83,6 @@ void llama_rope_apply(const llama_rope *rope, float *x, int64_t rows, int64_t he
     const int64_t half = rope->half;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t h = 0; h < heads; h++)
-            turn(x + (r * heads + h) * 2 * half, rope->cosines + (first + r) * half, rope->sines + (first + r) * half, half);
+            turn(x + (r * heads + h) * 2 * half, rope->cosines + (first + r) * half, rope->sines + (first + r) * half,
+                 half);
 }

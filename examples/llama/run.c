@@ -2,8 +2,9 @@
 
 #include "place/held_log.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* Shared by ranks that are threads; only rank 0 writes the outcome. */
 typedef struct shared {
@@ -17,7 +18,8 @@ static tsr_status collect(const llama_model *model, const llama_generation *gene
     const tsr_device host = tsr_device_host();
     const int64_t received = generation->bytes_received_per_token;
     int64_t total = 0;
-    TSR_TRY(tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
+    TSR_TRY(
+        tsr_comm_gather(model->comm, &model->weights.bytes_read, outcome->bytes_read, 1, NULL, TSR_I64, 0, host, NULL));
     TSR_TRY(tsr_comm_all_reduce(model->comm, &received, &total, 1, TSR_I64, TSR_SUM, host, NULL));
     if (tsr_comm_rank(model->comm) == 0)
         outcome->bytes_received_per_token = total;
@@ -64,7 +66,8 @@ tsr_status llama_run(const llama_job *job, llama_outcome *out)
     if (!outcome.bytes_read)
         return tsr_status_set(TSR_ERROR_MEMORY, "no memory for %d ranks", job->ranks);
     shared all = {job, &outcome};
-    const tsr_status status = job->processes ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
+    const tsr_status status =
+        job->processes ? llama_processes_run(job->processes, rank_main, &all) : run_threads(job->ranks, &all);
     if (status == TSR_OK)
         *out = outcome;
     else

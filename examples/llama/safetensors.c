@@ -1,10 +1,12 @@
 #include "safetensors.h"
+
 #include "file.h"
 #include "json.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* The limit of the reference implementation, in bytes. */
 #define HEADER_LIMIT 100000000
@@ -33,25 +35,28 @@ static tsr_status read_dtype(const reader *from, const char *tensor, const json_
             return TSR_OK;
         }
     }
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has dtype \"%.40s\", which is not known", from->name, tensor, text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has dtype \"%.40s\", which is not known", from->name,
+                          tensor, text);
 }
 
 /* Reads the shape, and sets `bytes` to the size of that many elements of the entry's dtype. */
 static tsr_status read_shape(const reader *from, const json_t *value, safetensors_entry *entry)
 {
     if (!json_is_array(value) || json_array_size(value) > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes", from->name,
-                              entry->name, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must be a list of at most %d sizes",
+                              from->name, entry->name, TSR_MAX_DIMS);
     entry->ndim = (int)json_array_size(value);
     entry->bytes = (int64_t)tsr_dtype_bytes(entry->dtype);
     for (int i = 0; i < entry->ndim; i++) {
         const json_t *const size = json_array_get(value, (size_t)i);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s must hold whole numbers, 0 or more", from->name,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: the shape of tensor %.200s must hold whole numbers, 0 or more", from->name,
                                   entry->name);
         entry->shape[i] = json_integer_value(size);
         if (__builtin_mul_overflow(entry->bytes, entry->shape[i], &entry->bytes))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s overflows", from->name, entry->name);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the shape of tensor %.200s overflows", from->name,
+                                  entry->name);
     }
     return TSR_OK;
 }
@@ -60,14 +65,17 @@ static tsr_status read_offsets(const reader *from, const json_t *value, safetens
 {
     const json_t *const first = json_array_get(value, 0), *const last = json_array_get(value, 1);
     if (json_array_size(value) != 2 || !json_is_integer(first) || !json_is_integer(last))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s must be two whole numbers", from->name, entry->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: data_offsets of tensor %.200s must be two whole numbers",
+                              from->name, entry->name);
     const int64_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || end > from->data_bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors", from->name,
-                              entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: data_offsets of tensor %.200s are %lld to %lld, but the file holds %lld bytes of tensors", from->name,
+            entry->name, (long long)begin, (long long)end, (long long)from->data_bytes);
     if (end - begin != entry->bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s has %lld bytes by its data_offsets, but %lld by its shape and dtype",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s has %lld bytes by its data_offsets, but %lld by its shape and dtype",
                               from->name, entry->name, (long long)(end - begin), (long long)entry->bytes);
     entry->offset = from->data_offset + begin;
     return TSR_OK;
@@ -79,7 +87,8 @@ static tsr_status read_entry(const reader *from, const char *name, const json_t 
     if (!entry->name)
         return tsr_status_set(TSR_ERROR_MEMORY, "%s: no memory for the name of tensor %.200s", from->name, name);
     if (!json_is_object(value))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: tensor %.200s must be an object with dtype, shape and data_offsets", from->name,
                               name);
     TSR_TRY(read_dtype(from, name, json_object_get(value, "dtype"), &entry->dtype));
     TSR_TRY(read_shape(from, json_object_get(value, "shape"), entry));
@@ -109,7 +118,8 @@ static tsr_status check_gapless(const reader *from, safetensors *file)
     for (size_t i = 0; i < file->count; i++) {
         const safetensors_entry *const entry = &file->entries[i];
         if (entry->offset != at)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: tensor %.200s begins at byte %lld of the file, where %lld is due: tensors %s",
                                   from->name, entry->name, (long long)entry->offset, (long long)at,
                                   entry->offset < at ? "overlap" : "leave a gap");
         at += entry->bytes;
@@ -165,18 +175,22 @@ static uint64_t little_endian(const unsigned char *bytes)
 static tsr_status parse_beginning(const char *name, const char *data, size_t known, size_t size, safetensors **out)
 {
     if (known < PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name, known);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the file has %zu bytes, too few for a safetensors header", name,
+                              known);
     const uint64_t header_bytes = little_endian((const unsigned char *)data);
     if (header_bytes > HEADER_LIMIT || header_bytes > size - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: the header says that it has %llu bytes; the file has %zu, and headers at most %d",
                               name, (unsigned long long)header_bytes, size, HEADER_LIMIT);
     if (header_bytes > known - PREFIX_BYTES)
-        return tsr_status_set(TSR_ERROR_IO, "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
+        return tsr_status_set(TSR_ERROR_IO,
+                              "%s: it was cut short while it was read: its header has %llu bytes, %zu are left", name,
                               (unsigned long long)header_bytes, known - PREFIX_BYTES);
     json_error_t error;
     json_t *const header = llama_json_load(data + PREFIX_BYTES, (size_t)header_bytes, &error);
     if (!header)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position, error.text);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: the header, at byte %d: %s", name, PREFIX_BYTES + error.position,
+                              error.text);
     const int64_t data_offset = PREFIX_BYTES + (int64_t)header_bytes;
     const reader from = {name, data_offset, (int64_t)size - data_offset};
     const tsr_status status = read_header(&from, header, out);

@@ -3,8 +3,8 @@
  * https://github.com/huggingface/safetensors#format
  *
  * The file is eight bytes with the header's length (little-endian), the header (JSON), and the
- * tensors' bytes without gaps. It is treated as hostile: every claim of the header is checked against
- * the file.
+ * tensors' bytes without gaps. It is treated as hostile: every claim of the header is checked
+ * against the file.
  */
 #ifndef LLAMA_SAFETENSORS_H
 #define LLAMA_SAFETENSORS_H

@@ -1,10 +1,11 @@
 #include "text.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 bool llama_is_text(const llama_config *config)
 {
@@ -23,9 +24,10 @@ static tsr_status allocate(size_t count, llama_tokens *out)
 tsr_status llama_tokens_from_text(const llama_config *config, const char *text, llama_tokens *out)
 {
     if (!llama_is_text(config))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "--prompt is text, whose bytes are tokens where vocab_size is 256; here it is %lld: use --prompt-ids",
-                              (long long)config->vocab_size);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "--prompt is text, whose bytes are tokens where vocab_size is 256; here it is %lld: use --prompt-ids",
+            (long long)config->vocab_size);
     if (text[0] == '\0')
         return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt is empty: a model needs at least one token to begin with");
     TSR_TRY(allocate(strlen(text), out));
@@ -63,7 +65,8 @@ static tsr_status parse_ids(const char *list, llama_tokens *out)
     for (out->count = 0;; at++) {
         const char *const end = parse_id(at, &out->ids[out->count]);
         if (!end || (*end != ',' && *end != '\0'))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "--prompt-ids: at \"%.40s\" a token number is expected, as in 1,2,3", at);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "--prompt-ids: at \"%.40s\" a token number is expected, as in 1,2,3", at);
         out->count++;
         at = end;
         if (*at == '\0')
@@ -88,8 +91,10 @@ tsr_status llama_tokens_check(const llama_config *config, const llama_tokens *to
     for (int64_t i = 0; i < tokens->count; i++)
         if (tokens->ids[i] < 0 || tokens->ids[i] >= config->vocab_size)
             return tsr_status_set(
-                TSR_ERROR_ARGUMENT, "--prompt-ids: token %lld, number %lld of the prompt, is not in 0 to %lld (vocab_size is %lld)",
-                (long long)tokens->ids[i], (long long)i + 1, (long long)config->vocab_size - 1, (long long)config->vocab_size);
+                TSR_ERROR_ARGUMENT,
+                "--prompt-ids: token %lld, number %lld of the prompt, is not in 0 to %lld (vocab_size is %lld)",
+                (long long)tokens->ids[i], (long long)i + 1, (long long)config->vocab_size - 1,
+                (long long)config->vocab_size);
     return TSR_OK;
 }
 
@@ -127,7 +132,8 @@ static int64_t measure(const int64_t *at, int64_t count, bool *whole)
 {
     lead expected = lead_of((unsigned char)at[0]);
     int64_t length = 1;
-    while (length <= expected.following && length < count && at[length] >= expected.least && at[length] <= expected.most) {
+    while (length <= expected.following && length < count && at[length] >= expected.least &&
+           at[length] <= expected.most) {
         length++;
         expected.least = 0x80;
         expected.most = 0xbf;

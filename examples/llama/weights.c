@@ -1,11 +1,13 @@
 #include "weights.h"
+
 #include "random.h"
+
+#include <tessera/sys/device.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 /* Random tensors are `center` plus a uniform deviation of at most `width`. */
 typedef struct spread {
@@ -29,7 +31,8 @@ static void print_shape(int ndim, const int64_t *shape, char text[TSR_MAX_DIMS *
         length += (size_t)snprintf(text + length, capacity - length, "%s%lld", i > 0 ? "x" : "", (long long)shape[i]);
 }
 
-static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry, const tsr_layout *layout)
+static tsr_status check_entry(const char *name, const char *path, const safetensors_entry *entry,
+                              const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
     const int64_t *const shape = tsr_layout_shape(layout);
@@ -37,10 +40,12 @@ static tsr_status check_entry(const char *name, const char *path, const safetens
         char found[TSR_MAX_DIMS * 21], wanted[TSR_MAX_DIMS * 21];
         print_shape(entry->ndim, entry->shape, found);
         print_shape(ndim, shape, wanted);
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path, name, found, wanted);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: tensor %s has shape (%s), but config.json asks for (%s)", path,
+                              name, found, wanted);
     }
     if (entry->dtype != TSR_F32 && entry->dtype != TSR_F16 && entry->dtype != TSR_BF16)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: tensor %s is of dtype %s; this program reads f32, f16 and bf16", path, name,
                               tsr_dtype_name(entry->dtype));
     return TSR_OK;
 }
@@ -67,7 +72,8 @@ static tsr_status write_row(const float *row, const tsr_tensor *to, int64_t firs
 
 /* Makes every element from its global index, so that all meshes get the same tensor. Assumes that a
  * rank has one interval per dim, as with all cuts of this program. */
-static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values, tsr_dtensor **out)
+static tsr_status make_random(const loader *from, const char *name, const tsr_layout *layout, spread values,
+                              tsr_dtensor **out)
 {
     const int matrix = tsr_layout_ndim(layout) > 1;
     const int64_t width = matrix ? tsr_layout_shape(layout)[1] : 1;
@@ -196,8 +202,8 @@ tsr_dtype llama_weights_dtype(const llama_config *config, const llama_source *so
         join_dtype(source->checkpoint, "lm_head.weight", &dtype);
     for (int64_t i = 0; i < config->layers * LLAMA_LINEAR_KINDS * 2; i++) {
         const int64_t layer = i / 2 / LLAMA_LINEAR_KINDS;
-        snprintf(name, sizeof name, "model.layers.%lld.%s.%s", (long long)layer, LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name,
-                 parts[i % 2]);
+        snprintf(name, sizeof name, "model.layers.%lld.%s.%s", (long long)layer,
+                 LINEAR_NAMES[i / 2 % LLAMA_LINEAR_KINDS].name, parts[i % 2]);
         join_dtype(source->checkpoint, name, &dtype);
     }
     return dtype == TSR_F16 || dtype == TSR_BF16 ? dtype : TSR_F32;

@@ -31,10 +31,11 @@
 #ifndef TESSERA_COMM_H
 #define TESSERA_COMM_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <tessera/context.h>
 #include <tessera/tensor.h>
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,10 +50,10 @@ typedef struct tsr_threads_options {
     tsr_context *context; /**< retained; NULL: defaults */
     int64_t timeout_ms;   /**< how long a call waits for its peers; 0: for ever. TSR_TIMEOUT_MS
                                overrides it */
-    int64_t spin;     /**< how often a waiter looks before it sleeps; 0: it sleeps at once, -1:
-                           by the number of cores. TSR_SPIN overrides it */
-    int64_t stall_ms; /**< after how long tsr_threads_run() calls a wait a stall; 0: never.
-                           TSR_STALL_MS overrides it */
+    int64_t spin;         /**< how often a waiter looks before it sleeps; 0: it sleeps at once, -1:
+                               by the number of cores. TSR_SPIN overrides it */
+    int64_t stall_ms;     /**< after how long tsr_threads_run() calls a wait a stall; 0: never.
+                               TSR_STALL_MS overrides it */
 } tsr_threads_options;
 
 /** No timeout; ranks that have all waited for a minute are a stall. */

@@ -9,9 +9,10 @@
 #ifndef TESSERA_CONTEXT_H
 #define TESSERA_CONTEXT_H
 
+#include <tessera/profile.h>
+
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/profile.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +38,7 @@ typedef void tsr_log_sink(void *user, tsr_log_level level, const char *line);
 typedef struct tsr_allocator {
     /** Returns NULL when there is no memory. */
     void *(*allocate)(void *user, size_t bytes, size_t alignment);
-    void (*release)(void *user, void *memory, size_t bytes);       /**< never called with NULL */
+    void (*release)(void *user, void *memory, size_t bytes); /**< never called with NULL */
     void *user;
 } tsr_allocator;
 
@@ -47,7 +48,7 @@ typedef struct tsr_context_options {
     tsr_allocator allocator; /**< both functions NULL: the C library's */
     tsr_log_sink *log;       /**< NULL: standard error */
     void *log_user;
-    tsr_log_level log_level;                                  /**< silent by default */
+    tsr_log_level log_level; /**< silent by default */
     /** NULL: getenv(); return NULL from it for "not set" */
     const char *(*environment)(void *user, const char *name);
     void *environment_user;

@@ -23,8 +23,9 @@
 #ifndef TESSERA_COST_H
 #define TESSERA_COST_H
 
-#include <stddef.h>
 #include <tessera/status.h>
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,9 +22,10 @@
 #ifndef TESSERA_CUDA_H
 #define TESSERA_CUDA_H
 
-#include <stddef.h>
 #include <tessera/context.h>
 #include <tessera/tensor.h>
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,9 +34,9 @@ extern "C" {
 /** Options of the driver for GPUs. */
 typedef struct tsr_cuda_options {
     size_t size; /**< sizeof(tsr_cuda_options) */
-    int tf32; /**< 1: products of f32 matrices run on tensor cores, which round their factors to
-                   TF32 (10 bits of mantissa), except products with a single row or column; 0:
-                   factors are not rounded */
+    int tf32;    /**< 1: products of f32 matrices run on tensor cores, which round their factors to
+                      TF32 (10 bits of mantissa), except products with a single row or column; 0:
+                      factors are not rounded */
 } tsr_cuda_options;
 
 /** No TF32. */

@@ -5,8 +5,9 @@
 #ifndef TESSERA_DTYPE_H
 #define TESSERA_DTYPE_H
 
-#include <stddef.h>
 #include <tessera/status.h>
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,11 +10,12 @@
 #ifndef TESSERA_MESH_H
 #define TESSERA_MESH_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <tessera/comm.h>
 #include <tessera/context.h>
 #include <tessera/nodes.h>
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

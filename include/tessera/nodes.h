@@ -8,8 +8,9 @@
 #ifndef TESSERA_NODES_H
 #define TESSERA_NODES_H
 
-#include <stdint.h>
 #include <tessera/api.h>
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -14,10 +14,11 @@
 #ifndef TESSERA_PLACEMENT_H
 #define TESSERA_PLACEMENT_H
 
+#include <tessera/dtype.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/dtype.h>
 
 #ifdef __cplusplus
 extern "C" {

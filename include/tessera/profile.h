@@ -35,9 +35,10 @@
 #ifndef TESSERA_PROFILE_H
 #define TESSERA_PROFILE_H
 
+#include <tessera/cost.h>
+
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/cost.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,8 +6,9 @@
 #ifndef TESSERA_TENSOR_H
 #define TESSERA_TENSOR_H
 
-#include <stdint.h>
 #include <tessera/dtype.h>
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

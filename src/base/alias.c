@@ -6,10 +6,11 @@
  * d[i] must be 0 is left out, then the next, until no dim is left. Dims that stay are searched,
  * within a bound.
  */
-#include <stdlib.h>
+#include "base/checked.h"
+
 #include <tessera/tensor.h>
 
-#include "base/checked.h"
+#include <stdlib.h>
 
 /* The search tries at most this many values of d, which takes some milliseconds; after that the
  * tensor counts as overlapping. */
@@ -24,8 +25,9 @@ typedef struct dim {
 typedef struct dims {
     int count, tried;
     dim at[TSR_MAX_DIMS];
-    int64_t reach[TSR_MAX_DIMS + 1];   /* reach[i]: the largest |sum| of dims i to the last; reach[count] is 0 */
-    int64_t divisor[TSR_MAX_DIMS + 1]; /* divisor[i]: greatest common divisor of strides i to the last; divisor[count] is 0 */
+    int64_t reach[TSR_MAX_DIMS + 1]; /* reach[i]: the largest |sum| of dims i to the last; reach[count] is 0 */
+    int64_t divisor[TSR_MAX_DIMS +
+                    1]; /* divisor[i]: greatest common divisor of strides i to the last; divisor[count] is 0 */
 } dims;
 
 static int64_t divisor_of(int64_t a, int64_t b)
@@ -70,7 +72,8 @@ static bool is_apart(const dims *all, int i)
 {
     const dim *d = &all->at[i];
     const int64_t others = all->reach[0] - d->stride * d->most, divisor = divisor_without(all, i);
-    const int64_t step = divisor / divisor_of(divisor, d->stride); /* d[i] is a multiple of `step`; 0: there are no other dims */
+    const int64_t step =
+        divisor / divisor_of(divisor, d->stride); /* d[i] is a multiple of `step`; 0: there are no other dims */
     return step == 0 || step > d->most || step > others / d->stride;
 }
 
@@ -179,7 +182,8 @@ static bool take_dims(const tsr_tensor *tensor, dims *all)
     int64_t reach = 0, span;
     all->count = all->tried = 0;
     for (int i = 0; i < tensor->ndim; i++) {
-        const int64_t stride = tensor->strides[i] < -INT64_MAX ? INT64_MAX : llabs(tensor->strides[i]), most = tensor->shape[i] - 1;
+        const int64_t stride = tensor->strides[i] < -INT64_MAX ? INT64_MAX : llabs(tensor->strides[i]),
+                      most = tensor->shape[i] - 1;
         if (most <= 0)
             continue;
         if (!tsr_multiply(stride, most, &span) || !tsr_add(reach, span, &reach))

@@ -48,7 +48,8 @@ static tsr_status make_attached(tsr_attachments *attachments, tsr_context *conte
     return status;
 }
 
-tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind, void **out)
+tsr_status tsr_attachments_get(tsr_attachments *attachments, tsr_context *context, const tsr_attachment_kind *kind,
+                               void **out)
 {
     tsr_status status = TSR_OK;
     if (!find_attached(attachments, kind)) {

@@ -1,11 +1,9 @@
 
 #include "base/context.h"
-#include "base/links.h"
-
-#include <tessera/context.h>
 
 #include "base/attachment.h"
 #include "base/environment.h"
+#include "base/links.h"
 #include "base/memory/memory.h"
 #include "base/memory/pool.h"
 #include "base/options.h"
@@ -13,6 +11,10 @@
 #include "base/profile.h"
 #include "base/references.h"
 #include "base/settings.h"
+
+#include <tessera/context.h>
+#include <tessera/sys/status.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <tessera/sys/status.h>
 
 #define DEFAULT_PLAN_CACHE   64
 #define DEFAULT_PLAN_ENTRIES ((size_t)1 << 23)
@@ -74,13 +75,16 @@ static void log_to_stderr(void *user, tsr_log_level level, const char *line)
 static tsr_status check_options(const tsr_context_options *options)
 {
     if (!options->allocator.allocate != !options->allocator.release)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.allocator has %s but no %s; give both or neither",
-                              options->allocator.allocate ? "allocate" : "release", options->allocator.allocate ? "release" : "allocate");
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "tsr_context_create: options.allocator has %s but no %s; give both or neither",
+            options->allocator.allocate ? "allocate" : "release", options->allocator.allocate ? "release" : "allocate");
     if ((unsigned)options->log_level > TSR_LOG_DEBUG)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_create: options.log_level is %d, not %d (silent) to %d (debug)",
                               (int)options->log_level, TSR_LOG_SILENT, TSR_LOG_DEBUG);
     if (options->plan_entries > TSR_MOST_PLAN_ENTRIES)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_context_create: options.plan_entries is %zu; at most %zu (2^40) can be allowed",
                               options->plan_entries, TSR_MOST_PLAN_ENTRIES);
     return TSR_OK;
 }
@@ -118,7 +122,8 @@ static tsr_status decide(const tsr_context_options *given, tsr_settings *setting
     TSR_TRY(tsr_options_read("tsr_context_create", given, &options, sizeof options));
     TSR_TRY(check_options(&options));
     *settings = (tsr_settings){
-        .allocator = options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
+        .allocator =
+            options.allocator.allocate ? options.allocator : (tsr_allocator){allocate_libc, release_libc, NULL},
         .huge_pages = !options.allocator.allocate,
         .kept_bytes = kept_bytes(&options),
         .log = options.log ? options.log : log_to_stderr,
@@ -164,7 +169,9 @@ static tsr_status create_pool(tsr_settings *settings)
     if (settings->kept_bytes == 0)
         return TSR_OK;
     settings->pool = tsr_pool_create(settings->kept_bytes);
-    return settings->pool ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for the list of kept blocks");
+    return settings->pool
+               ? TSR_OK
+               : tsr_status_set(TSR_ERROR_MEMORY, "tsr_context_create: there is no memory for the list of kept blocks");
 }
 
 tsr_status tsr_context_create(const tsr_context_options *options, tsr_context **out)

@@ -1,8 +1,9 @@
-#include <tessera/dtype.h>
-
 #include "base/text/text.h"
-#include <string.h>
+
+#include <tessera/dtype.h>
 #include <tessera/sys/status.h>
+
+#include <string.h>
 
 #define REDUCE(op) (1u << TSR_##op)
 

@@ -1,10 +1,10 @@
+#include "base/settings.h"
+
 #include <tessera/sys/log.h>
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "base/settings.h"
 
 #define LINE_BYTES 1024
 

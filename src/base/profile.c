@@ -1,12 +1,13 @@
 #include "base/profile.h"
 
+#include "base/hash.h"
+#include "base/profile_text.h"
+
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
-
-#include "base/hash.h"
-#include "base/profile_text.h"
 
 static bool says_more_than_links(const tsr_profile_content *content)
 {
@@ -24,7 +25,8 @@ static tsr_status write_text(tsr_profile *profile)
     tsr_profile_append(&counted, &profile->content);
     tsr_text written = {malloc(counted.length + 1), counted.length + 1, 0};
     if (!written.buffer)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for %zu bytes of text", written.capacity);
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for %zu bytes of text",
+                              written.capacity);
     tsr_profile_append(&written, &profile->content);
     profile->text = written.buffer;
     profile->length = written.length;
@@ -38,7 +40,8 @@ tsr_status tsr_profile_parse(const char *text, tsr_profile **out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_profile_parse: %s is NULL", text ? "out" : "text");
     tsr_profile *profile = calloc(1, sizeof *profile);
     if (!profile)
-        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for a profile of %zu bytes", sizeof *profile);
+        return tsr_status_set(TSR_ERROR_MEMORY, "tsr_profile_parse: there is no memory for a profile of %zu bytes",
+                              sizeof *profile);
     profile->references = 1;
     tsr_status status = tsr_profile_read(text, &profile->content);
     if (status == TSR_OK)
@@ -143,7 +146,8 @@ static double pace_of_row(const tsr_row *row, double touched)
     const double pace = 1 / row->at[point].value;
     if (point + 1 == row->count || touched <= row->at[point].key)
         return pace;
-    return between(pace, 1 / row->at[point + 1].value, share_between(row->at[point].key, row->at[point + 1].key, touched));
+    return between(pace, 1 / row->at[point + 1].value,
+                   share_between(row->at[point].key, row->at[point + 1].key, touched));
 }
 
 /* Index of the last row of a table whose run is at most `run`; 0 if there is none. The table has a
@@ -165,7 +169,8 @@ static double pace_of(const tsr_table *table, int64_t run, double touched)
     const double pace = pace_of_row(row, touched);
     if (at + 1 == table->count || run <= row->run || row[1].run == TSR_RUN_WHOLE)
         return pace;
-    return between(pace, pace_of_row(row + 1, touched), share_between((double)row->run, (double)row[1].run, (double)run));
+    return between(pace, pace_of_row(row + 1, touched),
+                   share_between((double)row->run, (double)row[1].run, (double)run));
 }
 
 double tsr_profile_work_seconds(const tsr_profile *profile, tsr_work work, int64_t run, double touched, double bytes)

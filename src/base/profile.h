@@ -2,9 +2,9 @@
 #ifndef TSR_BASE_PROFILE_H
 #define TSR_BASE_PROFILE_H
 
-#include <tessera/profile.h>
-
 #include "base/references.h"
+
+#include <tessera/profile.h>
 
 #define TSR_ROW_POINTS    32 /* most points of a row */
 #define TSR_TABLE_ROWS    8  /* most rows of a kind of work */

@@ -1,16 +1,18 @@
 #include "base/profile_text.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "base/links.h"
 #include "base/text/decimal.h"
 #include "base/text/scan.h"
 
+#include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
+
 static const char *const link_names[] = {"inside=", "between="};
 static const char *const span_names[TSR_PROFILE_SPANS] = {"step=", "piece="};
-static const char *const work_names[TSR_TABLE_KINDS] = {[TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
+static const char *const work_names[TSR_TABLE_KINDS] = {
+    [TSR_WORK_COPY] = "copy@", [TSR_WORK_KEEP] = "keep@", [TSR_WORK_SUM] = "sum@"};
 
 /* Reads a profile's text line by line, so that an error in a file quotes its line. */
 typedef struct reader {
@@ -75,7 +77,8 @@ static tsr_status read_value(tsr_scan *scan, bool is_rate, double *out)
     TSR_TRY(is_rate ? read_rate(scan, "a number of bytes a second, as 1.6e10", out)
                     : tsr_scan_decimal(scan, "a number of seconds, as 5e-7", out));
     if (*out > 1e30 || (is_rate && *out < 1e-30))
-        return tsr_scan_refuse(scan, begin, is_rate ? "a rate of a row is from 1e-30 to 1e30" : "seconds are 1e30 at most");
+        return tsr_scan_refuse(scan, begin,
+                               is_rate ? "a rate of a row is from 1e-30 to 1e30" : "seconds are 1e30 at most");
     return TSR_OK;
 }
 
@@ -87,7 +90,8 @@ static tsr_status read_row(tsr_scan *scan, bool rates, tsr_row *row)
         int64_t key = 0;
         if (row->count == TSR_ROW_POINTS)
             return tsr_scan_refuse(scan, begin, "a row has at most 32 numbers");
-        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53, rates ? "a number of bytes, as 8192" : "a number of ranks, as 4", &key));
+        TSR_TRY(tsr_scan_number(scan, 1, INT64_C(1) << 53,
+                                rates ? "a number of bytes, as 8192" : "a number of ranks, as 4", &key));
         if (row->count > 0 && (double)key <= row->at[row->count - 1].key)
             return tsr_scan_refuse(scan, begin, "each key of a row is greater than the one before it");
         if (!tsr_scan_accept(scan, ":"))
@@ -155,12 +159,14 @@ static tsr_status read_table(reader *r)
         return read_end(&r->scan);
     }
     if (tsr_scan_accept(&r->scan, "meeting="))
-        return r->out->meeting.count > 0 ? refuse_second(&r->scan, begin, "row") : read_row(&r->scan, false, &r->out->meeting);
+        return r->out->meeting.count > 0 ? refuse_second(&r->scan, begin, "row")
+                                         : read_row(&r->scan, false, &r->out->meeting);
     const size_t work = accept_one(&r->scan, work_names, TSR_TABLE_KINDS);
     if (work < TSR_TABLE_KINDS)
         return read_work(&r->scan, begin, &r->out->work[work]);
-    return tsr_scan_expected(&r->scan, begin,
-                             "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, keep@ or sum@");
+    return tsr_scan_expected(
+        &r->scan, begin,
+        "inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, keep@ or sum@");
 }
 
 static tsr_status read_entry(reader *r)

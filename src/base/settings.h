@@ -3,14 +3,15 @@
 #ifndef TSR_BASE_SETTINGS_H
 #define TSR_BASE_SETTINGS_H
 
+#include "base/attachment.h"
+#include "base/references.h"
 #include "base/ways.h"
+
+#include <tessera/context.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/context.h>
-
-#include "base/attachment.h"
-#include "base/references.h"
 
 /** The largest plan_entries; sums and small multiples of it do not overflow an int64_t. */
 #define TSR_MOST_PLAN_ENTRIES ((size_t)1 << 40)
@@ -36,9 +37,9 @@ typedef struct tsr_settings {
     size_t kept_bytes;     /**< the most that the pool keeps; 0: there is no pool */
     size_t plan_cache_entries;
     int64_t plan_entries;     /**< the most entries that a plan, or a question about layouts, may take */
-    const char *kernels;  /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
-    const char *blas;     /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
-    tsr_way way;          /**< the way in which the host's kernels move bytes, or how it is chosen */
+    const char *kernels;      /**< name of the kernels in use: by options or TSR_KERNELS, else the best; static text */
+    const char *blas;         /**< the BLAS that layers take (tsr_context_options.blas, TSR_BLAS); NULL: not set */
+    tsr_way way;              /**< the way in which the host's kernels move bytes, or how it is chosen */
     tsr_setting timeout_ms;   /**< TSR_TIMEOUT_MS */
     tsr_setting spin;         /**< TSR_SPIN */
     tsr_setting stall_ms;     /**< TSR_STALL_MS */

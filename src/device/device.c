@@ -1,8 +1,10 @@
 #include "device/device.h"
+
 #include "base/settings.h"
 #include "device/driver.h"
 #include "device/host/choose.h"
 #include "device/host/host.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +41,8 @@ const char *tsr_device_print(tsr_device device, char *text)
 tsr_status tsr_refuse_host(const char *name, tsr_device device, tsr_stream stream)
 {
     if (device.index != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", name, device.index);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", name,
+                              device.index);
     return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stream is %p, but the host has one stream, NULL", name, stream);
 }
 
@@ -96,7 +99,8 @@ void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value)
         put_bits(value + part, op == TSR_PROD ? 0 : real, part);
 }
 
-tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op, tsr_stream stream)
+tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op,
+                                    tsr_stream stream)
 {
     tsr_box_fill fill = {.dst = tensor->data, .element_bytes = tsr_dtype_bytes(tensor->dtype), .ndim = tensor->ndim};
     tsr_dtype_identity(tensor->dtype, op, fill.value);

@@ -2,9 +2,10 @@
 #ifndef TSR_DEVICE_DEVICE_H
 #define TSR_DEVICE_DEVICE_H
 
-#include <stdbool.h>
 #include <tessera/context.h>
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** What a call of a device needs: its table, the table's self and the device's index. */
 typedef struct tsr_device_ops {
@@ -45,6 +46,7 @@ tsr_status tsr_device_settle(const tsr_device_ops *ops, tsr_stream stream, tsr_s
 void tsr_dtype_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);
 
 /** Writes tsr_dtype_identity() to every element of a tensor that is on the device of `ops`. */
-tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op, tsr_stream stream);
+tsr_status tsr_device_fill_identity(const tsr_device_ops *ops, const tsr_tensor *tensor, tsr_reduce_op op,
+                                    tsr_stream stream);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/references.h"
 #include "mesh/grid.h"
 #include "mesh/node_map.h"
+
 #include <tessera/mesh.h>
 
 struct tsr_mesh {
@@ -24,14 +25,16 @@ typedef struct tsr_mesh_description {
     const char *call;     /**< the public call, which begins errors' sentences */
     tsr_context *context; /**< not NULL */
     tsr_comm *comm;
-    tsr_grid grid; /**< ndim and shape are set; without `ranks` also `first`; without `ranks` and `numbered` also `strides` */
+    tsr_grid grid; /**< ndim and shape are set; without `ranks` also `first`; without `ranks` and `numbered` also
+                      `strides` */
     bool numbered; /**< without `ranks`: the ranks are first, first + 1, .. */
     const int64_t *ranks;
     bool named;
     const char *names[TSR_MAX_DIMS];
     bool asks_comm;      /**< the node map is made from `comm`, and `nodes` is not read */
     tsr_node_map *nodes; /**< NULL: nodes are not known */
-    int64_t *repeated;   /**< may be NULL; if an error is about a rank that is listed twice, receives its second position */
+    int64_t
+        *repeated; /**< may be NULL; if an error is about a rank that is listed twice, receives its second position */
 } tsr_mesh_description;
 
 /** Describes a mesh over `comm`, or an abstract mesh if `comm` is NULL, from the arguments of a

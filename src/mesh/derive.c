@@ -1,15 +1,16 @@
 /* Meshes made from a mesh: slice, flatten, unflatten. */
 #include "mesh/derive.h"
 
-#include <tessera/mesh.h>
-
 #include "base/memory/memory.h"
 #include "base/text/scan.h"
 #include "base/text/text.h"
 #include "mesh/build.h"
+
+#include <tessera/mesh.h>
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Some dims of a mesh, ascending. */
 typedef struct chosen {
@@ -71,7 +72,8 @@ static tsr_status choose_dims(const tsr_mesh *mesh, const char *call, const char
 /* Describes a mesh like `mesh`; dims are added by the caller. */
 static tsr_mesh_description describe_like(const tsr_mesh *mesh, const char *call)
 {
-    tsr_mesh_description description = {.call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
+    tsr_mesh_description description = {
+        .call = call, .context = mesh->context, .comm = mesh->comm, .named = mesh->names[0] != NULL};
     description.grid.first = mesh->grid.first;
     description.nodes = mesh->nodes;
     return description;
@@ -89,8 +91,8 @@ static void add_dim(tsr_mesh_description *description, int64_t size, int64_t str
  * Builds a mesh from a list of ranks: those of `source`, in the order of its coordinates, where the
  * dims in `walked` take all their values and the other dims stay as in `base`.
  */
-static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked, const int64_t *base,
-                               tsr_mesh **out)
+static tsr_status build_listed(tsr_mesh_description *description, const tsr_grid *source, const chosen *walked,
+                               const int64_t *base, tsr_mesh **out)
 {
     tsr_grid walk = {.ndim = walked->count, .count = 1};
     for (int i = 0; i < walked->count; i++) {
@@ -218,7 +220,8 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
         TSR_TRY(choose_dims(mesh, "tsr_mesh_flatten", dims, &merged));
     const int begin = merged.dims[0], end = begin + merged.count;
     if (merged.dims[merged.count - 1] != end - 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_flatten: dims \"%.200s\" are not adjacent; slice them out first", dims);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_flatten: dims \"%.200s\" are not adjacent; slice them out first", dims);
     void *name;
     TSR_TRY(join_names(mesh, begin, end, &name));
     const tsr_status status = flatten_range(mesh, begin, end, name, out);
@@ -226,26 +229,31 @@ tsr_status tsr_mesh_flatten(const tsr_mesh *mesh, const char *dims, tsr_mesh **o
     return status;
 }
 
-static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape, const char *const *names)
+static tsr_status check_unflatten(const tsr_mesh *mesh, int dim, int ndim, const int64_t *shape,
+                                  const char *const *names)
 {
     if (ndim < 1 || ndim > TSR_MAX_DIMS + 1 - mesh->grid.ndim)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: ndim is %d; the mesh has %d dims already and can have %d", ndim,
                               mesh->grid.ndim, TSR_MAX_DIMS);
     if (mesh->names[0] && !names)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names is NULL, but the mesh has named dims");
     if (!mesh->names[0] && names && mesh->grid.ndim > 1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: names must be NULL, because the other dims have none");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: names must be NULL, because the other dims have none");
     int64_t product = 1;
     for (int i = 0; i < ndim; i++) {
         const int64_t rest = mesh->grid.shape[dim] / product;
         if (shape[i] < 1 || rest % shape[i] != 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "tsr_mesh_unflatten: shape[%d] is %lld, which does not divide the %lld ranks left of dim %d", i,
-                                  (long long)shape[i], (long long)rest, dim);
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "tsr_mesh_unflatten: shape[%d] is %lld, which does not divide the %lld ranks left of dim %d", i,
+                (long long)shape[i], (long long)rest, dim);
         product *= shape[i];
     }
     if (product != mesh->grid.shape[dim])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: shape has %lld ranks in all, but dim %d has %lld",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_mesh_unflatten: shape has %lld ranks in all, but dim %d has %lld",
                               (long long)product, dim, (long long)mesh->grid.shape[dim]);
     return TSR_OK;
 }
@@ -260,8 +268,8 @@ static void split_dim(const tsr_grid *grid, int dim, int ndim, const int64_t *sh
     }
 }
 
-tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape, const char *const *names,
-                              tsr_mesh **out)
+tsr_status tsr_mesh_unflatten(const tsr_mesh *mesh, const char *dim, int ndim, const int64_t *shape,
+                              const char *const *names, tsr_mesh **out)
 {
     if (!mesh || !dim || !shape || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_mesh_unflatten: mesh, dim, shape and out must not be NULL");

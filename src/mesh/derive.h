@@ -2,9 +2,9 @@
 #ifndef TSR_MESH_DERIVE_H
 #define TSR_MESH_DERIVE_H
 
-#include <tessera/mesh.h>
-
 #include "mesh/node_map.h"
+
+#include <tessera/mesh.h>
 
 /** A copy of the mesh that takes a reference to `nodes`, which cover its ranks (NULL: nodes are not
  * known). The caller destroys the copy. */

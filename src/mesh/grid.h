@@ -2,9 +2,10 @@
 #ifndef TSR_MESH_GRID_H
 #define TSR_MESH_GRID_H
 
+#include <tessera/api.h>
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/api.h>
 
 /** All ranks are below this number, so that positions and ranks fit 32 bits. */
 #define TSR_GRID_RANKS INT32_MAX
@@ -38,8 +39,8 @@ bool tsr_grid_nest(tsr_grid *grid);
  * below TSR_GRID_RANKS. False: the grid is not regular and needs tsr_grid_list(). */
 bool tsr_grid_fit(tsr_grid *grid, const int64_t *ranks);
 
-/** Gives a grid that tsr_grid_fit() refused a copy of its ranks, in `list` and `sorted` (count numbers each, borrowed). False if a rank
- * stands twice: at positions twice[0] < twice[1]. */
+/** Gives a grid that tsr_grid_fit() refused a copy of its ranks, in `list` and `sorted` (count
+ * numbers each, borrowed). False if a rank stands twice: at positions twice[0] < twice[1]. */
 bool tsr_grid_list(tsr_grid *grid, const int64_t *ranks, int32_t *list, int32_t *sorted, int64_t twice[2]);
 
 /** The rank at a coordinate in range. */

@@ -3,11 +3,12 @@
 #ifndef TSR_MESH_MESH_H
 #define TSR_MESH_MESH_H
 
-#include <stdbool.h>
-#include <tessera/mesh.h>
-
 #include "mesh/grid.h"
 #include "mesh/node_map.h"
+
+#include <tessera/mesh.h>
+
+#include <stdbool.h>
 
 /** The rank at a coordinate that is known to be in range. */
 int64_t tsr_mesh_rank(const tsr_mesh *mesh, const int64_t *coordinate);
@@ -28,8 +29,8 @@ const tsr_grid *tsr_mesh_grid(const tsr_mesh *mesh);
  * sentences. TSR_ERROR_ARGUMENT: as tsr_mesh_create_abstract(), or the strides do not nest
  * (grid.h), or a rank is out of range.
  */
-tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape, const char *const *names,
-                                   int64_t first, const int64_t *strides, tsr_mesh **out);
+tsr_status tsr_mesh_create_strided(const char *call, tsr_context *context, int ndim, const int64_t *shape,
+                                   const char *const *names, int64_t first, const int64_t *strides, tsr_mesh **out);
 
 /** A fingerprint of the geometry: equal meshes (tsr_mesh_equal()) have equal fingerprints. */
 uint64_t tsr_mesh_hash(const tsr_mesh *mesh);

@@ -1,15 +1,16 @@
 /* The text of a mesh: `2x4` or `dp=2,tp=4`, then optionally `@8` or `@[3,1,0,2]`. */
-#include <tessera/mesh.h>
-
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/text/scan.h"
 #include "base/text/text.h"
 #include "mesh/build.h"
+
+#include <tessera/mesh.h>
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* A mesh's text as it is read; names are kept as places in the text. */
 typedef struct parsed {
@@ -28,8 +29,8 @@ typedef struct parsed {
 static tsr_status too_many_ranks(parsed *p, size_t at, int64_t wanted)
 {
     char reason[128];
-    snprintf(reason, sizeof reason, "up to here the mesh has ranks up to %lld, but only 0 to %lld are possible", (long long)wanted - 1,
-             (long long)p->limit - 1);
+    snprintf(reason, sizeof reason, "up to here the mesh has ranks up to %lld, but only 0 to %lld are possible",
+             (long long)wanted - 1, (long long)p->limit - 1);
     return tsr_scan_refuse(&p->scan, at, reason);
 }
 
@@ -145,7 +146,8 @@ static tsr_status refuse_repeated(parsed *p, int64_t index)
 
 /* `names` has room for the whole text; `ranks` has room for the list, or is NULL if there is no
  * list. */
-static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, char *names, int64_t *ranks, tsr_mesh **out)
+static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, char *names, int64_t *ranks,
+                               tsr_mesh **out)
 {
     tsr_mesh_description description;
     const char *ends[TSR_MAX_DIMS] = {0};
@@ -158,7 +160,8 @@ static tsr_status build_parsed(parsed *p, tsr_context *context, tsr_comm *comm, 
     if (ranks)
         TSR_TRY(read_list(p, ranks));
     int64_t repeated = -1;
-    TSR_TRY(tsr_mesh_describe("tsr_mesh_parse", context, comm, p->ndim, p->shape, p->named ? ends : NULL, ranks, &description));
+    TSR_TRY(tsr_mesh_describe("tsr_mesh_parse", context, comm, p->ndim, p->shape, p->named ? ends : NULL, ranks,
+                              &description));
     description.grid.first = p->first;
     description.repeated = &repeated;
     const tsr_status status = tsr_mesh_build(&description, out);

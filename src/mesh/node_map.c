@@ -4,8 +4,10 @@
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/grid.h"
-#include <string.h>
+
 #include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* A sentence lists at most this many numbers. */
 #define MOST_NUMBERS 32
@@ -13,17 +15,19 @@
 static tsr_status check_nodes(const char *what, const tsr_nodes *nodes)
 {
     if (nodes->ranks_per_node < 0)
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes are listed or not known", what,
-            (long long)nodes->ranks_per_node);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s.ranks_per_node is %lld; it is the number of ranks that share a node, or 0 if nodes "
+                              "are listed or not known",
+                              what, (long long)nodes->ranks_per_node);
     if (nodes->count < 0 || nodes->count > TSR_GRID_RANKS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.count is %lld; it is the number of ranks whose nodes are listed, 0 to %lld", what,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s.count is %lld; it is the number of ranks whose nodes are listed, 0 to %lld", what,
                               (long long)nodes->count, (long long)TSR_GRID_RANKS);
     if (nodes->count > 0 && !nodes->node)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s.node is NULL, but count is %lld", what, (long long)nodes->count);
     if (nodes->count > 0 && nodes->ranks_per_node > 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has %lld ranks a node and a list of %lld ranks: give one of the two", what,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s has %lld ranks a node and a list of %lld ranks: give one of the two", what,
                               (long long)nodes->ranks_per_node, (long long)nodes->count);
     return TSR_OK;
 }
@@ -128,7 +132,8 @@ static tsr_status make_listed(tsr_context *context, const tsr_nodes *nodes, tsr_
 {
     const size_t ranks = (size_t)nodes->count;
     void *memory;
-    TSR_TRY(tsr_allocate_zeroed(context, sizeof(tsr_node_map) + ranks * sizeof(int64_t) + (2 * ranks + 1) * sizeof(int32_t), &memory));
+    TSR_TRY(tsr_allocate_zeroed(
+        context, sizeof(tsr_node_map) + ranks * sizeof(int64_t) + (2 * ranks + 1) * sizeof(int32_t), &memory));
     tsr_node_map *map = memory;
     int64_t *node = (int64_t *)(map + 1);
     int32_t *members = (int32_t *)(node + ranks), *starts = members + ranks;

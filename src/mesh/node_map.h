@@ -3,11 +3,12 @@
 #ifndef TSR_MESH_NODE_MAP_H
 #define TSR_MESH_NODE_MAP_H
 
-#include <stdbool.h>
-#include <tessera/mesh.h>
-
 #include "base/references.h"
 #include "base/text/text.h"
+
+#include <tessera/mesh.h>
+
+#include <stdbool.h>
 
 /** Equal node maps have equal fields: nodes that `each` can describe are not listed, and listed
  * nodes are numbered in the order of their lowest ranks. */
@@ -15,9 +16,9 @@ typedef struct tsr_node_map {
     tsr_references references;
     tsr_context *context; /**< retained */
     uint64_t hash;
-    int64_t each;           /**< ranks 0 to each - 1 share the first node, and so on; 0: nodes are listed in the fields below */
-    int64_t ranks;          /**< how many ranks are listed */
-    int64_t count;          /**< how many nodes there are */
+    int64_t each;  /**< ranks 0 to each - 1 share the first node, and so on; 0: nodes are listed in the fields below */
+    int64_t ranks; /**< how many ranks are listed */
+    int64_t count; /**< how many nodes there are */
     int64_t largest;        /**< the node with most ranks, the first of equals */
     const int64_t *node;    /**< the node of each rank */
     const int32_t *starts;  /**< count + 1 indices: node n has members[starts[n]] to members[starts[n + 1] - 1] */

@@ -1,11 +1,13 @@
 #include "ops/agreement.h"
 
 #include "ops/blas/processor.h"
+
+#include <tessera/sys/log.h>
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <tessera/sys/log.h>
-#include <tessera/sys/status.h>
 
 /* The lowest rank that failed, `failed`, broadcasts its sentence. */
 static tsr_status tell_sentence(tsr_comm *comm, int failed, const tsr_kept_sentence *own)
@@ -81,11 +83,11 @@ static tsr_status explain_difference(tsr_comm *comm, int first, const int64_t *i
                      choice->by[0]->table->core, choice->by[0]->table->version);
         TSR_TRY(tsr_comm_broadcast(comm, words[i], sizeof words[i], TSR_U8, of, tsr_device_host(), NULL));
     }
-    return tsr_status_set(
-        TSR_ERROR_UNSUPPORTED,
-        "ranks would multiply by different BLAS, and replicas would differ: rank %d has %s, rank %d has %s; give all the same "
-        "by TSR_BLAS, or the same kernels by OPENBLAS_CORETYPE",
-        first, words[0], (int)odd, words[1]);
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "ranks would multiply by different BLAS, and replicas would differ: rank %d has %s, rank %d "
+                          "has %s; give all the same "
+                          "by TSR_BLAS, or the same kernels by OPENBLAS_CORETYPE",
+                          first, words[0], (int)odd, words[1]);
 }
 
 static void warn_of_another(tsr_comm *comm, const tsr_choice *own, const tsr_choice *kept)
@@ -93,8 +95,8 @@ static void warn_of_another(tsr_comm *comm, const tsr_choice *own, const tsr_cho
     const tsr_blas_table *mine = own->by[0]->table, *theirs = kept->by[0]->table;
     if (own->by[0] != kept->by[0])
         tsr_log(tsr_comm_context(comm), TSR_LOG_WARN,
-                "rank %d of %d multiplies by %s (%s) in place of %s (%s), which not all ranks have first", tsr_comm_rank(comm),
-                tsr_comm_size(comm), theirs->name, theirs->core, mine->name, mine->core);
+                "rank %d of %d multiplies by %s (%s) in place of %s (%s), which not all ranks have first",
+                tsr_comm_rank(comm), tsr_comm_size(comm), theirs->name, theirs->core, mine->name, mine->core);
 }
 
 /* Keeps the providers identities[i] for which common[i] is 1, in that order. */
@@ -144,7 +146,9 @@ tsr_status tsr_agree_on_provider(tsr_comm *comm, tsr_status local, tsr_choice *c
     TSR_TRY(agree_on_values(comm, local, values, VALUES));
     if (choice->count > 0)
         choice->kernels = tsr_kernels_name((int)values[KERNELS]);
-    return values[FIRST] == INT64_MAX || values[LEAST] == -values[GREATEST] ? TSR_OK : meet_on_providers(comm, (int)values[FIRST], choice);
+    return values[FIRST] == INT64_MAX || values[LEAST] == -values[GREATEST]
+               ? TSR_OK
+               : meet_on_providers(comm, (int)values[FIRST], choice);
 }
 
 tsr_comm *tsr_agreement_comm(const tsr_layout *const *layouts, int count)

@@ -3,6 +3,7 @@
 #define TSR_OPS_AGREEMENT_H
 
 #include "ops/blas/choice.h"
+
 #include <tessera/dtensor.h>
 
 /**

@@ -4,9 +4,11 @@
 #include "ops/local_form.h"
 #include "ops/numbers.h"
 #include "ops/rule.h"
-#include <string.h>
+
 #include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 #define CALLER "tsr_linear_backward_plan"
 
@@ -119,11 +121,13 @@ static void measure_moves(tsr_linear_backward_plan *plan)
 
 static tsr_status check_products(const tsr_linear_backward_plan *plan)
 {
-    const tsr_dtype dy = tsr_layout_dtype(plan->dy.layout), x = tsr_layout_dtype(plan->x.layout), w = tsr_layout_dtype(plan->w.layout);
+    const tsr_dtype dy = tsr_layout_dtype(plan->dy.layout), x = tsr_layout_dtype(plan->x.layout),
+                    w = tsr_layout_dtype(plan->w.layout);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
         const gradient *g = &plan->gradients[i];
         if (g->present)
-            TSR_TRY(tsr_gradient_check_device(CALLER "_create", i, plan->device, dy, x, w, tsr_layout_dtype(g->own.layout)));
+            TSR_TRY(tsr_gradient_check_device(CALLER "_create", i, plan->device, dy, x, w,
+                                              tsr_layout_dtype(g->own.layout)));
     }
     return TSR_OK;
 }
@@ -155,7 +159,8 @@ static tsr_status check_request(const request *r, const void *out)
     if (!r->x || !r->w || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL", !r->x ? "x" : !r->w ? "w" : "out");
     if (!r->gradients[TSR_DX] && !r->gradients[TSR_DW] && !r->gradients[TSR_DB])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              CALLER "_create: dx, dw and db are all NULL; a backward has one of them at least");
     if (r->gradients[TSR_DB] && !r->b)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: db is asked for, but b is NULL");
     return tsr_layer_check_runs(CALLER "_create", r->x);
@@ -163,7 +168,8 @@ static tsr_status check_request(const request *r, const void *out)
 
 /* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
  * the plan. */
-static tsr_status make_backward_plan(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+static tsr_status make_backward_plan(tsr_comm *comm, const request *r, tsr_device device,
+                                     tsr_linear_backward_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(r->x));
     void *memory;
@@ -176,7 +182,8 @@ static tsr_status make_backward_plan(tsr_comm *comm, const request *r, tsr_devic
     return measure_backward_plan(plan);
 }
 
-static tsr_status create_backward_plan(tsr_comm *comm, const request *r, tsr_device device, tsr_linear_backward_plan **out)
+static tsr_status create_backward_plan(tsr_comm *comm, const request *r, tsr_device device,
+                                       tsr_linear_backward_plan **out)
 {
     tsr_linear_backward_plan *plan = NULL;
     tsr_choice none = {.count = 0};
@@ -195,9 +202,9 @@ static tsr_status create_backward_plan(tsr_comm *comm, const request *r, tsr_dev
     return status;
 }
 
-tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *dy,
-                                           const tsr_layout *dx, const tsr_layout *dw, const tsr_layout *db, tsr_device device,
-                                           tsr_linear_backward_plan **out)
+tsr_status tsr_linear_backward_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                           const tsr_layout *dy, const tsr_layout *dx, const tsr_layout *dw,
+                                           const tsr_layout *db, tsr_device device, tsr_linear_backward_plan **out)
 {
     const request r = {x, w, b, dy, {dx, dw, db}};
     const tsr_layout *const layouts[] = {x, w, b, dy, dx, dw, db};
@@ -247,8 +254,9 @@ typedef struct execution {
     tsr_status status;
 } execution;
 
-static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *dy,
-                                  const tsr_tensor *const *results, const void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status check_execution(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                  const tsr_tensor *dy, const tsr_tensor *const *results, const void *workspace,
+                                  size_t bytes, tsr_stream stream)
 {
     TSR_TRY(tsr_local_form_check(&plan->dy, CALLER "_execute", "dy", dy, plan->device));
     if (plan->gradients[TSR_DW].present)
@@ -256,9 +264,11 @@ static tsr_status check_execution(const tsr_linear_backward_plan *plan, const ts
     if (plan->gradients[TSR_DX].present)
         TSR_TRY(tsr_local_form_check(&plan->w, CALLER "_execute", "w", w, plan->device));
     for (int i = 0; i < TSR_GRADIENTS; i++)
-        TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i], plan->device));
+        TSR_TRY(tsr_local_form_check_result(&plan->gradients[i].wanted, CALLER "_execute", names[i], results[i],
+                                            plan->device));
     TSR_TRY(tsr_layer_check_stream(CALLER "_execute", plan->device, stream));
-    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes, tsr_linear_backward_plan_workspace_bytes(plan));
+    return tsr_layer_check_workspace(CALLER "_execute", workspace, bytes,
+                                     tsr_linear_backward_plan_workspace_bytes(plan));
 }
 
 static void *part_at(const execution *e, size_t offset)
@@ -335,9 +345,10 @@ static bool moves(const tsr_linear_backward_plan *plan)
     return some;
 }
 
-tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
-                                            const tsr_tensor *dy, const tsr_tensor *dx, const tsr_tensor *dw, const tsr_tensor *db,
-                                            void *workspace, size_t bytes, tsr_stream stream)
+tsr_status tsr_linear_backward_plan_execute(const tsr_linear_backward_plan *plan, const tsr_tensor *x,
+                                            const tsr_tensor *w, const tsr_tensor *dy, const tsr_tensor *dx,
+                                            const tsr_tensor *dw, const tsr_tensor *db, void *workspace, size_t bytes,
+                                            tsr_stream stream)
 {
     if (!plan)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");

@@ -29,7 +29,7 @@ tsr_status tsr_epilogue(const tsr_gemm *gemm, double alpha, int64_t row, int64_t
     if (gemm->beta != 0)
         TSR_TRY(add_scaled(sums, gemm->beta, c, gemm->c_dtype, count));
     if (gemm->bias)
-        TSR_TRY(
-            add_scaled(sums, 1, (const char *)gemm->bias + column * (int64_t)tsr_dtype_bytes(gemm->bias_dtype), gemm->bias_dtype, count));
+        TSR_TRY(add_scaled(sums, 1, (const char *)gemm->bias + column * (int64_t)tsr_dtype_bytes(gemm->bias_dtype),
+                           gemm->bias_dtype, count));
     return convert(c, gemm->c_dtype, sums, TSR_F32, count);
 }

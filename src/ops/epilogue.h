@@ -11,7 +11,8 @@
  * f64. */
 tsr_status tsr_gemm_widen(float *dst, const void *src, tsr_dtype dtype, int64_t count);
 
-/** c[row, column .. column + count) = alpha * sums + beta * c + bias, in f32, rounded to c's dtype once at the end. Changes `sums`. */
+/** c[row, column .. column + count) = alpha * sums + beta * c + bias, in f32, rounded to c's dtype
+ * once at the end. Changes `sums`. */
 tsr_status tsr_epilogue(const tsr_gemm *gemm, double alpha, int64_t row, int64_t column, int64_t count, float *sums);
 
 #endif

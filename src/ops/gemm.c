@@ -2,6 +2,7 @@
 
 #include "ops/rows.h"
 #include "ops/widened.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -77,7 +78,8 @@ static void start_from_bias(const tsr_gemm *g)
 /* A product that the provider computes without widening the operands. The bias has c's dtype. */
 static tsr_status run_in_blas(const tsr_blas_provider *provider, const tsr_gemm *g)
 {
-    const bool by_vectors = g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
+    const bool by_vectors =
+        g->b_dtype == TSR_F64 && g->m <= MAX_VECTOR_ROWS && g->n > 0 && g->k > 0 && provider->table->gemv_f64;
     tsr_gemm sum = *g;
     if (g->bias) {
         start_from_bias(g);
@@ -95,7 +97,8 @@ static way way_of(const tsr_gemm *g)
         return BY_ROWS;
     if (tsr_widened_takes(g))
         return WIDENED;
-    const bool uniform = g->a_dtype == g->b_dtype && g->b_dtype == g->c_dtype && (!g->bias || g->bias_dtype == g->c_dtype);
+    const bool uniform =
+        g->a_dtype == g->b_dtype && g->b_dtype == g->c_dtype && (!g->bias || g->bias_dtype == g->c_dtype);
     return uniform && (g->c_dtype == TSR_F32 || g->c_dtype == TSR_F64) ? IN_BLAS : NO_WAY;
 }
 
@@ -106,8 +109,9 @@ static tsr_status check_sizes(const tsr_gemm *g)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i] > INT_MAX)
             return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d", (long long)g->m,
-                                  (long long)g->n, (long long)g->k, (long long)g->lda, (long long)g->ldb, (long long)g->ldc, INT_MAX);
+                                  "gemm m=%lld n=%lld k=%lld with rows %lld, %lld and %lld apart: BLAS takes up to %d",
+                                  (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->lda,
+                                  (long long)g->ldb, (long long)g->ldc, INT_MAX);
     }
     return TSR_OK;
 }
@@ -133,7 +137,8 @@ static tsr_status run_by_provider(const tsr_choice *choice, const tsr_gemm *g, b
     const tsr_dtype dtype = widens ? TSR_F32 : g->c_dtype;
     const tsr_blas_provider *const provider = narrow ? narrow : tsr_choice_find(choice, dtype);
     if (!provider)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: no BLAS that all ranks have multiplies it", tsr_dtype_name(dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s: no BLAS that all ranks have multiplies it",
+                              tsr_dtype_name(dtype));
     const int token = tsr_provider_begin(provider);
     const tsr_status status = widens && !narrow ? tsr_widened_run(multiply_f32, provider, g) : run_in_blas(provider, g);
     tsr_provider_end(provider, token);
@@ -144,10 +149,12 @@ static tsr_status run_on_host(const tsr_choice *choice, const tsr_gemm *g)
 {
     const way w = way_of(g);
     if (w == NO_WAY)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "gemm of %s and %s to %s: the host multiplies f64, or f32, f16 and bf16",
                               tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->workspace_bytes < host_workspace(g))
-        return tsr_status_set(TSR_ERROR_INTERNAL, "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
+        return tsr_status_set(TSR_ERROR_INTERNAL,
+                              "gemm m=%lld n=%lld k=%lld: a workspace of %zu bytes is given, but the host wants %zu",
                               (long long)g->m, (long long)g->n, (long long)g->k, g->workspace_bytes, host_workspace(g));
     if (w == BY_ROWS)
         return tsr_rows_run(tsr_rows_kernels_for(choice->kernels), g);
@@ -182,15 +189,17 @@ tsr_status tsr_gemm_supported(const char *caller, tsr_device device, const tsr_g
     const tsr_device_table *table = tsr_device_driver_table(device.driver, &self);
     size_t bytes;
     if (device.driver && !table->gemm)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "%s: device \"%s\" has no gemm; move the tensors to the host or give its table one",
                               caller, table->name);
     if (device.driver)
         return tsr_gemm_workspace(device, dtypes, &bytes);
     if (device.index != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller, device.index);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is host:%d, but there is one host, with index 0", caller,
+                              device.index);
     if (way_of(dtypes) != NO_WAY)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16", caller,
-                          tsr_dtype_name(dtypes->a_dtype));
+                          "%s: the operands are %s; on the host linear layers are computed in f64, f32, f16 and bf16",
+                          caller, tsr_dtype_name(dtypes->a_dtype));
 }

@@ -4,6 +4,7 @@
 #define TSR_OPS_GEMM_H
 
 #include "ops/blas/choice.h"
+
 #include <tessera/sys/device.h>
 
 /** Computes or enqueues a product; with a bias, `beta` is 0. On the host it is computed by

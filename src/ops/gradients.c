@@ -16,29 +16,32 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
 {
     bool fits = tsr_layout_ndim(dy) == tsr_layout_ndim(y) && tsr_layout_dtype(dy) == tsr_layout_dtype(y) &&
                 tsr_mesh_ndim(tsr_layout_mesh(dy)) == tsr_mesh_ndim(tsr_layout_mesh(y)) &&
-                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) && tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
+                tsr_mesh_equal(tsr_layout_mesh(dy), tsr_layout_mesh(y)) &&
+                tsr_rule_is_of_one_comm(tsr_layout_mesh(dy), tsr_layout_mesh(y));
     for (int dim = 0; fits && dim < tsr_layout_ndim(y); dim++)
         fits = tsr_layout_shape(dy)[dim] == tsr_layout_shape(y)[dim];
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: dy is not like the y that x, w and b give; both must have the same mesh, dtype and shape", caller);
     for (int dim = 0; dim < tsr_mesh_ndim(tsr_layout_mesh(y)); dim++) {
         if (tsr_layout_placements(dy)[dim].kind == TSR_PARTIAL)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: dy is Partial on mesh dim %d; a gradient layout has Replicate there", caller,
                                   dim);
     }
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_dtype dtype,
-                                  tsr_layout **out)
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
+                                  tsr_dtype dtype, tsr_layout **out)
 {
     const tsr_layout *const operands[] = {dy, which == TSR_DX ? w : which == TSR_DW ? x : NULL};
     return tsr_rule_apply(&rules[which], operands, &dtype, out);
 }
 
-tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
-                                     tsr_dtype dtype)
+tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
+                                     tsr_dtype w, tsr_dtype dtype)
 {
     const tsr_gemm product = {.size = sizeof product,
                               .a_dtype = dy,
@@ -102,9 +105,11 @@ static tsr_status compute_db(const tsr_matmul_site *site, const tsr_gradient_sou
     return TSR_OK;
 }
 
-tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to)
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                const tsr_tensor *to)
 {
-    static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *, const tsr_tensor *) = {
+    static tsr_status (*const computations[TSR_GRADIENTS])(const tsr_matmul_site *, const tsr_gradient_sources *,
+                                                           const tsr_tensor *) = {
         [TSR_DX] = compute_dx, [TSR_DW] = compute_dw, [TSR_DB] = compute_db};
     return computations[which](site, from, to);
 }

@@ -4,6 +4,7 @@
 #define TSR_OPS_GRADIENTS_H
 
 #include "ops/matmul.h"
+
 #include <tessera/linear.h>
 
 enum { TSR_DX, TSR_DW, TSR_DB, TSR_GRADIENTS };
@@ -20,16 +21,17 @@ tsr_status tsr_gradient_check_dy(const char *caller, const tsr_layout *y, const 
 
 /** The layout in which gradient `which` comes out of its product, for operands with these layouts;
  * `dtype` is the gradient's. The caller owns `*out`. */
-tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w, tsr_dtype dtype,
-                                  tsr_layout **out);
+tsr_status tsr_gradient_propagate(int which, const tsr_layout *dy, const tsr_layout *x, const tsr_layout *w,
+                                  tsr_dtype dtype, tsr_layout **out);
 
 /** TSR_ERROR_UNSUPPORTED, in a sentence that begins with `caller`: `device` cannot make gradient
  * `which`, of `dtype`, from operands of dtypes `dy`, `x` and `w`. */
-tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x, tsr_dtype w,
-                                     tsr_dtype dtype);
+tsr_status tsr_gradient_check_device(const char *caller, int which, tsr_device device, tsr_dtype dy, tsr_dtype x,
+                                     tsr_dtype w, tsr_dtype dtype);
 
 /** Writes this rank's part of gradient `which`: dx = dy w; dw = dy^T x and db = 1^T dy, both summed
  * over the batch dims of dy. On the host the caller holds the site's choice. */
-tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from, const tsr_tensor *to);
+tsr_status tsr_gradient_compute(int which, const tsr_matmul_site *site, const tsr_gradient_sources *from,
+                                const tsr_tensor *to);
 
 #endif

@@ -5,9 +5,11 @@
 #define TSR_OPS_LAYER_H
 
 #include "ops/matmul.h"
+
 #include <tessera/linear.h>
 
-/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host the caller holds the site's choice. */
+/** y = x w^T + b on local tensors: x is (.., k), w (n, k), b (n) or NULL, y (.., n). On the host
+ * the caller holds the site's choice. */
 tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
                              const tsr_tensor *y);
 
@@ -17,11 +19,12 @@ tsr_status tsr_layer_forward(const tsr_matmul_site *site, const tsr_tensor *x, c
 tsr_status tsr_layer_adds_bias(const tsr_layout *own, bool *adds);
 
 /** Checks that all operands are on one device; NULL operands are skipped. */
-tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names, int count);
+tsr_status tsr_layer_check_devices(const char *caller, const tsr_tensor *const *operands, const char *const *names,
+                                   int count);
 
 /** TSR_ERROR_UNSUPPORTED: the device has no product of these dtypes; `b` may be NULL. */
-tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
-                                    const tsr_layout *y);
+tsr_status tsr_layer_check_products(const char *caller, tsr_device device, const tsr_layout *x, const tsr_layout *w,
+                                    const tsr_layout *b, const tsr_layout *y);
 
 /** The site of a call's products, which on the host are computed by `choice`; tsr_layer_place()
  * gives it memory. */
@@ -59,7 +62,8 @@ tsr_status tsr_layer_borrow(const tsr_layout *layout, tsr_device device, void *m
 
 /** Takes part, as a rank that failed with `status`, in the redistribution `move` of tensors on
  * `device`, in which peers would wait for this rank. Returns `status` with its sentence. */
-tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status, tsr_stream stream);
+tsr_status tsr_layer_take_part(const tsr_plan *move, tsr_comm *comm, tsr_device device, tsr_status status,
+                               tsr_stream stream);
 
 /** The choice of this rank alone; on a device other than the host it is empty. */
 tsr_status tsr_layer_choose(tsr_context *context, tsr_device device, tsr_choice *out);

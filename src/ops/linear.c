@@ -1,9 +1,9 @@
-#include <tessera/linear.h>
-
 #include "ops/agreement.h"
 #include "ops/layer.h"
 #include "ops/numbers.h"
 #include "ops/rule.h"
+
+#include <tessera/linear.h>
 #include <tessera/sys/comm.h>
 
 static const tsr_rule product_rule = {"tsr_linear", "linear: b k, o k -> b o", {"x", "w"}, 1};
@@ -34,7 +34,8 @@ typedef struct call {
 
 static tsr_status plan_call(call *c, const tsr_placement *y_placements)
 {
-    TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w), c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
+    TSR_TRY(tsr_linear_propagate(tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
+                                 c->b ? tsr_dtensor_layout(c->b) : NULL, &c->own));
     if (y_placements)
         TSR_TRY(tsr_layout_with(c->own, y_placements, &c->wanted));
     else
@@ -44,7 +45,8 @@ static tsr_status plan_call(call *c, const tsr_placement *y_placements)
     const tsr_tensor b = c->b ? tsr_dtensor_to_local(c->b) : x;
     c->device = x.device;
     c->context = tsr_mesh_context(tsr_layout_mesh(c->own));
-    TSR_TRY(tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
+    TSR_TRY(
+        tsr_layer_check_devices("tsr_linear", (const tsr_tensor *[]){&x, &w, &b}, (const char *[]){"x", "w", "b"}, 3));
     TSR_TRY(tsr_layer_check_products("tsr_linear", c->device, tsr_dtensor_layout(c->x), tsr_dtensor_layout(c->w),
                                      c->b ? tsr_dtensor_layout(c->b) : NULL, c->own));
     return tsr_layer_choose(c->context, c->device, &c->choice);
@@ -128,7 +130,10 @@ static tsr_status check_pointers(const tsr_dtensor *x, const tsr_dtensor *w, tsr
 {
     if (x && w && y)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be", !x ? "x" : !w ? "w" : "y");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_linear: %s is NULL; only b and y_placements may be",
+                          !x   ? "x"
+                          : !w ? "w"
+                               : "y");
 }
 
 /* Ranks agree, and so communicate, only if the caller gives placements for y. */
@@ -147,7 +152,8 @@ static tsr_status run_call(call *c, const tsr_placement *y_placements, tsr_dtens
     return status;
 }
 
-tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_placement *y_placements, tsr_dtensor **y)
+tsr_status tsr_linear(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b,
+                      const tsr_placement *y_placements, tsr_dtensor **y)
 {
     const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b)};
     call c = {.x = x, .w = w, .b = b, .comm = tsr_agreement_comm(layouts, 3)};

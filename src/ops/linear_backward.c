@@ -1,9 +1,9 @@
-#include <tessera/linear.h>
-
 #include "ops/agreement.h"
 #include "ops/gradients.h"
 #include "ops/layer.h"
 #include "ops/numbers.h"
+
+#include <tessera/linear.h>
 #include <tessera/sys/comm.h>
 
 #define CALLER "tsr_linear_backward"
@@ -28,7 +28,8 @@ typedef struct backward {
     tsr_choice choice;
     bool inside;
     const tsr_dtensor *x, *w, *dy;
-    tsr_layout *y, *dy_layout; /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
+    tsr_layout *y,
+        *dy_layout; /* y's layout by the forward rule, and its gradient layout, which the products take dy in */
     bool dy_moves;
     size_t dy_bytes;
     gradient gradients[TSR_GRADIENTS];
@@ -42,10 +43,11 @@ static tsr_status plan_gradient(const backward *call, int which, gradient *g)
 {
     const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w);
     const tsr_dtype dtype = tsr_layout_dtype(g->of);
-    TSR_TRY(
-        tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x), tsr_layout_dtype(w), dtype));
+    TSR_TRY(tsr_gradient_check_device(CALLER, which, call->device, tsr_layout_dtype(call->y), tsr_layout_dtype(x),
+                                      tsr_layout_dtype(w), dtype));
     TSR_TRY(tsr_gradient_propagate(which, call->dy_layout, x, w, dtype, &g->own));
-    TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted) : tsr_layout_gradient(g->of, &g->wanted));
+    TSR_TRY(g->placements ? tsr_layout_with(g->own, g->placements, &g->wanted)
+                          : tsr_layout_gradient(g->of, &g->wanted));
     g->moves = !tsr_layout_equal(g->own, g->wanted);
     return TSR_OK;
 }
@@ -63,13 +65,15 @@ static tsr_status plan_backward(backward *call, const tsr_dtensor *b)
 {
     TSR_TRY(check_pointers(call, b));
     call->context = tsr_mesh_context(tsr_layout_mesh(tsr_dtensor_layout(call->x)));
-    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w), *dy = tsr_dtensor_layout(call->dy);
+    const tsr_layout *x = tsr_dtensor_layout(call->x), *w = tsr_dtensor_layout(call->w),
+                     *dy = tsr_dtensor_layout(call->dy);
     TSR_TRY(tsr_linear_propagate(x, w, b ? tsr_dtensor_layout(b) : NULL, &call->y));
     TSR_TRY(tsr_layout_gradient(call->y, &call->dy_layout));
     TSR_TRY(tsr_gradient_check_dy(CALLER, call->y, dy));
     const tsr_tensor local_x = tsr_dtensor_to_local(call->x), local_w = tsr_dtensor_to_local(call->w),
                      local_dy = tsr_dtensor_to_local(call->dy);
-    TSR_TRY(tsr_layer_check_devices(CALLER, (const tsr_tensor *[]){&local_x, &local_w, &local_dy}, (const char *[]){"x", "w", "dy"}, 3));
+    TSR_TRY(tsr_layer_check_devices(CALLER, (const tsr_tensor *[]){&local_x, &local_w, &local_dy},
+                                    (const char *[]){"x", "w", "dy"}, 3));
     call->device = local_x.device;
     call->dy_moves = !tsr_layout_equal(dy, call->dy_layout);
     for (int i = 0; i < TSR_GRADIENTS; i++) {
@@ -95,7 +99,8 @@ static tsr_status describe_local(const tsr_layout *layout, tsr_tensor *out)
 static tsr_status measure_backward(backward *call)
 {
     const tsr_matmul_site site = {.device = call->device, .needs = &call->needs};
-    tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x), tsr_dtensor_to_local(call->w)};
+    tsr_gradient_sources from = {tsr_dtensor_to_local(call->dy), tsr_dtensor_to_local(call->x),
+                                 tsr_dtensor_to_local(call->w)};
     if (call->dy_moves)
         TSR_TRY(describe_local(call->dy_layout, &from.dy));
     for (int i = 0; i < TSR_GRADIENTS; i++) {
@@ -218,8 +223,8 @@ static void clean_up(backward *call)
 }
 
 tsr_status tsr_linear_backward(const tsr_dtensor *x, const tsr_dtensor *w, const tsr_dtensor *b, const tsr_dtensor *dy,
-                               const tsr_placement *dx_placements, const tsr_placement *dw_placements, const tsr_placement *db_placements,
-                               tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db)
+                               const tsr_placement *dx_placements, const tsr_placement *dw_placements,
+                               const tsr_placement *db_placements, tsr_dtensor **dx, tsr_dtensor **dw, tsr_dtensor **db)
 {
     const tsr_layout *const layouts[] = {tsr_agreement_layout(x), tsr_agreement_layout(w), tsr_agreement_layout(b),
                                          tsr_agreement_layout(dy)};

@@ -3,6 +3,7 @@
 #include "ops/local_form.h"
 #include "ops/numbers.h"
 #include "ops/rule.h"
+
 #include <tessera/sys/comm.h>
 #include <tessera/sys/memory.h>
 
@@ -31,7 +32,8 @@ static tsr_status measure_linear_plan(tsr_linear_plan *plan)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
-    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout, plan->own.layout));
+    TSR_TRY(tsr_layer_check_products(CALLER "_create", plan->device, plan->x.layout, plan->w.layout, plan->b.layout,
+                                     plan->own.layout));
     TSR_TRY(tsr_mesh_coordinate(tsr_layout_mesh(plan->own.layout), coordinate, &inside));
     TSR_TRY(tsr_layer_adds_bias(plan->own.layout, &plan->adds_bias));
     plan->inside = inside;
@@ -44,7 +46,8 @@ static tsr_status measure_linear_plan(tsr_linear_plan *plan)
     return tsr_layer_forward(&site, &x, &w, plan->b.layout && plan->adds_bias ? &b : NULL, &y);
 }
 
-static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y)
+static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                            const tsr_layout *y)
 {
     tsr_layout *own;
     if (y)
@@ -61,14 +64,17 @@ static tsr_status fill_plan(tsr_linear_plan *plan, const tsr_layout *x, const ts
 static tsr_status check_request(const tsr_layout *x, const tsr_layout *w, const void *out)
 {
     if (!x || !w || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be", !x ? "x" : !w ? "w" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_create: %s is NULL; only b and y may be",
+                              !x   ? "x"
+                              : !w ? "w"
+                                   : "out");
     return tsr_layer_check_runs(CALLER "_create", x);
 }
 
 /* This rank's own part of the creation. If `*out` is set, also after an error, the caller destroys
  * the plan. */
-static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                                   tsr_device device, tsr_linear_plan **out)
+static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                   const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_context *context = tsr_mesh_context(tsr_layout_mesh(x));
     void *memory;
@@ -81,8 +87,8 @@ static tsr_status make_linear_plan(tsr_comm *comm, const tsr_layout *x, const ts
     return measure_linear_plan(plan);
 }
 
-static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
-                                     tsr_device device, tsr_linear_plan **out)
+static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const tsr_layout *w, const tsr_layout *b,
+                                     const tsr_layout *y, tsr_device device, tsr_linear_plan **out)
 {
     tsr_linear_plan *plan = NULL;
     tsr_choice none = {.count = 0};
@@ -101,8 +107,8 @@ static tsr_status create_linear_plan(tsr_comm *comm, const tsr_layout *x, const 
     return status;
 }
 
-tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_device device,
-                                     tsr_linear_plan **out)
+tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                     tsr_device device, tsr_linear_plan **out)
 {
     const tsr_layout *const layouts[] = {x, w, b, y};
     tsr_comm *const comm = tsr_agreement_comm(layouts, 4);
@@ -112,7 +118,8 @@ tsr_status tsr_linear_plan_create_on(const tsr_layout *x, const tsr_layout *w, c
     return tsr_comm_let_go(comm, create_linear_plan(comm, x, w, b, y, device, out));
 }
 
-tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y, tsr_linear_plan **out)
+tsr_status tsr_linear_plan_create(const tsr_layout *x, const tsr_layout *w, const tsr_layout *b, const tsr_layout *y,
+                                  tsr_linear_plan **out)
 {
     return tsr_linear_plan_create_on(x, w, b, y, tsr_device_host(), out);
 }
@@ -167,16 +174,17 @@ static tsr_tensor own_tensor(const tsr_linear_plan *plan, const tsr_tensor *y, v
     return plan->move ? tsr_local_form_tensor(&plan->own, workspace, plan->device) : *y;
 }
 
-static tsr_status multiply_into_own(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                                    const tsr_tensor *own, void *workspace, tsr_stream stream)
+static tsr_status multiply_into_own(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                    const tsr_tensor *b, const tsr_tensor *own, void *workspace, tsr_stream stream)
 {
     tsr_matmul_site site = tsr_layer_site(plan->device, &plan->choice, stream);
     tsr_layer_place(&site, &plan->needs, rest_of(plan, workspace));
     return tsr_layer_forward(&site, x, w, plan->adds_bias ? b : NULL, own);
 }
 
-static tsr_status execute_linear_plan(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                                      const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
+static tsr_status execute_linear_plan(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                      const tsr_tensor *b, const tsr_tensor *y, void *workspace, size_t bytes,
+                                      tsr_stream stream)
 {
     tsr_status status = check_execution(plan, (const tsr_tensor *[]){x, w, b}, y, workspace, bytes, stream);
     tsr_tensor own;
@@ -187,13 +195,15 @@ static tsr_status execute_linear_plan(const tsr_linear_plan *plan, const tsr_ten
     if (!plan->move)
         return status;
     if (status == TSR_OK)
-        return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes, stream);
+        return tsr_plan_execute(plan->move, plan->comm, &own, y, rest_of(plan, workspace), bytes - plan->own_bytes,
+                                stream);
     return tsr_layer_take_part(plan->move, plan->comm, plan->device, status, stream);
 }
 
 /* Without a move the call does not communicate, and does not use the communicator's handle. */
-tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w, const tsr_tensor *b,
-                                   const tsr_tensor *y, void *workspace, size_t bytes, tsr_stream stream)
+tsr_status tsr_linear_plan_execute(const tsr_linear_plan *plan, const tsr_tensor *x, const tsr_tensor *w,
+                                   const tsr_tensor *b, const tsr_tensor *y, void *workspace, size_t bytes,
+                                   tsr_stream stream)
 {
     if (!plan)
         return tsr_status_set(TSR_ERROR_ARGUMENT, CALLER "_execute: plan is NULL");

@@ -2,8 +2,9 @@
 #ifndef TSR_OPS_LOCAL_FORM_H
 #define TSR_OPS_LOCAL_FORM_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** Layout and shape of this rank's local tensor of one operand or result; all zero: the plan does
  * not have it. */
@@ -30,11 +31,12 @@ size_t tsr_local_form_bytes(const tsr_local_form *form);
 
 /** TSR_ERROR_ARGUMENT, in a sentence that begins with `caller`: `tensor`, called `name`, does not
  * have the form, or is not on `device`. A form without a layout wants NULL. */
-tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor,
-                                tsr_device device);
+tsr_status tsr_local_form_check(const tsr_local_form *form, const char *caller, const char *name,
+                                const tsr_tensor *tensor, tsr_device device);
 
-/** tsr_local_form_check() for a tensor that is written: its elements must not share memory either. */
-tsr_status tsr_local_form_check_result(const tsr_local_form *form, const char *caller, const char *name, const tsr_tensor *tensor,
-                                       tsr_device device);
+/** tsr_local_form_check() for a tensor that is written: its elements must not share memory either.
+ */
+tsr_status tsr_local_form_check_result(const tsr_local_form *form, const char *caller, const char *name,
+                                       const tsr_tensor *tensor, tsr_device device);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "ops/numbers.h"
 #include "ops/rows.h"
+
 #include <string.h>
 
 /* The most rows of a, and columns of b, that are packed at a time. */
@@ -38,7 +39,8 @@ static bool is_source_direct(tsr_matrix m, int *trans, int64_t *ld)
 }
 
 /* Describes c = a b as a gemm; false if the strides of a, b and c do not allow one. */
-static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate,
+                          tsr_gemm *out)
 {
     tsr_gemm g = {.size = sizeof g,
                   .a_dtype = a.dtype,
@@ -54,7 +56,8 @@ static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix 
                   .c = c.data,
                   .workspace = site->workspace,
                   .workspace_bytes = site->workspace_bytes};
-    if (!is_source_direct(a, &g.trans_a, &g.lda) || !is_source_direct(b, &g.trans_b, &g.ldb) || !has_plain_rows(c, &g.ldc))
+    if (!is_source_direct(a, &g.trans_a, &g.lda) || !is_source_direct(b, &g.trans_b, &g.ldb) ||
+        !has_plain_rows(c, &g.ldc))
         return false;
     *out = g;
     return true;
@@ -62,10 +65,12 @@ static bool describe_gemm(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix 
 
 /* Describes c = a b, or the transposed product c' = b' a', as a gemm; false if the strides allow
  * neither. */
-static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate, tsr_gemm *out)
+static bool describe_either(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate,
+                            tsr_gemm *out)
 {
     return describe_gemm(site, a, b, c, accumulate, out) ||
-           describe_gemm(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate, out);
+           describe_gemm(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), tsr_matrix_transpose(c), accumulate,
+                         out);
 }
 
 /* Offsets of packed operands in the packing memory: rows of a, (TILE, k), at 0; columns of b,
@@ -126,7 +131,8 @@ static tsr_status raise_needs(const tsr_matmul_site *site, const tsr_gemm *g, ts
     needs->packing = packing > needs->packing ? packing : needs->packing;
     if (site->device.driver)
         return TSR_OK;
-    const int64_t m = site->any_strides ? c.rows : tsr_smaller(c.rows, TILE), n = site->any_strides ? c.cols : tsr_smaller(c.cols, TILE);
+    const int64_t m = site->any_strides ? c.rows : tsr_smaller(c.rows, TILE),
+                  n = site->any_strides ? c.cols : tsr_smaller(c.cols, TILE);
     TSR_TRY(raise_any(site, a, b, m, n, c.dtype));
     return raise_any(site, tsr_matrix_transpose(b), tsr_matrix_transpose(a), n, m, c.dtype);
 }
@@ -157,7 +163,8 @@ static tsr_status multiply_tile(const tsr_matmul_site *site, tsr_matrix a, tsr_m
     return tsr_matrix_copy(site, packed_c, c);
 }
 
-static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c, bool accumulate)
+static tsr_status multiply_by_tiles(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix c,
+                                    bool accumulate)
 {
     for (int64_t row = 0; row < c.rows; row += TILE) {
         const int64_t rows = tsr_smaller(TILE, c.rows - row);
@@ -180,7 +187,8 @@ tsr_status tsr_matmul(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, t
     const bool direct = describe_either(site, a, b, c, accumulate, &g);
     if (site->needs)
         return raise_needs(site, direct ? &g : NULL, a, b, c);
-    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream) : multiply_by_tiles(site, a, b, c, accumulate);
+    return direct ? tsr_gemm_run(site->device, site->choice, &g, site->stream)
+                  : multiply_by_tiles(site, a, b, c, accumulate);
 }
 
 tsr_matmul_site tsr_matmul_site_behind(const tsr_matmul_site *site, size_t front, tsr_matmul_needs *needs)
@@ -195,7 +203,8 @@ void tsr_matmul_site_raise(const tsr_matmul_site *site, size_t front, const tsr_
 {
     if (!site->needs)
         return;
-    site->needs->packing = front + needs->packing > site->needs->packing ? front + needs->packing : site->needs->packing;
+    site->needs->packing =
+        front + needs->packing > site->needs->packing ? front + needs->packing : site->needs->packing;
     site->needs->gemm = needs->gemm > site->needs->gemm ? needs->gemm : site->needs->gemm;
 }
 
@@ -209,10 +218,15 @@ static tsr_status start_from_bias(const tsr_matmul_site *site, tsr_matrix bias, 
         return TSR_OK;
     if (bias.dtype != c.dtype) {
         const tsr_matrix packed = {site->packing, 1, c.cols, c.cols, 1, bias.dtype};
-        tsr_matrix converted = {
-            (char *)site->packing + tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)), 1, c.cols, 0, 1, c.dtype};
+        tsr_matrix converted = {(char *)site->packing + tsr_aligned_bytes((size_t)c.cols * tsr_dtype_bytes(bias.dtype)),
+                                1,
+                                c.cols,
+                                0,
+                                1,
+                                c.dtype};
         TSR_TRY(tsr_matrix_copy(site, bias, packed));
-        TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols, site->stream));
+        TSR_TRY(table->convert(self, site->device.index, converted.data, c.dtype, packed.data, bias.dtype, c.cols,
+                               site->stream));
         bias = converted;
     }
     bias.row_stride = 0;
@@ -232,8 +246,8 @@ static size_t packed_bias_bytes(tsr_matrix bias, tsr_matrix c)
 tsr_status tsr_matmul_biased(const tsr_matmul_site *site, tsr_matrix a, tsr_matrix b, tsr_matrix bias, tsr_matrix c)
 {
     tsr_gemm g;
-    const bool adds =
-        c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) && describe_gemm(site, a, b, c, false, &g);
+    const bool adds = c.rows > 0 && c.cols > 0 && a.cols > 0 && (bias.col_stride == 1 || bias.cols == 1) &&
+                      describe_gemm(site, a, b, c, false, &g);
     if (adds) {
         g.bias = bias.data;
         g.bias_dtype = bias.dtype;
@@ -318,7 +332,8 @@ static bool joins_rows(int64_t stride, tsr_matrix m)
 static tsr_matrix row_of(const tsr_tensor *tensor)
 {
     const int last = tensor->ndim - 1;
-    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last], tensor->dtype};
+    return (tsr_matrix){tensor->data, 1, tensor->shape[last], tensor->shape[last], tensor->strides[last],
+                        tensor->dtype};
 }
 
 tsr_row_blocks tsr_row_blocks_of(const tsr_tensor *first, const tsr_tensor *second)
@@ -369,5 +384,6 @@ tsr_matrix tsr_matrix_of(const tsr_tensor *tensor)
 {
     if (tensor->ndim == 1)
         return row_of(tensor);
-    return (tsr_matrix){tensor->data, tensor->shape[0], tensor->shape[1], tensor->strides[0], tensor->strides[1], tensor->dtype};
+    return (tsr_matrix){tensor->data,       tensor->shape[0],   tensor->shape[1],
+                        tensor->strides[0], tensor->strides[1], tensor->dtype};
 }

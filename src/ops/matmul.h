@@ -3,6 +3,7 @@
 #define TSR_OPS_MATMUL_H
 
 #include "ops/gemm.h"
+
 #include <stdbool.h>
 
 /** A matrix; strides in elements, of any sign. */
@@ -61,7 +62,8 @@ tsr_status tsr_matrix_copy(const tsr_matmul_site *site, tsr_matrix from, tsr_mat
  * not f64, f32, f16 or bf16. */
 tsr_status tsr_matrix_fill(const tsr_matmul_site *site, tsr_matrix to, int value);
 
-/** Two tensors (.., p) and (.., q) with equal leading dims, as a list of pairs of matrices (rows, p) and (rows, q). */
+/** Two tensors (.., p) and (.., q) with equal leading dims, as a list of pairs of matrices (rows,
+ * p) and (rows, q). */
 typedef struct tsr_row_blocks {
     int64_t count; /**< how many pairs; 0 if there are no rows */
     tsr_matrix first, second;

@@ -2,6 +2,7 @@
 
 #include "ops/epilogue.h"
 #include "ops/numbers.h"
+
 #include <string.h>
 
 /* Columns of c that are computed before they are written. If b is stored [k,n], their sums stay in
@@ -55,7 +56,8 @@ static tsr_status pack_transposed(const tsr_gemm *g, float *rows)
 {
     for (int64_t t = 0; t < g->k; t++) {
         float column[TSR_ROWS_MOST];
-        TSR_TRY(tsr_gemm_widen(column, (const char *)g->a + t * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype), g->a_dtype, g->m));
+        TSR_TRY(tsr_gemm_widen(column, (const char *)g->a + t * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype),
+                               g->a_dtype, g->m));
         for (int64_t i = 0; i < g->m; i++)
             rows[i * g->k + t] = column[i];
     }
@@ -67,7 +69,8 @@ static tsr_status pack_rows(const tsr_gemm *g, float *rows)
     if (g->trans_a)
         return pack_transposed(g, rows);
     for (int64_t i = 0; i < g->m; i++)
-        TSR_TRY(tsr_gemm_widen(rows + i * g->k, (const char *)g->a + i * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype), g->a_dtype, g->k));
+        TSR_TRY(tsr_gemm_widen(rows + i * g->k, (const char *)g->a + i * g->lda * (int64_t)tsr_dtype_bytes(g->a_dtype),
+                               g->a_dtype, g->k));
     return TSR_OK;
 }
 

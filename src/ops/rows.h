@@ -4,8 +4,10 @@
 #define TSR_OPS_ROWS_H
 
 #include "ops/rows_kernels.h"
-#include <stdbool.h>
+
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** The most rows of c that tsr_rows_run() takes. */
 #define TSR_ROWS_MOST 7

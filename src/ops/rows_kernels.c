@@ -90,7 +90,8 @@ static inline INLINE piece load_f16(const void *at)
  * subtraction takes away. */
 static inline INLINE piece load_f16(const void *at)
 {
-    const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16, shifted = magnitude << 13;
+    const words code = load_codes(at), magnitude = code & 0x7fff, sign = (code & 0x8000) << 16,
+                shifted = magnitude << 13;
     const words normal = shifted + (UINT32_C(112) << 23);
     const words subnormal = (words)((piece)(shifted + (UINT32_C(113) << 23)) - 0x1p-14f);
     const words is_subnormal = (words)(magnitude < 0x400), is_special = (words)(magnitude > 0x7bff);
@@ -102,7 +103,8 @@ static inline INLINE piece load_f16(const void *at)
 static inline INLINE quad fold_to_quad(const piece sum[PIECES])
 {
 #if defined(__AVX512F__)
-    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256((__m512)sum[0]), _mm512_extractf32x8_ps((__m512)sum[0], 1));
+    const __m256 half =
+        _mm256_add_ps(_mm512_castps512_ps256((__m512)sum[0]), _mm512_extractf32x8_ps((__m512)sum[0], 1));
     return (quad)_mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 #elif defined(__AVX2__)
     const __m256 half = (__m256)(sum[0] + sum[1]);
@@ -164,7 +166,8 @@ static inline INLINE void add_rest(const block *b, int64_t t, int64_t count, sum
         UNROLLED for (int s = 0; s < b->shared; s++)
         {
             memcpy(x, b->x[s] + t, (size_t)count * sizeof(float));
-            UNROLLED for (int p = 0; p < PIECES; p++) sum[r][s][p] += load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
+            UNROLLED for (int p = 0; p < PIECES; p++) sum[r][s][p] +=
+                load_f32(x + p * PIECE) * b->load(w + p * PIECE * b->bytes);
         }
     }
 }
@@ -193,12 +196,14 @@ static inline INLINE void dot_block(const block *b, int64_t k, float *const *to,
 /* Computes the results of `rows` rows of w from `j` on with `shared` rows of x from `i` on. If
  * fewer rows are left, the last row takes the place of the missing ones, and its results may be
  * written several times. */
-static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i, int rows, int shared)
+static inline INLINE void dot_rows(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t j, int64_t i,
+                                   int rows, int shared)
 {
     block b = {.load = load, .bytes = bytes, .rows = rows, .shared = shared};
     const int64_t last_j = part->n - 1, last_i = part->m - 1;
     float *to[SHARED];
-    UNROLLED for (int r = 0; r < rows; r++) b.w[r] = (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
+    UNROLLED for (int r = 0; r < rows; r++) b.w[r] =
+        (const char *)part->w + (j + r < last_j ? j + r : last_j) * part->w_ld * bytes;
     UNROLLED for (int s = 0; s < shared; s++)
     {
         const int64_t row = i + s < last_i ? i + s : last_i;
@@ -227,7 +232,8 @@ static inline INLINE void make_dots(const tsr_rows_part *part, load_piece *load,
 
 /* Adds the terms of `terms` rows of weights from `t` on to `count` results from `j` on, PIECE at
  * most. */
-static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j, int terms, int count)
+static inline INLINE void add_terms(const tsr_rows_part *part, load_piece *load, int64_t bytes, int64_t t, int64_t j,
+                                    int terms, int count)
 {
     piece weights[TERMS];
     UNROLLED for (int r = 0; r < terms; r++)
@@ -269,14 +275,14 @@ static inline INLINE void make_terms(const tsr_rows_part *part, load_piece *load
         add_rows(part, load, bytes, t, 1);
 }
 
-#define DEFINE_KERNELS(dtype, bytes)                                                                                                       \
-    static void dots_##dtype(const tsr_rows_part *part)                                                                                    \
-    {                                                                                                                                      \
-        make_dots(part, load_##dtype, bytes);                                                                                              \
-    }                                                                                                                                      \
-    static void terms_##dtype(const tsr_rows_part *part)                                                                                   \
-    {                                                                                                                                      \
-        make_terms(part, load_##dtype, bytes);                                                                                             \
+#define DEFINE_KERNELS(dtype, bytes)                                                                                   \
+    static void dots_##dtype(const tsr_rows_part *part)                                                                \
+    {                                                                                                                  \
+        make_dots(part, load_##dtype, bytes);                                                                          \
+    }                                                                                                                  \
+    static void terms_##dtype(const tsr_rows_part *part)                                                               \
+    {                                                                                                                  \
+        make_terms(part, load_##dtype, bytes);                                                                         \
     }
 
 DEFINE_KERNELS(f32, 4)

@@ -8,8 +8,9 @@
 #ifndef TSR_OPS_ROWS_KERNELS_H
 #define TSR_OPS_ROWS_KERNELS_H
 
-#include <stdint.h>
 #include <tessera/dtype.h>
+
+#include <stdint.h>
 
 /** The number of sums into which a dot product is divided: term t goes to sum t mod 16. */
 #define TSR_ROWS_LANES 16

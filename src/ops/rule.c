@@ -1,9 +1,11 @@
 #include "ops/rule.h"
 
 #include "ops/rule_parse.h"
+
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Bytes for placements in an error; longer texts, with lists of sizes, are cut. */
 #define PLACEMENTS_TEXT 256
@@ -58,7 +60,8 @@ static void propose(const application *a, int operand, int keeper, bool keep, ts
         const tsr_placement *own = placement_of(a, operand, dim), *other = placement_of(a, keeper, dim);
         const int factor = cut_factor(a, keeper, dim), own_factor = cut_factor(a, operand, dim);
         const int shared = factor < 0 ? -1 : tsr_rule_dim(&a->terms.operands[operand], factor);
-        const bool stays = own_factor >= 0 ? tsr_rule_dim(&a->terms.operands[keeper], own_factor) < 0 : is_linear_partial(own);
+        const bool stays =
+            own_factor >= 0 ? tsr_rule_dim(&a->terms.operands[keeper], own_factor) < 0 : is_linear_partial(own);
         out[dim] = tsr_replicate();
         if (shared >= 0)
             out[dim] = cut_along(other, shared);
@@ -73,7 +76,8 @@ static tsr_status refuse_operand(const application *a, int operand, const tsr_pl
     const char *name = a->rule->names[operand];
     print(tsr_layout_placements(a->operands[operand]), a->mesh_ndim, now);
     print(proposal, a->mesh_ndim, then);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why, name, now, then);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s; redistribute %s from \"%s\" to \"%s\"", a->rule->caller, why,
+                          name, now, then);
 }
 
 static tsr_status refuse_beside(const application *a, int operand, int keeper, const char *why)
@@ -113,23 +117,27 @@ bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b)
     return first == second || !first || !second;
 }
 
-static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+static tsr_status refuse_mesh(const char *caller, const char *first_name, const tsr_mesh *first, const char *name,
+                              const tsr_mesh *other)
 {
     char ours[PLACEMENTS_TEXT], theirs[PLACEMENTS_TEXT];
     tsr_mesh_print(first, ours, sizeof ours);
     tsr_mesh_print(other, theirs, sizeof theirs);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh", caller, first_name, ours,
-                          name, theirs);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is on mesh %s but %s on mesh %s; both must be on one mesh",
+                          caller, first_name, ours, name, theirs);
 }
 
-static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name, const tsr_mesh *other)
+static tsr_status refuse_comm(const char *caller, const char *first_name, const tsr_mesh *first, const char *name,
+                              const tsr_mesh *other)
 {
     char mesh[PLACEMENTS_TEXT];
     tsr_mesh_print(first, mesh, sizeof mesh);
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d and of %d ranks; both "
+                          "%s: the communicators differ: %s and %s are on mesh %s, but over two communicators, of %d "
+                          "and of %d ranks; both "
                           "must be over one",
-                          caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)), tsr_comm_size(tsr_mesh_comm(other)));
+                          caller, first_name, name, mesh, tsr_comm_size(tsr_mesh_comm(first)),
+                          tsr_comm_size(tsr_mesh_comm(other)));
 }
 
 tsr_status tsr_rule_check_mesh(const char *caller, const char *first_name, const tsr_layout *first, const char *name,
@@ -154,7 +162,8 @@ static bool has_shape_of(const tsr_mesh *a, const tsr_mesh *b)
 static tsr_status check_meshes(const application *a)
 {
     for (int i = 1; i < a->terms.count; i++) {
-        TSR_TRY(tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
+        TSR_TRY(
+            tsr_rule_check_mesh(a->rule->caller, a->rule->names[0], a->operands[0], a->rule->names[i], a->operands[i]));
         const tsr_mesh *first = tsr_layout_mesh(a->operands[0]), *other = tsr_layout_mesh(a->operands[i]);
         if (!has_shape_of(first, other))
             return refuse_mesh(a->rule->caller, a->rule->names[0], first, a->rule->names[i], other);
@@ -177,9 +186,10 @@ static tsr_status join_dtypes(const application *a, tsr_dtype *joined)
         if (dtype == first)
             continue;
         if (!is_mixed_in_f32(first) || !is_mixed_in_f32(dtype))
-            return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                  "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
-                                  a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
+            return tsr_status_set(
+                TSR_ERROR_ARGUMENT,
+                "%s: %s is %s but %s is %s; all operands must have one dtype, or each be f32, f16 or bf16",
+                a->rule->caller, a->rule->names[0], tsr_dtype_name(first), a->rule->names[i], tsr_dtype_name(dtype));
         *joined = TSR_F32;
     }
     return TSR_OK;
@@ -195,10 +205,11 @@ static tsr_status check_sizes(application *a)
             const int factor = a->terms.operands[i].factor[dim];
             const int64_t size = tsr_layout_shape(a->operands[i])[dim];
             if (owner[factor] >= 0 && a->shape[factor] != size)
-                return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                      "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal", a->rule->caller,
-                                      dim, a->rule->names[i], (long long)size, owner_dim[factor], a->rule->names[owner[factor]],
-                                      (long long)a->shape[factor], a->rule->factors);
+                return tsr_status_set(
+                    TSR_ERROR_ARGUMENT,
+                    "%s: dim %d of %s has size %lld, but dim %d of %s has %lld; \"%s\" wants them equal",
+                    a->rule->caller, dim, a->rule->names[i], (long long)size, owner_dim[factor],
+                    a->rule->names[owner[factor]], (long long)a->shape[factor], a->rule->factors);
             owner[factor] = i;
             owner_dim[factor] = dim;
             a->shape[factor] = size;
@@ -213,8 +224,10 @@ static tsr_status create_factor_layout(const application *a, int operand, int fa
 {
     tsr_placement cuts[TSR_MAX_DIMS];
     for (int dim = 0; dim < a->mesh_ndim; dim++)
-        cuts[dim] = cut_factor(a, operand, dim) == factor ? cut_along(placement_of(a, operand, dim), 0) : tsr_replicate();
-    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), cuts, 1, &a->shape[factor], tsr_layout_dtype(a->operands[0]), out);
+        cuts[dim] =
+            cut_factor(a, operand, dim) == factor ? cut_along(placement_of(a, operand, dim), 0) : tsr_replicate();
+    return tsr_layout_create(tsr_layout_mesh(a->operands[0]), cuts, 1, &a->shape[factor],
+                             tsr_layout_dtype(a->operands[0]), out);
 }
 
 static tsr_status cuts_alike(const application *a, int first, int second, int factor, bool *alike)
@@ -260,8 +273,8 @@ static tsr_status check_mesh_dim(const application *a, int first, int second, in
     if (ours->kind == TSR_SHARD && theirs->kind == TSR_SHARD) {
         if (cut_factor(a, first, dim) == cut_factor(a, second, dim))
             return TSR_OK;
-        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim, ours->dim,
-                 a->rule->names[first], theirs->dim, a->rule->names[second]);
+        snprintf(why, sizeof why, "mesh dim %d cuts dim %d of %s and dim %d of %s, which are different factors", dim,
+                 ours->dim, a->rule->names[first], theirs->dim, a->rule->names[second]);
     } else {
         const bool partial_first = ours->kind == TSR_PARTIAL;
         snprintf(why, sizeof why, "%s is Partial on mesh dim %d, and %s not Replicate there",
@@ -277,8 +290,8 @@ static tsr_status check_partials(const application *a, int operand)
         if (p->kind != TSR_PARTIAL || is_linear_partial(p) || tsr_mesh_size(tsr_layout_mesh(a->operands[0]), dim) == 1)
             continue;
         char why[128];
-        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on", a->rule->names[operand],
-                 tsr_reduce_op_name(p->op), dim);
+        snprintf(why, sizeof why, "%s is Partial(%s) on mesh dim %d, which no product passes on",
+                 a->rule->names[operand], tsr_reduce_op_name(p->op), dim);
         return refuse_beside(a, operand, companion_of(a, operand), why);
     }
     return TSR_OK;
@@ -351,7 +364,8 @@ static tsr_status create_result(const application *a, tsr_dtype dtype, tsr_layou
     return tsr_layout_create(tsr_layout_mesh(a->operands[0]), placements, a->terms.result.ndim, shape, dtype, out);
 }
 
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype, tsr_layout **out)
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype,
+                          tsr_layout **out)
 {
     application a = {.rule = rule, .operands = operands, .mesh_ndim = tsr_mesh_ndim(tsr_layout_mesh(operands[0]))};
     tsr_dtype joined;

@@ -6,9 +6,11 @@
  * that have no letter. Factors that the result lacks are contracted, so the op must be linear in
  * each operand. An operand after `+` is added to the product. On every mesh dim:
  *
- *   - a sharded factor must be cut alike in all operands that have it; it shards the result or, if contracted, yields Partial(sum);
+ *   - a sharded factor must be cut alike in all operands that have it; it shards the result or, if
+ * contracted, yields Partial(sum);
  *   - a Partial(sum) or Partial(avg) operand among replicated ones passes its Partial on;
- *   - an added operand is cut as the result is, and replicated elsewhere, Partial dims of the result included.
+ *   - an added operand is cut as the result is, and replicated elsewhere, Partial dims of the
+ * result included.
  *
  * Anything else is refused with a sentence that names the layout that would work. All is pure and
  * depends on the layouts alone, so every rank comes to the same result.
@@ -16,8 +18,9 @@
 #ifndef TSR_OPS_RULE_H
 #define TSR_OPS_RULE_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** The most operands that a rule has, added ones included. */
 #define TSR_RULE_OPERANDS 3
@@ -33,7 +36,8 @@ typedef struct tsr_rule {
  * dtype; NULL: the operands' dtype, or f32 for a mixture of f32, f16 and bf16. TSR_ERROR_ARGUMENT:
  * meshes, dtypes, numbers of dims or sizes do not match, or the rule does not take the
  * placements. */
-tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype, tsr_layout **out);
+tsr_status tsr_rule_apply(const tsr_rule *rule, const tsr_layout *const *operands, const tsr_dtype *dtype,
+                          tsr_layout **out);
 
 /** True if the meshes are over one communicator, or one of them is abstract. */
 bool tsr_rule_is_of_one_comm(const tsr_mesh *a, const tsr_mesh *b);

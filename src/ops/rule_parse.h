@@ -3,6 +3,7 @@
 #define TSR_OPS_RULE_PARSE_H
 
 #include "ops/rule.h"
+
 #include <stdbool.h>
 
 /** How many factors there can be. Batch dim i is factor i; the letters' factors begin at

@@ -2,6 +2,7 @@
 
 #include "ops/epilogue.h"
 #include "ops/numbers.h"
+
 #include <string.h>
 
 /* A panel has as many rows of a, or columns of b, as make PANEL_BYTES of f32: a multiple of
@@ -44,7 +45,8 @@ static size_t bytes_of(bool there, int64_t rows, int64_t columns)
 
 static division divide(const tsr_gemm *g)
 {
-    division d = {.widens_a = g->a_dtype != TSR_F32, .widens_b = g->b_dtype != TSR_F32, .narrows = g->c_dtype != TSR_F32};
+    division d = {
+        .widens_a = g->a_dtype != TSR_F32, .widens_b = g->b_dtype != TSR_F32, .narrows = g->c_dtype != TSR_F32};
     d.rows = d.widens_a || d.narrows ? panel_of(g->m, g->k) : g->m;
     d.columns = d.widens_b || d.narrows ? panel_of(g->n, g->k) : g->n;
     d.a_bytes = bytes_of(d.widens_a, d.rows, g->k);
@@ -67,10 +69,11 @@ typedef struct source {
 
 /* Takes `rows` rows of k elements from row `first` on; with `transposed` the matrix is stored with
  * rows as columns. If it is f32 they stay in place, else they are widened to `panel`. */
-static tsr_status take_rows(const void *data, tsr_dtype dtype, bool transposed, int64_t ld, int64_t first, int64_t rows, int64_t k,
-                            float *panel, source *out)
+static tsr_status take_rows(const void *data, tsr_dtype dtype, bool transposed, int64_t ld, int64_t first, int64_t rows,
+                            int64_t k, float *panel, source *out)
 {
-    const int64_t bytes = (int64_t)tsr_dtype_bytes(dtype), count = transposed ? k : rows, length = transposed ? rows : k;
+    const int64_t bytes = (int64_t)tsr_dtype_bytes(dtype), count = transposed ? k : rows,
+                  length = transposed ? rows : k;
     const char *const from = (const char *)data + first * (transposed ? 1 : ld) * bytes;
     *out = (source){from, ld};
     if (dtype == TSR_F32)
@@ -94,8 +97,8 @@ static tsr_status start_from_bias(const tsr_gemm *g, const tsr_gemm *part, int64
 
 /* Computes the part of c at (row, column). `part` has its sizes and operands; `sums` is c's panel,
  * NULL if c is f32. */
-static tsr_status make_part(tsr_f32_product *multiply, const void *self, const tsr_gemm *g, tsr_gemm *part, int64_t row, int64_t column,
-                            float *sums)
+static tsr_status make_part(tsr_f32_product *multiply, const void *self, const tsr_gemm *g, tsr_gemm *part, int64_t row,
+                            int64_t column, float *sums)
 {
     if (!sums) {
         part->c = (float *)g->c + row * g->ldc + column;
@@ -118,7 +121,9 @@ tsr_status tsr_widened_run(tsr_f32_product *multiply, const void *self, const ts
 {
     const division d = divide(g);
     char *const a_panel = g->workspace; /* NULL if there are no panels */
-    char *const b_panel = d.widens_b ? a_panel + d.a_bytes : NULL, *const sums = d.narrows ? a_panel + d.a_bytes + d.b_bytes : NULL;
+    char *const b_panel = d.widens_b ? a_panel + d.a_bytes : NULL, *const sums = d.narrows
+                                                                                     ? a_panel + d.a_bytes + d.b_bytes
+                                                                                     : NULL;
     tsr_gemm part = {TSR_GEMM_OF(TSR_F32), .trans_a = g->trans_a, .trans_b = g->trans_b, .k = g->k, .alpha = g->alpha};
     for (int64_t column = 0; column < g->n; column += d.columns) {
         source a, b;

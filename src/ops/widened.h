@@ -4,8 +4,9 @@
 #ifndef TSR_OPS_WIDENED_H
 #define TSR_OPS_WIDENED_H
 
-#include <stdbool.h>
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** Computes an f32 product without a bias; `self` is what tsr_widened_run() was given. */
 typedef tsr_status tsr_f32_product(const void *self, const tsr_gemm *gemm);

@@ -131,7 +131,8 @@ bool tsr_cut_lists_sizes(const tsr_cut *cut)
     return cut->size_starts != NULL;
 }
 
-/* Only listed sizes can make a part longer than the one before it, so elsewhere the first and the last part tell of all. */
+/* Only listed sizes can make a part longer than the one before it, so elsewhere the first and the
+ * last part tell of all. */
 bool tsr_cut_is_even(const tsr_cut *cut, int64_t length)
 {
     const int64_t first = tsr_cut_size(cut, length, 0);
@@ -141,7 +142,8 @@ bool tsr_cut_is_even(const tsr_cut *cut, int64_t length)
     return even;
 }
 
-/* Full parts, then one that holds what is left. Of a balanced cut those with a unit more come first. */
+/* Full parts, then one that holds what is left. Of a balanced cut those with a unit more come
+ * first. */
 int tsr_cut_stretches(const tsr_cut *cut, int64_t length, tsr_cut_stretch *out)
 {
     const int64_t units = tsr_ceil_div(length, cut->unit);
@@ -195,7 +197,8 @@ static tsr_cut_mark find_block(const tsr_cut *cut, int64_t length, int64_t part,
     tsr_cut_mark found = {0};
     if (mark && mark->before <= at)
         found = *mark;
-    for (int64_t here; at - found.before >= (here = part_length(cut, block_get(cut, length, found.index).length, part)); found.index++)
+    for (int64_t here; at - found.before >= (here = part_length(cut, block_get(cut, length, found.index).length, part));
+         found.index++)
         found.before += here;
     return found;
 }

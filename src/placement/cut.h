@@ -26,7 +26,8 @@ typedef struct tsr_cut {
     size_t block_count;
 } tsr_cut;
 
-/** Positions [begin, begin + length) of the piece are positions [local, local + length) of part `part`. */
+/** Positions [begin, begin + length) of the piece are positions [local, local + length) of part
+ * `part`. */
 typedef struct tsr_run {
     int64_t part, local, begin, length;
 } tsr_run;
@@ -45,8 +46,8 @@ typedef struct tsr_cut_stretch {
 /** The most stretches that tsr_cut_stretches() finds. */
 #define TSR_CUT_STRETCHES 3
 
-/* What a kind of split is like. Code outside of this file asks these questions and reads no field but `parts`, so that a new kind of split
- * needs an answer here and no change there. */
+/* What a kind of split is like. Code outside of this file asks these questions and reads no field
+ * but `parts`, so that a new kind of split needs an answer here and no change there. */
 
 /** True if every part is one interval of the piece, and part p + 1 begins where part p ends. */
 bool tsr_cut_deals_intervals(const tsr_cut *cut);
@@ -54,17 +55,20 @@ bool tsr_cut_deals_intervals(const tsr_cut *cut);
 /** True if the piece is divided into blocks of one length, each of which is cut alike. */
 bool tsr_cut_interleaves(const tsr_cut *cut);
 
-/** True if the length of each part is given by itself, so that parts of equal length do not lie side by side. */
+/** True if the length of each part is given by itself, so that parts of equal length do not lie
+ * side by side. */
 bool tsr_cut_lists_sizes(const tsr_cut *cut);
 
 /** True if all parts of a piece of `length` are equally long. */
 bool tsr_cut_is_even(const tsr_cut *cut, int64_t length);
 
-/** Lists the parts of a piece of `length` that are not empty, equal neighbours together, and returns how many stretches there are. For cuts
- * that deal intervals and do not list sizes. `out` has room for TSR_CUT_STRETCHES. */
+/** Lists the parts of a piece of `length` that are not empty, equal neighbours together, and
+ * returns how many stretches there are. For cuts that deal intervals and do not list sizes. `out`
+ * has room for TSR_CUT_STRETCHES. */
 int tsr_cut_stretches(const tsr_cut *cut, int64_t length, tsr_cut_stretch *out);
 
-/** The cut into `parts` parts at multiples of `unit`; the first parts have a unit more where units do not divide evenly. */
+/** The cut into `parts` parts at multiples of `unit`; the first parts have a unit more where units
+ * do not divide evenly. */
 tsr_cut tsr_cut_balanced(int64_t parts, int64_t unit);
 
 /** The length of part `part` of a piece of `length`. */

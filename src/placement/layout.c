@@ -1,9 +1,5 @@
 #include "placement/layout.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/memory/memory.h"
@@ -11,6 +7,10 @@
 #include "mesh/mesh.h"
 #include "placement/check.h"
 #include "placement/placement.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* An upper bound of the numbers behind the struct, in its block: the lists of all placements and
  * their prefix sums. */
@@ -127,8 +127,8 @@ static size_t layout_bytes(const tsr_placement *placements, int count)
 
 /* Writes a layout of checked arguments into `layout`, which is all zero. `has_room`: there is
  * layout_bytes() of memory, else only the struct. Retains nothing. */
-static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
-                              tsr_dtype dtype, bool has_room)
+static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const tsr_placement *placements, int ndim,
+                              const int64_t *shape, tsr_dtype dtype, bool has_room)
 {
     layout->references = 1;
     layout->context = tsr_mesh_context(mesh);
@@ -149,8 +149,8 @@ static tsr_status init_layout(tsr_layout *layout, const tsr_mesh *mesh, const ts
     return TSR_OK;
 }
 
-tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape, tsr_dtype dtype,
-                             tsr_layout **out)
+tsr_status tsr_layout_create(const tsr_mesh *mesh, const tsr_placement *placements, int ndim, const int64_t *shape,
+                             tsr_dtype dtype, tsr_layout **out)
 {
     TSR_TRY(tsr_layout_check(mesh, placements, ndim, shape, dtype, out != NULL));
     tsr_context *context = tsr_mesh_context(mesh);
@@ -210,24 +210,32 @@ uint64_t tsr_layout_number(tsr_layout *layout)
     if (id != 0)
         return id;
     const uint64_t next = tsr_context_number(layout->context);
-    return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed) ? next : id;
+    return atomic_compare_exchange_strong_explicit(&layout->id, &id, next, memory_order_relaxed, memory_order_relaxed)
+               ? next
+               : id;
 }
 
-tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers, size_t capacity)
+tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers,
+                                    size_t capacity)
 {
     const int wanted = tsr_mesh_ndim(mesh);
     int count = 0;
     TSR_TRY(tsr_placements_parse(text, out, TSR_MAX_DIMS, &count, numbers, capacity, NULL));
     if (count == wanted)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "placements \"%.200s\" has %d placement%s, but the mesh has %d dim%s: one each is needed",
                           text, count, count == 1 ? "" : "s", wanted, wanted == 1 ? "" : "s");
 }
 
-tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype, tsr_layout **out)
+tsr_status tsr_layout_parse(const tsr_mesh *mesh, const char *text, int ndim, const int64_t *shape, tsr_dtype dtype,
+                            tsr_layout **out)
 {
     if (!mesh || !text || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_parse: %s is NULL", !mesh ? "mesh" : !text ? "placements" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_parse: %s is NULL",
+                              !mesh   ? "mesh"
+                              : !text ? "placements"
+                                      : "out");
     tsr_context *context = tsr_mesh_context(mesh);
     const size_t capacity = strlen(text);
     void *numbers;
@@ -324,7 +332,8 @@ int tsr_layout_equal(const tsr_layout *a, const tsr_layout *b)
         return 1;
     if (!a || !b || a->hash != b->hash)
         return 0;
-    return tsr_layout_same_tensor(a, b) && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) && cuts_equal(a, b);
+    return tsr_layout_same_tensor(a, b) && tsr_mesh_equal(a->mesh, b->mesh) && placements_equal(a, b) &&
+           cuts_equal(a, b);
 }
 
 tsr_status tsr_layout_with(const tsr_layout *layout, const tsr_placement *placements, tsr_layout **out)
@@ -359,9 +368,10 @@ tsr_status tsr_gradient_placements(const tsr_layout *layout, const tsr_mesh *mes
     for (int i = 0; i < tsr_mesh_ndim(mesh); i++) {
         const tsr_placement *p = &out[i];
         if (p->kind == TSR_PARTIAL && p->op != TSR_SUM && p->op != TSR_AVG)
-            return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                                  "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
-                                  tsr_reduce_op_name(p->op));
+            return tsr_status_set(
+                TSR_ERROR_UNSUPPORTED,
+                "P(%s) has no gradient layout: only the terms of sum and avg have gradients of their own",
+                tsr_reduce_op_name(p->op));
         if (p->kind == TSR_PARTIAL)
             out[i] = tsr_replicate();
     }

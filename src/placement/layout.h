@@ -3,11 +3,12 @@
 #ifndef TSR_PLACEMENT_LAYOUT_H
 #define TSR_PLACEMENT_LAYOUT_H
 
-#include <stdbool.h>
-#include <tessera/layout.h>
-
 #include "base/references.h"
 #include "placement/cut.h"
+
+#include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** The cuts of one tensor dim, outermost first; mesh dims of size 1 are left out. */
 typedef struct tsr_dim_cuts {
@@ -33,7 +34,8 @@ struct tsr_layout {
 /** tsr_placements_parse() of one placement per dim of `mesh`: `out` has room for TSR_MAX_DIMS
  * placements, `numbers` for `capacity` numbers of sizes and blocks. TSR_ERROR_ARGUMENT also if the
  * text does not have one placement per mesh dim. */
-tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers, size_t capacity);
+tsr_status tsr_placements_parse_for(const tsr_mesh *mesh, const char *text, tsr_placement *out, int64_t *numbers,
+                                    size_t capacity);
 
 /** A layout on the stack, for looking up an equal layout without allocating. */
 typedef union tsr_layout_probe {

@@ -1,15 +1,15 @@
 /* Shapes, offsets, intervals and owners of shards, all read off runs (cut.h). */
 #include "placement/ownership.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/blocks.h"
 #include "placement/meter.h"
 #include "placement/walk.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 tsr_placement_kind tsr_layout_kind(const tsr_layout *layout, int mesh_dim)
 {
@@ -65,7 +65,8 @@ static tsr_status pick_coordinate(const tsr_layout *layout, const int64_t *given
     for (int i = 0; i < layout->mesh_ndim; i++) {
         const int64_t size = tsr_mesh_shape(layout->mesh)[i];
         if (given[i] < 0 || given[i] >= size)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "coordinate %lld of mesh dim %d is out of range: it has size %lld",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "coordinate %lld of mesh dim %d is out of range: it has size %lld",
                                   (long long)given[i], i, (long long)size);
         coordinate[i] = given[i];
     }
@@ -102,13 +103,17 @@ static int64_t count_intervals(const tsr_layout *layout, int dim)
     return share.inside == layout->shape[dim] / blocks ? 1 : share.blocks;
 }
 
-tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer, size_t capacity,
-                                size_t *count)
+tsr_status tsr_layout_intervals(const tsr_layout *layout, const int64_t *given, int dim, tsr_interval *buffer,
+                                size_t capacity, size_t *count)
 {
     if (!layout || !count || (!buffer && capacity > 0))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: %s is NULL", !layout ? "layout" : !count ? "count" : "buffer");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: %s is NULL",
+                              !layout  ? "layout"
+                              : !count ? "count"
+                                       : "buffer");
     if (dim < 0 || dim >= layout->ndim)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: dim %d, but the tensor has %d dims", dim, layout->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_intervals: dim %d, but the tensor has %d dims", dim,
+                              layout->ndim);
     int64_t coordinate[TSR_MAX_DIMS];
     int inside;
     TSR_TRY(pick_coordinate(layout, given, coordinate, &inside));

@@ -3,8 +3,9 @@
 #ifndef TSR_PLACEMENT_PLACEMENT_H
 #define TSR_PLACEMENT_PLACEMENT_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** The order of a Shard; TSR_ORDER_DEFAULT counts as the number of its mesh dim. */
 int tsr_placement_order(const tsr_placement *placements, int mesh_dim);

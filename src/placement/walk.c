@@ -1,9 +1,9 @@
 #include "placement/walk.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
+
+#include <tessera/sys/status.h>
 
 /* A table keeps the sums of at most this many pieces; another piece takes the place of one, whose
  * sum is computed again when needed. */
@@ -15,7 +15,8 @@ int64_t tsr_shard_walk_begin(tsr_shard_walk *walk, const tsr_layout *layout, int
     const tsr_dim_cuts *cuts = &layout->dims[dim];
     walk->lengths[0] = layout->shape[dim];
     for (int i = 0; i < cuts->count; i++)
-        walk->lengths[i + 1] = tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], walk->lengths[i], coordinate[cuts->mesh_dim[i]]);
+        walk->lengths[i + 1] =
+            tsr_cut_size(&layout->cuts[cuts->mesh_dim[i]], walk->lengths[i], coordinate[cuts->mesh_dim[i]]);
     return walk->lengths[cuts->count];
 }
 
@@ -25,7 +26,8 @@ tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at)
     tsr_run run = {0, at, at, walk->lengths[cuts->count] - at};
     for (int i = cuts->count - 1; i >= 0; i--) {
         const int m = cuts->mesh_dim[i];
-        const tsr_run outer = tsr_cut_position(&walk->layout->cuts[m], walk->lengths[i], walk->coordinate[m], run.begin, &walk->marks[i]);
+        const tsr_run outer =
+            tsr_cut_position(&walk->layout->cuts[m], walk->lengths[i], walk->coordinate[m], run.begin, &walk->marks[i]);
         run.begin = outer.begin;
         run.length = tsr_min_i64(run.length, outer.length);
     }
@@ -58,7 +60,8 @@ void tsr_owner_walk_end(tsr_owner_walk *walk)
 
 /* The mark of the piece with this key; if its place in the table was another piece's, the mark
  * starts anew. */
-static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part, int64_t key)
+static tsr_owner_mark *mark_of(tsr_owner_walk *walk, int i, const tsr_cut *cut, int64_t length, int64_t part,
+                               int64_t key)
 {
     tsr_owner_mark *mark = &walk->marks[i][key % walk->capacity[i]];
     if (mark->key != key + 1) {

@@ -14,7 +14,8 @@ typedef struct tsr_shard_walk {
     const tsr_layout *layout;
     int dim;
     const int64_t *coordinate;         /**< borrowed */
-    int64_t lengths[TSR_MAX_DIMS + 1]; /**< lengths[i] is the length of the piece that cut i divides; behind the last cut, the shard's */
+    int64_t lengths[TSR_MAX_DIMS + 1]; /**< lengths[i] is the length of the piece that cut i divides; behind the last
+                                          cut, the shard's */
     tsr_cut_mark marks[TSR_MAX_DIMS];  /**< one per cut */
 } tsr_shard_walk;
 
@@ -27,7 +28,8 @@ tsr_run tsr_shard_walk_at(tsr_shard_walk *walk, int64_t at);
 
 /** What a walk knows of one part of a piece. */
 typedef struct tsr_owner_mark {
-    int64_t key;    /**< 1 + the indices of the part and of the parts it is cut from, as one number; 0: the mark is empty */
+    int64_t
+        key; /**< 1 + the indices of the part and of the parts it is cut from, as one number; 0: the mark is empty */
     int64_t length; /**< the part's length */
     tsr_cut_mark mark;
 } tsr_owner_mark;

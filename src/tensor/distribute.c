@@ -1,5 +1,3 @@
-#include <tessera/sys/status.h>
-
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "device/allocation.h"
@@ -8,11 +6,17 @@
 #include "redistribute/execute/prepare.h"
 #include "tensor/dtensor.h"
 
-static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements, bool has_out)
+#include <tessera/sys/status.h>
+
+static tsr_status check_call(const char *call, const tsr_tensor *global, const tsr_mesh *mesh, bool has_placements,
+                             bool has_out)
 {
     if (global && has_placements && has_out)
         return tsr_check_communicates(mesh, call);
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !global ? "global" : !has_placements ? "placements" : "out");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call,
+                          !global           ? "global"
+                          : !has_placements ? "placements"
+                                            : "out");
 }
 
 static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
@@ -21,7 +25,8 @@ static tsr_status check_source(const tsr_mesh *mesh, int source_rank)
     if (source_rank >= -1 && source_rank < ranks)
         return TSR_OK;
     return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor that every rank has",
+                          "tsr_distribute_options.source_rank is %d: a rank from 0 to %d is needed, or -1 for a tensor "
+                          "that every rank has",
                           source_rank, ranks - 1);
 }
 
@@ -79,8 +84,8 @@ static tsr_status check_data(const char *call, const tsr_tensor *global, const t
 
 /* Collective: moves the tensor from `source_rank` to `y`. `local` is this rank's status so far;
  * after a failure the rank takes part as failed, and `dst` and `y` may be NULL. */
-static tsr_status scatter_tensor(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst, tsr_dtensor *y,
-                                 tsr_status local)
+static tsr_status scatter_tensor(tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst,
+                                 tsr_dtensor *y, tsr_status local)
 {
     tsr_context *context = tsr_comm_context(comm);
     tsr_plan *plan = NULL;
@@ -93,14 +98,15 @@ static tsr_status scatter_tensor(tsr_comm *comm, const tsr_tensor *global, int s
     const tsr_group *group = NULL;
     tsr_status status = tsr_plan_prepare_with(plan, comm, local, &group);
     if (status == TSR_OK && group)
-        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, workspace, bytes, NULL, TSR_OK);
+        status = tsr_plan_run(plan, group, tsr_comm_rank(comm) == source_rank ? global : NULL, &y->local, workspace,
+                              bytes, NULL, TSR_OK);
     tsr_device_release(context, global->device, workspace, bytes);
     tsr_plan_destroy(plan);
     return status;
 }
 
-static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_tensor *global, int source_rank, const tsr_layout *dst,
-                                   tsr_dtensor *y, tsr_status local)
+static tsr_status scatter_together(const char *call, tsr_comm *comm, const tsr_tensor *global, int source_rank,
+                                   const tsr_layout *dst, tsr_dtensor *y, tsr_status local)
 {
     TSR_TRY(tsr_comm_enter(comm, call));
     return tsr_comm_leave(comm, scatter_tensor(comm, global, source_rank, dst, y, local));
@@ -159,6 +165,7 @@ tsr_status tsr_distribute(const tsr_tensor *global, const tsr_mesh *mesh, const 
 {
     TSR_TRY(check_call("tsr_distribute", global, mesh, placements, out));
     distribution d = {"tsr_distribute", global, tsr_mesh_comm(mesh), NULL, -1, TSR_OK};
-    TSR_TRY(tsr_name_call("tsr_distribute", tsr_layout_parse(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout)));
+    TSR_TRY(tsr_name_call("tsr_distribute",
+                          tsr_layout_parse(mesh, placements, global->ndim, global->shape, global->dtype, &d.layout)));
     return distribute(&d, out);
 }

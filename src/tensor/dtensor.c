@@ -1,7 +1,5 @@
 #include "tensor/dtensor.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/options.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
@@ -14,13 +12,16 @@
 #include "redistribute/execute/execution.h"
 #include "redistribute/execute/prepare.h"
 
+#include <tessera/sys/status.h>
+
 tsr_status tsr_check_communicates(const tsr_mesh *mesh, const char *call)
 {
     if (!mesh)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: mesh is NULL", call);
     if (!tsr_mesh_comm(mesh))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "%s: the mesh is abstract and only plans: make it with tsr_mesh_create() over a communicator", call);
     return tsr_comm_check_open(tsr_mesh_comm(mesh), call);
 }
 
@@ -95,8 +96,9 @@ static tsr_status check_device(const char *name, const tsr_layout *layout, tsr_d
     TSR_TRY(ops.table->count(ops.self, &count, &reason));
     if (device.index >= 0 && device.index < count)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is %s:%d, but there %s %d of the kind, counted from 0%s%s", name, ops.table->name,
-                          device.index, count == 1 ? "is" : "are", count, reason ? ": " : "", reason ? reason : "");
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: device is %s:%d, but there %s %d of the kind, counted from 0%s%s",
+                          name, ops.table->name, device.index, count == 1 ? "is" : "are", count, reason ? ": " : "",
+                          reason ? reason : "");
 }
 
 tsr_status tsr_dtensor_create(const tsr_layout *layout, tsr_device device, tsr_dtensor **out)
@@ -130,17 +132,21 @@ static tsr_status check_local(const tsr_tensor *local, const tsr_layout *layout)
     }
     char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], text[512];
     if (!fits && local->ndim >= 0 && local->ndim <= TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
-                              tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
-                              tsr_shape_print(expected.ndim, expected.shape, want));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has shape %s, but %s gives this rank %s",
+            tsr_shape_print(local->ndim, local->shape, have), tsr_layout_describe(layout, text, sizeof text),
+            tsr_shape_print(expected.ndim, expected.shape, want));
     if (!fits)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has", local->ndim);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has %d dims, which no tensor has",
+                              local->ndim);
     for (int dim = 0; dim < expected.ndim; dim++)
         if (local->strides[dim] < 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_dtensor_from_local: local's dim %d has stride %lld: strides are 0 or more", dim,
                                   (long long)local->strides[dim]);
     if (!empty && !local->data)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_dtensor_from_local: local has no data, but this rank's shard %s is not empty",
                               tsr_shape_print(expected.ndim, expected.shape, want));
     return TSR_OK;
 }
@@ -157,10 +163,14 @@ static tsr_status agree_on_layout(const tsr_layout *layout, tsr_status local)
     return tsr_comm_leave(comm, tsr_mesh_agree(layout->mesh, layout->hash, local, describe_layout, layout));
 }
 
-tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout, const tsr_from_local_options *given, tsr_dtensor **out)
+tsr_status tsr_dtensor_from_local(const tsr_tensor *local, const tsr_layout *layout,
+                                  const tsr_from_local_options *given, tsr_dtensor **out)
 {
     if (!local || !layout || !out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL", !local ? "local" : !layout ? "layout" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_dtensor_from_local: %s is NULL",
+                              !local    ? "local"
+                              : !layout ? "layout"
+                                        : "out");
     tsr_from_local_options options = TSR_FROM_LOCAL_OPTIONS_INIT;
     TSR_TRY(tsr_options_read("tsr_dtensor_from_local", given, &options, sizeof options));
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_dtensor_from_local"));

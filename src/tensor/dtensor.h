@@ -3,8 +3,10 @@
 #define TSR_TENSOR_DTENSOR_H
 
 #include "base/references.h"
-#include <stdbool.h>
+
 #include <tessera/dtensor.h>
+
+#include <stdbool.h>
 
 struct tsr_dtensor {
     tsr_references references;

@@ -1,12 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "device/device.h"
@@ -14,6 +5,15 @@
 #include "placement/ownership.h"
 #include "placement/walk.h"
 #include "tensor/dtensor.h"
+
+#include <tessera/sys/status.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Bytes of the file's elements that are converted at a time. */
 #define STAGE_BYTES ((size_t)256 * 1024)
@@ -41,7 +41,8 @@ static tsr_status read_bytes(reader *r, int64_t at, char *to, size_t bytes)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes, (long long)at, strerror(errno));
+            return tsr_status_set(TSR_ERROR_IO, "%s: reading %zu bytes at %lld failed: %s", r->path, bytes,
+                                  (long long)at, strerror(errno));
         if (got == 0)
             return tsr_status_set(TSR_ERROR_IO, "%s ends at byte %lld, within the tensor", r->path, (long long)at);
         at += got;
@@ -57,7 +58,8 @@ static tsr_status flush_stage(reader *r)
     if (r->staged == 0)
         return TSR_OK;
     const int64_t count = (int64_t)(r->staged / r->file_bytes);
-    TSR_TRY(r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
+    TSR_TRY(
+        r->ops.table->convert(r->ops.self, r->ops.index, r->data, r->layout->dtype, r->stage, r->dtype, count, NULL));
     r->data += (size_t)count * r->layout->element_bytes;
     r->staged = 0;
     return TSR_OK;
@@ -192,20 +194,24 @@ static bool converts(tsr_dtype from, tsr_dtype to)
 static tsr_status check_call(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, bool has_out)
 {
     if (!path || !layout || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL", !path ? "path" : !layout ? "layout" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: %s is NULL",
+                              !path     ? "path"
+                              : !layout ? "layout"
+                                        : "out");
     TSR_TRY(tsr_check_communicates(layout->mesh, "tsr_distribute_file"));
     if (offset < 0)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: offset %lld is negative", (long long)offset);
     if (!tsr_dtype_get(dtype))
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_distribute_file: dtype is %d, which is not a dtype", (int)dtype);
     if (!converts(dtype, layout->dtype))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_distribute_file: from %s to %s: only floating types are converted",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_distribute_file: from %s to %s: only floating types are converted",
                               tsr_dtype_name(dtype), tsr_dtype_name(layout->dtype));
     return TSR_OK;
 }
 
-tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout, int64_t *bytes_read,
-                               tsr_dtensor **out)
+tsr_status tsr_distribute_file(const char *path, int64_t offset, tsr_dtype dtype, const tsr_layout *layout,
+                               int64_t *bytes_read, tsr_dtensor **out)
 {
     TSR_TRY(check_call(path, offset, dtype, layout, out != NULL));
     tsr_dtensor *y;

@@ -1,8 +1,5 @@
 #include "tensor/plan_cache.h"
 
-#include <tessera/sys/log.h>
-#include <tessera/sys/status.h>
-
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
@@ -16,6 +13,9 @@
 #include "mesh/mesh.h"
 #include "redistribute/execute/prepare.h"
 #include "redistribute/match/confined.h"
+
+#include <tessera/sys/log.h>
+#include <tessera/sys/status.h>
 
 typedef struct cache {
     tsr_context *context;
@@ -79,8 +79,8 @@ static bool is_for(const tsr_cached_plan *entry, const tsr_layout_pairs *pairs, 
         const tsr_item *item = &entry->plan->items[i];
         const tsr_layout *src, *dst;
         pairs->get(pairs->arg, i, &src, &dst);
-        if (item->given_src->hash != src->hash || item->given_dst->hash != dst->hash || !tsr_layout_equal(item->given_src, src) ||
-            !tsr_layout_equal(item->given_dst, dst))
+        if (item->given_src->hash != src->hash || item->given_dst->hash != dst->hash ||
+            !tsr_layout_equal(item->given_src, src) || !tsr_layout_equal(item->given_dst, dst))
             return false;
     }
     return true;
@@ -127,7 +127,8 @@ static tsr_status plan(cache *c, const tsr_layout_pairs *pairs, const tsr_comm *
     tsr_layout **copies = memory;
     tsr_status status = copy_layouts(c, pairs, copies);
     for (size_t i = 0; i < count && status == TSR_OK; i++)
-        if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i], copies[count + i]))
+        if (!tsr_move_is_direct(comm, tsr_mesh_node_map(copies[i]->mesh), options.no_split, copies[i],
+                                copies[count + i]))
             options.mode = TSR_MODE_MESSAGE;
     if (status == TSR_OK)
         status = tsr_plan_create_for(tsr_comm_call_in_flight(comm), count, (const tsr_layout *const *)copies,
@@ -160,7 +161,8 @@ static tsr_status make_entry(cache *c, const tsr_layout_pairs *pairs, tsr_comm *
     entry->workspace_bytes = tsr_plan_workspace_bytes(entry->plan);
     TSR_TRY(allocate_workspace(c, comm, entry));
     const tsr_device_ops ops = tsr_device_resolve(c->context, entry->device);
-    return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event) : TSR_OK;
+    return entry->workspace && ops.table->event_create ? ops.table->event_create(ops.self, ops.index, &entry->event)
+                                                       : TSR_OK;
 }
 
 /* A free place for an entry; if the cache is full, that of the least recently used entry, which is
@@ -180,8 +182,8 @@ static tsr_cached_plan *place_for(cache *c)
 
 /* Collective: makes an entry. `status` is this rank's status so far; a rank that failed still takes
  * part in tsr_plan_prepare_with(). */
-static tsr_status add_entry(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm, tsr_device device,
-                            tsr_cached_plan **out)
+static tsr_status add_entry(cache *c, tsr_status status, const tsr_layout_pairs *pairs, tsr_comm *comm,
+                            tsr_device device, tsr_cached_plan **out)
 {
     tsr_cached_plan entry = {.device = {tsr_device_driver_retain(device.driver), device.index}};
     if (status == TSR_OK)
@@ -209,8 +211,9 @@ static tsr_status refuse_capture(const tsr_device_ops *ops, tsr_stream stream)
         TSR_TRY(ops->table->capture(ops->self, ops->index, stream, &id));
     if (id == 0)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stream is captured, but this move works in memory that belongs to the mesh's cache: "
-                                                 "capture tsr_plan_execute() with a workspace of your own");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "the stream is captured, but this move works in memory that belongs to the mesh's cache: "
+                          "capture tsr_plan_execute() with a workspace of your own");
 }
 
 tsr_status tsr_cached_begin(const tsr_cached_plan *entry, tsr_stream stream)
@@ -288,7 +291,8 @@ void tsr_cache_remember(tsr_cached_plan *entry, tsr_layout *src, tsr_layout *dst
 /* Equal ids in one context mean the same layout, and layouts never change. */
 tsr_cached_plan *tsr_cache_recall(const tsr_layout *src, const tsr_layout *dst, tsr_device device)
 {
-    const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed), to = atomic_load_explicit(&dst->id, memory_order_relaxed);
+    const uint64_t from = atomic_load_explicit(&src->id, memory_order_relaxed),
+                   to = atomic_load_explicit(&dst->id, memory_order_relaxed);
     cache *c = from != 0 && to != 0 ? tsr_mesh_slot(src->mesh) : NULL;
     for (size_t i = 0; c && i < c->count; i++) {
         tsr_cached_plan *entry = &c->entries[i];
@@ -321,7 +325,8 @@ tsr_status tsr_cache_tell(const tsr_layout *src, tsr_device device, tsr_status l
     const cache *c = tsr_mesh_slot(src->mesh);
     for (size_t i = 0; c && i < c->count; i++) {
         const tsr_cached_plan *entry = &c->entries[i];
-        const bool may_be_meant = tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
+        const bool may_be_meant =
+            tsr_device_same(entry->device, device) && tsr_layout_equal(entry->plan->items[0].given_src, src);
         if (may_be_meant && !meets_all(entry, comm))
             return local;
     }

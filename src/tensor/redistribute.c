@@ -1,5 +1,3 @@
-#include <tessera/sys/status.h>
-
 #include "device/device.h"
 #include "placement/layout.h"
 #include "placement/print.h"
@@ -7,15 +5,18 @@
 #include "tensor/dtensor.h"
 #include "tensor/plan_cache.h"
 
-static tsr_status execute_entry(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream,
-                                tsr_status local)
+#include <tessera/sys/status.h>
+
+static tsr_status execute_entry(const tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst,
+                                tsr_stream stream, tsr_status local)
 {
     return tsr_plan_run(entry->plan, entry->group, src, dst, entry->workspace, entry->workspace_bytes, stream, local);
 }
 
 /* Executes a cached plan. `local` is this rank's status so far; after a failure it takes part as
  * failed. */
-static tsr_status run_entry(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream, tsr_status local)
+static tsr_status run_entry(tsr_cached_plan *entry, const tsr_tensor *src, const tsr_tensor *dst, tsr_stream stream,
+                            tsr_status local)
 {
     if (!entry->group)
         return local;
@@ -59,8 +60,9 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s: both must have the same global shape and dtype",
                               tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to));
     if (!on_one_mesh(a, b))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
-                              tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT, "x is %s, y is %s%s: both must be on one mesh (tsr_plan_create() takes two)",
+            tsr_layout_describe(a, from, sizeof from), tsr_layout_describe(b, to, sizeof to), where_else(a, b));
     if (!tsr_device_same(x->local.device, y->local.device)) {
         char here[64], there[64];
         return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, y on %s: both must be on one device",
@@ -73,7 +75,8 @@ static tsr_status check_pair(const tsr_dtensor *x, const tsr_dtensor *y)
  * checked again. */
 static tsr_status find_plan(const tsr_dtensor *x, const tsr_dtensor *y, tsr_cached_plan **entry)
 {
-    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device) : NULL;
+    *entry = tsr_device_same(x->local.device, y->local.device) ? tsr_cache_recall(x->layout, y->layout, x->local.device)
+                                                               : NULL;
     if (*entry)
         return TSR_OK;
     const tsr_status fault = tsr_name_call("tsr_redistribute_into", check_pair(x, y));
@@ -120,12 +123,14 @@ static tsr_status check_like(const tsr_dtensor *x, const tsr_dtensor *first)
 {
     char here[512], there[512];
     if (!on_one_mesh(x->layout, first->layout))
-        return tsr_status_set(TSR_ERROR_ARGUMENT,
-                              "x is %s, that of tensor 0 is %s%s: all must be on one mesh (tsr_plan_create_batch() takes several)",
-                              tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
-                              where_else(x->layout, first->layout));
+        return tsr_status_set(
+            TSR_ERROR_ARGUMENT,
+            "x is %s, that of tensor 0 is %s%s: all must be on one mesh (tsr_plan_create_batch() takes several)",
+            tsr_layout_describe(x->layout, here, sizeof here), tsr_layout_describe(first->layout, there, sizeof there),
+            where_else(x->layout, first->layout));
     if (!tsr_device_same(x->local.device, first->local.device))
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "x is on device %s, that of tensor 0 on %s: all must be on one device",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "x is on device %s, that of tensor 0 on %s: all must be on one device",
                               tsr_device_print(x->local.device, here), tsr_device_print(first->local.device, there));
     return TSR_OK;
 }
@@ -185,11 +190,13 @@ static tsr_status create_like(const tsr_dtensor *x, const tsr_layout_probe *to, 
 
 /* Finds the plan before it allocates anything, so that a rank without memory can still take part as
  * failed while its peers wait. */
-static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements, tsr_dtensor **out)
+static tsr_status redistribute(const char *call, const tsr_dtensor *x, const tsr_placement *placements,
+                               tsr_dtensor **out)
 {
     tsr_cached_plan *entry;
     tsr_layout_probe to;
-    tsr_status status = placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
+    tsr_status status =
+        placements ? tsr_layout_probe_init(&to, x->layout, placements) : refuse_null(call, "placements");
     if (status != TSR_OK)
         return tell_fault(x, status);
     TSR_TRY(tsr_cache_find(x->layout, &to.layout, x->local.device, &entry));
@@ -222,7 +229,8 @@ static tsr_status redistribute_to(const char *call, const tsr_dtensor *x, const 
     const size_t capacity = sizeof numbers / sizeof *numbers;
     if (!placements)
         return redistribute(call, x, NULL, out);
-    const tsr_status status = tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
+    const tsr_status status =
+        tsr_name_call(call, tsr_placements_parse_for(x->layout->mesh, placements, parsed, numbers, capacity));
     return status == TSR_OK ? redistribute(call, x, parsed, out) : tell_fault(x, status);
 }
 
@@ -247,9 +255,10 @@ static tsr_status probe_in_place(const tsr_dtensor *x, const tsr_placement *plac
     if (problem.in_place)
         return TSR_OK;
     char from[512], into[512];
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
-                          tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(&probe->layout, into, sizeof into));
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "tsr_redistribute_in_place: from %s to %s the cuts differ: only Replicate and Partial can change in place",
+        tsr_layout_describe(x->layout, from, sizeof from), tsr_layout_describe(&probe->layout, into, sizeof into));
 }
 
 static tsr_status in_place(tsr_dtensor *x, const tsr_placement *placements, tsr_stream stream)
@@ -289,9 +298,10 @@ static tsr_status find_gradient(const tsr_dtensor *dy, const tsr_layout *x_layou
     if (tsr_layout_same_tensor(from, x_layout) && tsr_mesh_congruent(from->mesh, x_layout->mesh))
         return tsr_gradient_placements(x_layout, from->mesh, placements);
     char have[512], want[512];
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
-                          tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_redistribute_backward: dy is %s, x was %s: both must have the same global shape, dtype and mesh",
+        tsr_layout_describe(from, have, sizeof have), tsr_layout_describe(x_layout, want, sizeof want));
 }
 
 static tsr_status backward(const char *call, const tsr_dtensor *dy, const tsr_layout *x_layout, tsr_dtensor **dx)

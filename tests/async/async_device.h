@@ -19,8 +19,9 @@
 #ifndef TESTS_ASYNC_DEVICE_H
 #define TESTS_ASYNC_DEVICE_H
 
-#include <stdbool.h>
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** All devices and streams of one machine. */
 typedef struct async_machine async_machine;

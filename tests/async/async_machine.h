@@ -4,6 +4,7 @@
 #define TESTS_ASYNC_MACHINE_H
 
 #include "async_device.h"
+
 #include <pthread.h>
 
 enum { ASYNC_STREAMS = 32, ASYNC_DEVICES = 8 };
@@ -21,7 +22,7 @@ typedef struct async_op {
     struct async_op *next;
     void (*run)(async_machine *machine, const struct async_op *op); /**< NULL: the operation only waits */
     int awaited;                                                    /**< the stream to wait for; see `until` */
-    uint64_t until;                                                 /**< the number of operations of `awaited` that must be done */
+    uint64_t until; /**< the number of operations of `awaited` that must be done */
     max_align_t arguments[];
 } async_op;
 
@@ -67,7 +68,7 @@ struct async_machine {
     uint64_t random;
     async_stream streams[ASYNC_STREAMS]; /**< the first ones are the devices' default streams */
     async_clock done;                    /**< the operations that the host has waited for */
-    char *shown, *real;                  /**< two mappings of the memory: for pointers, and for the accesses of operations */
+    char *shown, *real; /**< two mappings of the memory: for pointers, and for the accesses of operations */
     async_block *blocks;
     async_shadow shadow;
     int64_t counts[ASYNC_CALLS], failing[ASYNC_CALLS];
@@ -127,7 +128,8 @@ typedef struct async_box {
 void *async_touch(async_machine *machine, async_stream *stream, const async_box *box);
 
 /** async_touch() for contiguous bytes. */
-void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write, const char *who);
+void *async_touch_bytes(async_machine *machine, async_stream *stream, const void *memory, size_t bytes, bool write,
+                        const char *who);
 
 /** Computes a product, whose pointers are addresses for operations. */
 void async_multiply(const async_machine *machine, const tsr_gemm *gemm);

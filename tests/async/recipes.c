@@ -13,7 +13,8 @@ void recipe_check(const recipe *r)
  * they can. */
 static const tsr_cost_profile quick_inside = {{0.0, 1e15}, {1e-3, 1e3}};
 
-static void random_pair(oracle_random *random, const recipe *r, oracle_layout *src, oracle_layout *dst, oracle_numbers *numbers)
+static void random_pair(oracle_random *random, const recipe *r, oracle_layout *src, oracle_layout *dst,
+                        oracle_numbers *numbers)
 {
     src->dtype = oracle_random_dtype(random);
     oracle_random_shape(random, 4, r->elements, src);
@@ -51,7 +52,8 @@ bool recipe_random(void *arg, int64_t number, sweep_case *out)
     random_pair(&random, r, &out->src, &out->dst, &out->numbers);
     out->seed = seed;
     out->mode = oracle_random_below(&random, 3) == 0 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
-    out->way = !r->two_meshes && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS : WAY_PLAN;
+    out->way = !r->two_meshes && r->nodes.ranks_per_node == 0 && oracle_random_below(&random, 3) == 0 ? WAY_DTENSORS
+                                                                                                      : WAY_PLAN;
     out->strided = oracle_random_below(&random, 2) == 0;
     out->halves = oracle_random_below(&random, 3) == 0;
     const int64_t cap = oracle_random_below(&random, 8);

@@ -1,5 +1,7 @@
-/* The device itself: that it runs what it is given, as late and in as odd an order as events allow, and that it finds what is wrong. */
+/* The device itself: that it runs what it is given, as late and in as odd an order as events allow,
+ * and that it finds what is wrong. */
 #include "async_device.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

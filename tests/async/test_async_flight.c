@@ -1,9 +1,11 @@
 /*
- * Executions that are all enqueued before any of them has run: each overwrites, in stream order, what the last one read and wrote, and
- * every result is compared with the oracle afterwards. And a library that forgets to wait is found out.
+ * Executions that are all enqueued before any of them has run: each overwrites, in stream order,
+ * what the last one read and wrote, and every result is compared with the oracle afterwards. And a
+ * library that forgets to wait is found out.
  */
 #include "fixture.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,8 @@ typedef struct trial {
     int64_t ranks_per_node;
 } trial;
 
-/* A side of a move on this rank: memory on the device, and on the host what is put there or comes from there in each round. */
+/* A side of a move on this rank: memory on the device, and on the host what is put there or comes
+ * from there in each round. */
 typedef struct side {
     tsr_layout *layout;
     tsr_tensor tensor;
@@ -49,7 +52,8 @@ static tsr_status make_side(const actor *a, const oracle_layout *model, side *ou
     tsr_mesh *mesh = NULL;
     oracle_shard shard;
     TSR_TRY(tsr_mesh_create(a->comm, model->mesh.ndim, model->mesh.shape, NULL, model->mesh.ranks, &mesh));
-    const tsr_status status = tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, &out->layout);
+    const tsr_status status =
+        tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, &out->layout);
     tsr_mesh_destroy(mesh);
     TSR_TRY(status);
     oracle_shard_create(model, a->rank, &shard);
@@ -169,8 +173,10 @@ static void executions_in_flight_do_not_disturb_each_other(void **state)
         draw(t, number, ranks);
         test_case("flight %llu of %d ranks, \"%s\" to \"%s\", seed %llu", (unsigned long long)number, ranks,
                   oracle_print_placements(t->src.placements, t->src.mesh.ndim, from, sizeof from),
-                  oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to), (unsigned long long)test_seed());
-        fixture_run(ranks, (async_options){.devices = 1 + (int)(number % 3), .seed = number, .lazy = number % 4 != 0}, run_trial, t);
+                  oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to),
+                  (unsigned long long)test_seed());
+        fixture_run(ranks, (async_options){.devices = 1 + (int)(number % 3), .seed = number, .lazy = number % 4 != 0},
+                    run_trial, t);
     }
     fprintf(stderr, "%llu flights\n", (unsigned long long)number);
     free(t);

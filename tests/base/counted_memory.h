@@ -3,10 +3,11 @@
 #ifndef TESTS_COUNTED_MEMORY_H
 #define TESTS_COUNTED_MEMORY_H
 
+#include <tessera/context.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/context.h>
 
 typedef struct counted_memory {
     atomic_size_t allocations; /* number of allocations so far, failed ones included */

@@ -1,3 +1,11 @@
+#include "base/context.h"
+#include "base/processor.h"
+#include "base/settings.h"
+#include "counted_memory.h"
+
+#include <tessera/sys/log.h>
+#include <tessera/sys/options.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,13 +15,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include "base/context.h"
-#include "base/processor.h"
-#include "base/settings.h"
-#include "counted_memory.h"
-#include <tessera/sys/log.h>
-#include <tessera/sys/options.h>
 
 /* "NAME=value" pairs, ended by NULL, as an environment. */
 static const char *listed_environment(void *user, const char *name)
@@ -246,8 +247,8 @@ static void kernels_are_a_set_a_way_or_both(void **state)
     } cases[] = {{"portable", "portable", "measured"},    {"fixed", NULL, "fixed"},
                  {"measured", NULL, "measured"},          {"stream-rows", NULL, "stream-rows"},
                  {"portable,plain", "portable", "plain"}, {"plain-ahead,portable", "portable", "plain-ahead"}};
-    static const char *const refused[] = {"",        ",",        "portable,",          "plain,,portable", "plain stream",
-                                          "stream-", "streamed", "portable,plain,fast"};
+    static const char *const refused[] = {
+        "", ",", "portable,", "plain,,portable", "plain stream", "stream-", "streamed", "portable,plain,fast"};
     tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;
     tsr_context *context;
     (void)state;
@@ -255,7 +256,8 @@ static void kernels_are_a_set_a_way_or_both(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         options.kernels = cases[i].text;
         assert_int_equal(tsr_context_create(&options, &context), TSR_OK);
-        assert_string_equal(tsr_context_kernels(context), cases[i].kernels ? cases[i].kernels : tsr_processor_kernels());
+        assert_string_equal(tsr_context_kernels(context),
+                            cases[i].kernels ? cases[i].kernels : tsr_processor_kernels());
         assert_string_equal(tsr_context_kernel_way(context), cases[i].way);
         tsr_context_destroy(context);
     }

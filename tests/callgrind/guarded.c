@@ -1,9 +1,11 @@
-/* The hot paths whose instructions are counted: `guarded CASE` runs one of them RUNS times within guarded_path(), after a warm-up. */
+/* The hot paths whose instructions are counted: `guarded CASE` runs one of them RUNS times within
+ * guarded_path(), after a warm-up. */
+#include <tessera/sys/status.h>
+#include <tessera/tessera.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
-#include <tessera/tessera.h>
 
 /* Runs that are counted; guards.py reads this line and divides by it. */
 #define RUNS 200

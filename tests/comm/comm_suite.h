@@ -3,6 +3,9 @@
 #ifndef TESTS_COMM_SUITE_H
 #define TESTS_COMM_SUITE_H
 
+#include <tessera/sys/comm.h>
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/comm.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -22,9 +23,11 @@
 typedef struct comm_engine {
     const char *name;
     tsr_status (*run)(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
-    bool direct;       /**< tsr_comm_exchange() also compares the calls of the ranks */
-    bool watches;      /**< peers get an error that names a rank that returns, aborts or is late, or a message of another length */
-    bool apart;        /**< ranks are processes: they share no variables, and a message of another length is an error of its receiver */
+    bool direct;  /**< tsr_comm_exchange() also compares the calls of the ranks */
+    bool watches; /**< peers get an error that names a rank that returns, aborts or is late, or a message of another
+                     length */
+    bool apart;   /**< ranks are processes: they share no variables, and a message of another length is an error of its
+                     receiver */
     int (*rank)(void); /**< with `apart`: returns the rank of this process, and silences all but the first; else NULL */
 } comm_engine;
 
@@ -39,30 +42,32 @@ extern const comm_engine *suite_engine;
 void suite_start(int count, char **arguments);
 
 /** Skips the running test if the engine does not watch its ranks. */
-#define NEEDS_WATCHING()                                                                                                                   \
-    do {                                                                                                                                   \
-        if (!suite_engine->watches)                                                                                                        \
-            suite_skip("ranks over this engine do not see what becomes of their peers");                                                   \
+#define NEEDS_WATCHING()                                                                                               \
+    do {                                                                                                               \
+        if (!suite_engine->watches)                                                                                    \
+            suite_skip("ranks over this engine do not see what becomes of their peers");                               \
     } while (0)
 
 /** Skips the running test if ranks are processes. */
-#define NEEDS_ONE_PROCESS()                                                                                                                \
-    do {                                                                                                                                   \
-        if (suite_engine->apart)                                                                                                           \
-            suite_skip("ranks over this engine are processes");                                                                            \
+#define NEEDS_ONE_PROCESS()                                                                                            \
+    do {                                                                                                               \
+        if (suite_engine->apart)                                                                                       \
+            suite_skip("ranks over this engine are processes");                                                        \
     } while (0)
 
 void suite_skip(const char *reason);
 
-/** Runs `body` on `nranks` ranks of the engine and fails the running test with the sentence of the rank that failed. */
+/** Runs `body` on `nranks` ranks of the engine and fails the running test with the sentence of the
+ * rank that failed. */
 void suite_run(int nranks, tsr_rank_main *body, void *arg);
 void suite_run_with(int nranks, tsr_rank_main *body, void *arg, const tsr_threads_options *options);
 
-/** Ends the rank's program, with the place and the condition as its sentence, unless `condition` holds. */
-#define CHECK(condition)                                                                                                                   \
-    do {                                                                                                                                   \
-        if (!(condition))                                                                                                                  \
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: not true: %s", __FILE__, __LINE__, #condition);                              \
+/** Ends the rank's program, with the place and the condition as its sentence, unless `condition`
+ * holds. */
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s:%d: not true: %s", __FILE__, __LINE__, #condition);          \
     } while (0)
 
 /** Ends the rank's program unless `call` returns `wanted` with a sentence that holds `part`. */
@@ -74,8 +79,8 @@ tsr_status suite_check_error(tsr_status status, tsr_status wanted, const char *p
 tsr_status suite_check_usable(tsr_comm *comm);
 
 /** tsr_comm_exchange() on host memory. */
-typedef tsr_status suite_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                  size_t receive_count);
+typedef tsr_status suite_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count,
+                                  const tsr_message *receives, size_t receive_count);
 
 /** Both ways to exchange: in one call, and in two halves. */
 #define EXCHANGES 2

@@ -48,7 +48,8 @@ static tsr_status count_call(void *self, const char *what)
 {
     const lender *mine = self;
     if (mine->calls && *mine->calls > 0 && --*mine->calls == 0)
-        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier), what);
+        return tsr_status_set(TSR_ERROR_DEVICE, "the engine of rank %d has failed to %s", tsr_comm_rank(mine->carrier),
+                              what);
     return TSR_OK;
 }
 
@@ -96,8 +97,8 @@ static tsr_status split(void *self, int color, int key, void **out)
     return status;
 }
 
-static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status exchange(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "exchange"));
     return tsr_comm_exchange(carrier_of(self), sends, send_count, receives, receive_count, device, stream);
@@ -122,15 +123,16 @@ static tsr_message *copy_sends(const tsr_message *sends, size_t count)
 
 /* Copies the sends, so that later writes to them change nothing, and fills the receive buffers with
  * SCRIBBLE. */
-static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream)
+static tsr_status exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream)
 {
     lender *mine = self;
     TSR_TRY(count_call(self, "start an exchange"));
     tsr_message *posted = copy_sends(sends, send_count);
     if (!posted)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for what rank %d sends", rank_of(self));
-    const tsr_status status = tsr_comm_exchange_start(mine->carrier, posted, send_count, receives, receive_count, device, stream);
+    const tsr_status status =
+        tsr_comm_exchange_start(mine->carrier, posted, send_count, receives, receive_count, device, stream);
     if (status != TSR_OK) {
         free(posted);
         return status;
@@ -174,8 +176,8 @@ static void destroy(void *self)
     message_engine_release(self);
 }
 
-static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
-                             tsr_stream stream)
+static tsr_status all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                             tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "gather"));
     if (tally_of(self))
@@ -183,8 +185,8 @@ static tsr_status all_gather(void *self, const void *send, void *receive, int64_
     return tsr_comm_all_gather(carrier_of(self), send, receive, count, NULL, dtype, device, stream);
 }
 
-static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                                 tsr_device device, tsr_stream stream)
+static tsr_status reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                                 tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "reduce and scatter"));
     if (tally_of(self))
@@ -192,8 +194,8 @@ static tsr_status reduce_scatter(void *self, const void *send, void *receive, in
     return tsr_comm_reduce_scatter(carrier_of(self), send, receive, count, NULL, dtype, op, device, stream);
 }
 
-static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                             tsr_device device, tsr_stream stream)
+static tsr_status all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                             tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(count_call(self, "reduce"));
     if (tally_of(self))
@@ -201,7 +203,8 @@ static tsr_status all_reduce(void *self, const void *send, void *receive, int64_
     return tsr_comm_all_reduce(carrier_of(self), send, receive, count, dtype, op, device, stream);
 }
 
-static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+static tsr_status broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                            tsr_stream stream)
 {
     TSR_TRY(count_call(self, "broadcast"));
     if (tally_of(self))
@@ -256,7 +259,8 @@ static tsr_comm_table table_with_all(void)
     return table;
 }
 
-static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally, const tsr_comm_table *table, tsr_comm **out)
+static tsr_status wrap(tsr_comm *carrier, int owned, int *calls, message_engine_tally *tally,
+                       const tsr_comm_table *table, tsr_comm **out)
 {
     void *self = NULL;
     TSR_TRY(make_self(carrier, owned, calls, tally, &self));
@@ -272,7 +276,8 @@ tsr_status message_engine_create(tsr_comm *carrier, int *calls, tsr_comm **out)
     return wrap(carrier, 0, calls, NULL, &table, out);
 }
 
-tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, message_engine_kind kind, tsr_comm **out)
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally,
+                                     message_engine_kind kind, tsr_comm **out)
 {
     tsr_comm_table table = table_with_all();
     if (kind == MESSAGE_ENGINE_LENT)

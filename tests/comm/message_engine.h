@@ -28,12 +28,17 @@ typedef struct message_engine_tally {
 
 /** Kinds of communicators: PLAIN can be split and compares arguments, LENT cannot be split,
  * UNCHECKED does not compare (TSR_COMM_UNCHECKED). */
-typedef enum message_engine_kind { MESSAGE_ENGINE_PLAIN, MESSAGE_ENGINE_LENT, MESSAGE_ENGINE_UNCHECKED } message_engine_kind;
+typedef enum message_engine_kind {
+    MESSAGE_ENGINE_PLAIN,
+    MESSAGE_ENGINE_LENT,
+    MESSAGE_ENGINE_UNCHECKED
+} message_engine_kind;
 
 /** message_engine_create() with the engine's own collectives, which decrement `*calls` too; one
  * that fails has not taken part. `tally`, unless NULL, counts the collectives of this rank, also in
  * communicators split off. */
-tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally, message_engine_kind kind, tsr_comm **out);
+tsr_status message_engine_create_own(tsr_comm *carrier, int *calls, message_engine_tally *tally,
+                                     message_engine_kind kind, tsr_comm **out);
 
 /** For tests of tables: the `self` of a handle, which owns `carrier`, its release, and the
  * tables. */

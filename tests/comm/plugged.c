@@ -58,8 +58,8 @@ static tsr_status run_rank(const run *r, int rank)
     tsr_comm *comm = NULL;
     TSR_TRY(create(r->directory, rank, r->ranks, r->timeout_ms, &comm));
     if (tsr_comm_rank(comm) != rank || tsr_comm_size(comm) != r->ranks)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "tessera_conformance made rank %d of %d, not %d of %d", tsr_comm_rank(comm),
-                              tsr_comm_size(comm), rank, r->ranks);
+        return tsr_status_set(TSR_ERROR_INTERNAL, "tessera_conformance made rank %d of %d, not %d of %d",
+                              tsr_comm_rank(comm), tsr_comm_size(comm), rank, r->ranks);
     return run_body(r->body, comm, r->arg);
 }
 
@@ -98,7 +98,8 @@ static void await_ranks(const run *r, const pid_t *children, suite_ending *endin
             continue;
         endings[rank].status = (int)TSR_ERROR_INTERNAL;
         snprintf(endings[rank].sentence, sizeof endings[rank].sentence, "its process ended with %s %d",
-                 WIFSIGNALED(result) ? "signal" : "status", WIFSIGNALED(result) ? WTERMSIG(result) : WEXITSTATUS(result));
+                 WIFSIGNALED(result) ? "signal" : "status",
+                 WIFSIGNALED(result) ? WTERMSIG(result) : WEXITSTATUS(result));
     }
 }
 

@@ -13,8 +13,10 @@
 #define TESTS_STANDIN_H
 
 #include "comm/engines/nccl/api.h"
-#include <stdint.h>
+
 #include <tessera/tensor.h>
+
+#include <stdint.h>
 
 /** Begins a world of `devices` GPUs; random orders and delays follow from the seed. */
 void standin_begin(int devices, uint64_t seed);
@@ -39,7 +41,8 @@ void standin_fail_call(int k);
  * or NULL, and forgets it. */
 const char *standin_failed_call(void);
 
-/** Makes `comm` and its peers report an asynchronous error from now on, as a broken network does. */
+/** Makes `comm` and its peers report an asynchronous error from now on, as a broken network does.
+ */
 void standin_break_network(ncclComm_t comm, ncclResult_t error);
 
 /** The number of communicators aborted, and of kernels begun, in this world so far. */

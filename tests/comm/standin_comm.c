@@ -130,7 +130,8 @@ static ncclResult_t refuse_duplicates(const standin_clique *clique)
         for (int b = 0; b < a; b++)
             if (clique->members[a]->device == clique->members[b]->device) {
                 snprintf(standin.last_error, sizeof standin.last_error,
-                         "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d", a, b, clique->members[a]->device);
+                         "Duplicate GPU detected : rank %d and rank %d both on CUDA device %d", a, b,
+                         clique->members[a]->device);
                 return ncclInvalidUsage;
             }
     return ncclSuccess;

@@ -69,7 +69,13 @@ typedef struct standin_clique {
     int split_came, split_taken;
 } standin_clique;
 
-typedef enum standin_pending { STANDIN_READY, STANDIN_INIT, STANDIN_LAUNCH, STANDIN_SPLIT, STANDIN_FINALIZE } standin_pending;
+typedef enum standin_pending {
+    STANDIN_READY,
+    STANDIN_INIT,
+    STANDIN_LAUNCH,
+    STANDIN_SPLIT,
+    STANDIN_FINALIZE
+} standin_pending;
 
 /** An ncclComm_t. It stays in memory until the world ends, so that use after destruction is
  * noticed. */

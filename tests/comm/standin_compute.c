@@ -2,21 +2,22 @@
  * expect, since NCCL promises none. */
 #include "standin_comm.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/device.h>
 
-#define DEFINE_COMBINE(name, type, wide)                                                                                                   \
-    static void name(void *to, const void *from, size_t count, ncclRedOp_t op)                                                             \
-    {                                                                                                                                      \
-        type *a = to;                                                                                                                      \
-        const type *b = from;                                                                                                              \
-        for (size_t i = 0; i < count; i++) {                                                                                               \
-            if (op == ncclMin || op == ncclMax)                                                                                            \
-                a[i] = (op == ncclMin) == (b[i] < a[i]) ? b[i] : a[i];                                                                     \
-            else                                                                                                                           \
-                a[i] = (type)(op == ncclProd ? (wide)a[i] * (wide)b[i] : (wide)a[i] + (wide)b[i]);                                         \
-        }                                                                                                                                  \
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFINE_COMBINE(name, type, wide)                                                                               \
+    static void name(void *to, const void *from, size_t count, ncclRedOp_t op)                                         \
+    {                                                                                                                  \
+        type *a = to;                                                                                                  \
+        const type *b = from;                                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                                           \
+            if (op == ncclMin || op == ncclMax)                                                                        \
+                a[i] = (op == ncclMin) == (b[i] < a[i]) ? b[i] : a[i];                                                 \
+            else                                                                                                       \
+                a[i] = (type)(op == ncclProd ? (wide)a[i] * (wide)b[i] : (wide)a[i] + (wide)b[i]);                     \
+        }                                                                                                              \
     }
 
 DEFINE_COMBINE(combine_i8, int8_t, uint64_t)

@@ -1,10 +1,11 @@
 /* The GPUs as a device of the library: each entry enqueues a call of the host's table. */
 #include "standin_world.h"
 
+#include <tessera/sys/device.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 typedef enum deed { COPY, COPY_BOXES, FILL, REDUCE, CONVERT, MULTIPLY } deed;
 
@@ -46,7 +47,8 @@ static void multiply(const tsr_gemm *g)
         const int64_t row = i / g->n, column = i % g->n;
         float *c = (float *)g->c + row * g->ldc + column, sum = 0;
         for (int64_t k = 0; k < g->k; k++)
-            sum += a[g->trans_a ? k * g->lda + row : row * g->lda + k] * b[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
+            sum += a[g->trans_a ? k * g->lda + row : row * g->lda + k] *
+                   b[g->trans_b ? column * g->ldb + k : k * g->ldb + column];
         *c = (float)g->alpha * sum + (g->beta == 0 ? 0 : (float)g->beta * *c) + (bias ? bias[column] : 0);
     }
 }
@@ -150,7 +152,8 @@ static void release(void *self, int index, void *memory, size_t bytes, tsr_strea
     standin_unlock();
 }
 
-static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
 {
     (void)self;
     (void)kind;
@@ -160,7 +163,8 @@ static tsr_status copy(void *self, int index, void *dst, const void *src, size_t
 static tsr_status copy_boxes(void *self, int index, const tsr_box_copy *boxes, size_t box_count, tsr_stream stream)
 {
     (void)self;
-    return submit(index, &(job){.deed = COPY_BOXES, .boxes = (tsr_box_copy *)(uintptr_t)boxes, .count = box_count}, stream);
+    return submit(index, &(job){.deed = COPY_BOXES, .boxes = (tsr_box_copy *)(uintptr_t)boxes, .count = box_count},
+                  stream);
 }
 
 static tsr_status fill(void *self, int index, const tsr_box_fill *box, tsr_stream stream)
@@ -175,11 +179,16 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *box, tsr_s
     return submit(index, &(job){.deed = REDUCE, .reduce = *box}, stream);
 }
 
-static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t elements,
-                          tsr_stream stream)
+static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
+                          int64_t elements, tsr_stream stream)
 {
     (void)self;
-    const job wanted = {.deed = CONVERT, .dst = dst, .src = src, .dst_dtype = dst_dtype, .src_dtype = src_dtype, .count = (size_t)elements};
+    const job wanted = {.deed = CONVERT,
+                        .dst = dst,
+                        .src = src,
+                        .dst_dtype = dst_dtype,
+                        .src_dtype = src_dtype,
+                        .count = (size_t)elements};
     return submit(index, &wanted, stream);
 }
 
@@ -187,7 +196,8 @@ static tsr_status gemm(void *self, int index, const tsr_gemm *product, tsr_strea
 {
     (void)self;
     if (product->c_dtype != TSR_F32)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s", tsr_dtype_name(product->c_dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the stand-in multiplies f32, not %s",
+                              tsr_dtype_name(product->c_dtype));
     return submit(index, &(job){.deed = MULTIPLY, .gemm = *product}, stream);
 }
 

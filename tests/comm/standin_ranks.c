@@ -3,9 +3,11 @@
 #include "body.h"
 #include "comm/engines/nccl/engine.h"
 #include "standin.h"
+
+#include <tessera/sys/device.h>
+
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
 
@@ -64,7 +66,8 @@ static tsr_status run_lent(tsr_comm *seat, void *arg)
     return run_borrowed(lent, seat, run);
 }
 
-static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main *body, void *arg, const tsr_threads_options *given)
+static tsr_status run_world(int nranks, tsr_rank_main *rank_main, tsr_rank_main *body, void *arg,
+                            const tsr_threads_options *given)
 {
     const tsr_threads_options defaults = TSR_THREADS_OPTIONS_INIT, *options = given ? given : &defaults;
     tsr_threads_options seats = *options;

@@ -4,6 +4,7 @@
 #define TESTS_STANDIN_STAGE_H
 
 #include "standin.h"
+
 #include <tessera/sys/device.h>
 
 enum { RANKS = 3, WORDS = 8, BYTES = WORDS * (int)sizeof(int32_t) };

@@ -512,7 +512,9 @@ static const char *get_cuda_error_name(cudaError_t error)
 
 static const char *get_cuda_error_string(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation ? "out of memory" : error == cudaErrorInsufficientDriver ? "no driver" : "made to fail";
+    return error == cudaErrorMemoryAllocation     ? "out of memory"
+           : error == cudaErrorInsufficientDriver ? "no driver"
+                                                  : "made to fail";
 }
 
 static ncclResult_t get_version(int *version)

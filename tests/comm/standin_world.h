@@ -3,6 +3,7 @@
 #define TESTS_STANDIN_WORLD_H
 
 #include "standin.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,10 +13,10 @@ enum { STANDIN_DEVICES = 16 };
 /** A piece of work in a stream. */
 typedef struct standin_work {
     struct standin_work *next;
-    bool (*step)(struct standin_work
-                     *work); /**< tries to do the work, called under the lock when it is first in its stream; true: done, and freed */
+    bool (*step)(struct standin_work *work); /**< tries to do the work, called under the lock when it is first in its
+                                                stream; true: done, and freed */
     struct standin_work *(*clone)(
-        const struct standin_work *work);    /**< copies the work, for launches of graphs; NULL: graphs cannot hold it */
+        const struct standin_work *work); /**< copies the work, for launches of graphs; NULL: graphs cannot hold it */
     void (*drop)(struct standin_work *work); /**< frees its members; NULL: there are none */
 } standin_work;
 
@@ -53,7 +54,8 @@ typedef struct standin_world {
     struct CUstream_st *streams;
     struct CUevent_st *events;
     standin_block *blocks;
-    struct standin_kernel *running[STANDIN_DEVICES]; /**< kernels of each device that are not done, in the order of issue */
+    struct standin_kernel
+        *running[STANDIN_DEVICES]; /**< kernels of each device that are not done, in the order of issue */
     int aborted, kernels;
     char misuse[512], last_error[256];
 } standin_world;
@@ -127,14 +129,17 @@ ncclResult_t standin_comm_user_rank(const ncclComm_t comm, int *rank);
 ncclResult_t standin_comm_cu_device(const ncclComm_t comm, int *device);
 ncclResult_t standin_group_start(void);
 ncclResult_t standin_group_end(void);
-ncclResult_t standin_send(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t standin_recv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t standin_all_gather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
-ncclResult_t standin_reduce_scatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                    cudaStream_t stream);
-ncclResult_t standin_all_reduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+ncclResult_t standin_send(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                          cudaStream_t stream);
+ncclResult_t standin_recv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                          cudaStream_t stream);
+ncclResult_t standin_all_gather(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                                 cudaStream_t stream);
-ncclResult_t standin_broadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                               cudaStream_t stream);
+ncclResult_t standin_reduce_scatter(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                    ncclComm_t comm, cudaStream_t stream);
+ncclResult_t standin_all_reduce(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                ncclComm_t comm, cudaStream_t stream);
+ncclResult_t standin_broadcast(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
+                               ncclComm_t comm, cudaStream_t stream);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * Every collective against what one thread computes from all ranks' inputs: every dtype, equal, uneven and empty parts, in place, one to
- * eight ranks; compared byte for byte, guard bytes included.
+ * Every collective against what one thread computes from all ranks' inputs: every dtype, equal,
+ * uneven and empty parts, in place, one to eight ranks; compared byte for byte, guard bytes
+ * included.
  */
 #include "comm_suite.h"
-
 #include "reference.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,7 +38,8 @@ typedef struct stage {
     int root;
     const parts *parts;
     const int64_t *counts;
-    int64_t count, total, own, offset; /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
+    int64_t count, total, own,
+        offset; /* of `parts`: elements of one part, of all, of this rank, and before this rank's */
     unsigned char *send, *receive, *expected;
     unsigned char *inputs[MOST_RANKS]; /* the sends of all ranks, computed again here */
 } stage;
@@ -126,14 +128,16 @@ static tsr_status compare(const stage *s, const char *what)
 {
     for (size_t i = 0; i < GUARD; i++)
         if (s->receive[-1 - (ptrdiff_t)i] != GUARD_BYTE || s->receive[MOST_BYTES + i] != GUARD_BYTE)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: wrote beyond its buffer", what, tsr_dtype_name(s->dtype), s->parts->name);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s %s %s: wrote beyond its buffer", what,
+                                  tsr_dtype_name(s->dtype), s->parts->name);
     if (memcmp(s->receive, s->expected, MOST_BYTES) == 0)
         return TSR_OK;
     for (size_t i = 0;; i++)
         if (s->receive[i] != s->expected[i])
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s of %s, parts \"%s\", op %s, root %d: byte %zu is %02x, not %02x", what,
-                                  tsr_dtype_name(s->dtype), s->parts->name, tsr_reduce_op_name(s->op), s->root, i, s->receive[i],
-                                  s->expected[i]);
+            return tsr_status_set(TSR_ERROR_INTERNAL,
+                                  "%s of %s, parts \"%s\", op %s, root %d: byte %zu is %02x, not %02x", what,
+                                  tsr_dtype_name(s->dtype), s->parts->name, tsr_reduce_op_name(s->op), s->root, i,
+                                  s->receive[i], s->expected[i]);
 }
 
 static void expect_gathered(stage *s)
@@ -153,7 +157,8 @@ static void expect_reduced(stage *s, int64_t begin, int64_t count)
         const void *terms[MOST_RANKS];
         for (int r = 0; r < s->ranks; r++)
             terms[r] = s->inputs[r] + bytes_of(s, begin + i);
-        reference_reduce(s->dtype, s->op, s->op == TSR_AVG ? s->ranks : 1, terms, s->ranks, s->expected + bytes_of(s, i));
+        reference_reduce(s->dtype, s->op, s->op == TSR_AVG ? s->ranks : 1, terms, s->ranks,
+                         s->expected + bytes_of(s, i));
     }
 }
 
@@ -177,13 +182,13 @@ static tsr_status check_rooted(stage *s)
         clear(s);
         if (s->rank == s->root)
             expect_gathered(s);
-        TSR_TRY(tsr_comm_gather(s->comm, s->send, s->rank == s->root ? s->receive : NULL, s->count, s->counts, s->dtype, s->root,
-                                tsr_device_host(), NULL));
+        TSR_TRY(tsr_comm_gather(s->comm, s->send, s->rank == s->root ? s->receive : NULL, s->count, s->counts, s->dtype,
+                                s->root, tsr_device_host(), NULL));
         TSR_TRY(compare(s, "gather"));
         clear(s);
         memcpy(s->expected, s->inputs[s->root] + bytes_of(s, s->offset), bytes_of(s, s->own));
-        TSR_TRY(tsr_comm_scatter(s->comm, s->rank == s->root ? s->send : NULL, s->receive, s->count, s->counts, s->dtype, s->root,
-                                 tsr_device_host(), NULL));
+        TSR_TRY(tsr_comm_scatter(s->comm, s->rank == s->root ? s->send : NULL, s->receive, s->count, s->counts,
+                                 s->dtype, s->root, tsr_device_host(), NULL));
         TSR_TRY(compare(s, "scatter"));
         clear(s);
         memcpy(s->receive, s->send, bytes_of(s, s->total));
@@ -232,7 +237,8 @@ static tsr_status check_reductions(stage *s)
 {
     clear(s);
     expect_reduced(s, s->offset, s->own);
-    TSR_TRY(tsr_comm_reduce_scatter(s->comm, s->send, s->receive, s->count, s->counts, s->dtype, s->op, tsr_device_host(), NULL));
+    TSR_TRY(tsr_comm_reduce_scatter(s->comm, s->send, s->receive, s->count, s->counts, s->dtype, s->op,
+                                    tsr_device_host(), NULL));
     TSR_TRY(compare(s, "reduce_scatter"));
     clear(s);
     expect_reduced(s, 0, s->total);
@@ -268,7 +274,8 @@ static tsr_status check_all(tsr_comm *comm, void *arg)
     tsr_status status = TSR_OK;
     /* thinned tests take every third dtype, other ones for each number of ranks */
     const int step = getenv("TSR_TEST_THIN") ? 3 : 1;
-    for (tsr_dtype dtype = TSR_F64 + (tsr_dtype)(s.ranks % step); dtype < TSR_DTYPE_END && status == TSR_OK; dtype += step) {
+    for (tsr_dtype dtype = TSR_F64 + (tsr_dtype)(s.ranks % step); dtype < TSR_DTYPE_END && status == TSR_OK;
+         dtype += step) {
         set_dtype(&s, dtype);
         status = check_dtype(&s);
     }

@@ -1,8 +1,8 @@
 /* Operation tables of communicators: which are refused, with which words, and the ownership of
  * `self`. */
 #include "comm_suite.h"
-
 #include "message_engine.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -24,9 +24,9 @@ typedef struct entry {
     size_t offset;
 } entry;
 
-#define ENTRY(field)                                                                                                                       \
-    {                                                                                                                                      \
-#field, offsetof(tables, field)                                                                                                    \
+#define ENTRY(field)                                                                                                   \
+    {                                                                                                                  \
+#field, offsetof(tables, field)                                                                                \
     }
 
 static void *nowhere(void *self, int rank)
@@ -108,10 +108,11 @@ static void a_table_without_a_required_entry_is_refused_by_its_name(void **state
 {
     (void)state;
     static const entry required[] = {
-        ENTRY(table.name),       ENTRY(table.rank),     ENTRY(table.ranks),     ENTRY(table.abort),  ENTRY(table.destroy),
-        ENTRY(direct.slot),      ENTRY(direct.meet),    ENTRY(direct.arrive),   ENTRY(direct.await), ENTRY(messages.exchange),
-        ENTRY(messages.barrier), ENTRY(messages.start), ENTRY(messages.finish), ENTRY(memory.alloc), ENTRY(memory.free),
-        ENTRY(memory.leave),     ENTRY(nodes.node_of),
+        ENTRY(table.name),      ENTRY(table.rank),        ENTRY(table.ranks),      ENTRY(table.abort),
+        ENTRY(table.destroy),   ENTRY(direct.slot),       ENTRY(direct.meet),      ENTRY(direct.arrive),
+        ENTRY(direct.await),    ENTRY(messages.exchange), ENTRY(messages.barrier), ENTRY(messages.start),
+        ENTRY(messages.finish), ENTRY(memory.alloc),      ENTRY(memory.free),      ENTRY(memory.leave),
+        ENTRY(nodes.node_of),
     };
     for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
         any_entry *none = NULL;
@@ -119,7 +120,8 @@ static void a_table_without_a_required_entry_is_refused_by_its_name(void **state
         char name[64];
         fill(&t);
         memcpy((char *)&t + required[i].offset, &none, sizeof none);
-        snprintf(name, sizeof name, "`%s`", strncmp(required[i].name, "table.", 6) ? required[i].name : required[i].name + 6);
+        snprintf(name, sizeof name, "`%s`",
+                 strncmp(required[i].name, "table.", 6) ? required[i].name : required[i].name + 6);
         assert_refused(&t.table, name);
     }
 }
@@ -156,7 +158,8 @@ static void a_smaller_table_is_refused_by_its_name(void **state)
         fill(&t);
         size_t *size = (size_t *)((char *)&t + sizes[i].offset);
         --*size;
-        snprintf(words, sizeof words, "%s%s is %zu, but", strncmp(sizes[i].name, "table.", 6) ? "table." : "", sizes[i].name, *size);
+        snprintf(words, sizeof words, "%s%s is %zu, but", strncmp(sizes[i].name, "table.", 6) ? "table." : "",
+                 sizes[i].name, *size);
         assert_refused(&t.table, words);
     }
 }
@@ -313,8 +316,8 @@ static int two(void *self)
     return 2;
 }
 
-static tsr_status say_gone(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                           tsr_device device, tsr_stream stream)
+static tsr_status say_gone(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                           size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)self, (void)sends, (void)send_count, (void)receives, (void)receive_count, (void)device, (void)stream;
     return tsr_status_set(TSR_ERROR_PEER, "rank 0 has gone");
@@ -339,9 +342,11 @@ static void a_rank_keeps_its_own_failure_when_its_peers_have_gone(void **state)
     float value = 1.0f, sum;
     int self = 0;
     assert_int_equal(tsr_comm_create_from_table(NULL, &table, &self, &comm), TSR_OK);
-    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+                     TSR_ERROR_PEER);
     assert_string_equal(tsr_status_message(), "rank 0 has gone");
-    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, -1, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT);
+    assert_int_equal(tsr_comm_all_reduce(comm, &value, &sum, -1, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+                     TSR_ERROR_ARGUMENT);
     assert_non_null(strstr(tsr_status_message(), "-1"));
     tsr_comm_destroy(comm);
 }
@@ -427,7 +432,9 @@ static void a_broken_communicator_publishes_nothing(void **state)
     assert_int_equal(tsr_comm_barrier(comm), TSR_ERROR_PEER);
     memcpy(before, self.slot, sizeof before);
     for (int call = 0; call < 3; call++) {
-        assert_int_equal(tsr_comm_all_reduce(comm, values, sums, 1 + call % 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL), TSR_ERROR_PEER);
+        assert_int_equal(
+            tsr_comm_all_reduce(comm, values, sums, 1 + call % 2, TSR_F32, TSR_SUM, tsr_device_host(), NULL),
+            TSR_ERROR_PEER);
         assert_string_equal(tsr_status_message(), "it is broken");
         assert_memory_equal(self.slot, before, sizeof before);
     }

@@ -171,8 +171,9 @@ static tsr_status fail_locally(tsr_comm *comm, void *arg)
                 rank == victim ? "tsr_comm_all_reduce: receive is NULL" : words);
     CHECK_ERROR(tsr_comm_all_gather(comm, in, receive, 1, NULL, TSR_I64, tsr_device_host(), NULL), wanted,
                 rank == victim ? "tsr_comm_all_gather: receive is NULL" : words);
-    CHECK_ERROR(tsr_comm_reduce_scatter(comm, in, rank == victim ? in : out, 1, NULL, TSR_I64, TSR_SUM, tsr_device_host(), NULL), wanted,
-                rank == victim ? "overlap" : words);
+    CHECK_ERROR(tsr_comm_reduce_scatter(comm, in, rank == victim ? in : out, 1, NULL, TSR_I64, TSR_SUM,
+                                        tsr_device_host(), NULL),
+                wanted, rank == victim ? "overlap" : words);
     const tsr_message send = {rank == victim ? rank : victim, in, 8};
     if (suite_engine->direct)
         CHECK_ERROR(tsr_comm_exchange(comm, &send, rank == victim, NULL, 0, tsr_device_host(), NULL), wanted,
@@ -193,21 +194,32 @@ static tsr_status refuse_same_faults(tsr_comm *comm, void *arg)
 {
     (void)arg;
     int64_t in[MOST_RANKS] = {1}, out[MOST_RANKS];
-    const int64_t negative[MOST_RANKS] = {1, -1, 1, 1, 1}, huge[MOST_RANKS] = {INT64_MAX, INT64_MAX}, ones[MOST_RANKS] = {1, 1};
+    const int64_t negative[MOST_RANKS] = {1, -1, 1, 1, 1}, huge[MOST_RANKS] = {INT64_MAX, INT64_MAX},
+                  ones[MOST_RANKS] = {1, 1};
     const tsr_device host = tsr_device_host();
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, -3, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "count is -3");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_DTYPE_NONE, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "dtype is 0");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, -3, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "count is -3");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_DTYPE_NONE, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "dtype is 0");
     CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, TSR_AVG, host, NULL), TSR_ERROR_ARGUMENT, "avg");
     CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_C64, TSR_MAX, host, NULL), TSR_ERROR_ARGUMENT, "c64");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, (tsr_reduce_op)9, host, NULL), TSR_ERROR_ARGUMENT, "(9)");
-    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, INT64_MAX / 4, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 bytes");
-    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, INT64_MAX / 2 + 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 elements");
-    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, 0, negative, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "counts[1] is -1");
-    CHECK_ERROR(tsr_comm_scatter(comm, in, out, 0, huge, TSR_I8, 0, host, NULL), TSR_ERROR_ARGUMENT, "2^63 - 1 elements");
-    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, ones, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "receive_counts is NULL");
-    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, NULL, ones, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "send_counts is NULL");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, 1, TSR_I64, (tsr_reduce_op)9, host, NULL), TSR_ERROR_ARGUMENT,
+                "(9)");
+    CHECK_ERROR(tsr_comm_all_reduce(comm, in, out, INT64_MAX / 4, TSR_I64, TSR_SUM, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 bytes");
+    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, INT64_MAX / 2 + 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 elements");
+    CHECK_ERROR(tsr_comm_all_gather(comm, in, out, 0, negative, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "counts[1] is -1");
+    CHECK_ERROR(tsr_comm_scatter(comm, in, out, 0, huge, TSR_I8, 0, host, NULL), TSR_ERROR_ARGUMENT,
+                "2^63 - 1 elements");
+    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, ones, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "receive_counts is NULL");
+    CHECK_ERROR(tsr_comm_all_to_all(comm, in, out, 1, NULL, ones, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT,
+                "send_counts is NULL");
     CHECK_ERROR(tsr_comm_broadcast(comm, in, 1, TSR_I8, -1, host, NULL), TSR_ERROR_ARGUMENT, "root is -1");
-    CHECK_ERROR(tsr_comm_gather(comm, in, out, 1, NULL, TSR_I8, tsr_comm_size(comm), host, NULL), TSR_ERROR_ARGUMENT, "root is 2");
+    CHECK_ERROR(tsr_comm_gather(comm, in, out, 1, NULL, TSR_I8, tsr_comm_size(comm), host, NULL), TSR_ERROR_ARGUMENT,
+                "root is 2");
     CHECK_ERROR(tsr_comm_all_gather(NULL, in, out, 1, NULL, TSR_I8, host, NULL), TSR_ERROR_ARGUMENT, "comm is NULL");
     CHECK_ERROR(tsr_comm_split(comm, 0, 0, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
     CHECK_ERROR(tsr_comm_wait(comm, NULL, -1), TSR_ERROR_ARGUMENT, "timeout_ms is -1");

@@ -124,7 +124,8 @@ static const dispute disputes[] = {
     {gather_by_counts, gather_by_other_counts, "all_gather of 3,3", "all_gather of 3,2", BY_ALL},
     {gather_three, gather_by_counts, "all_gather of 3 f32", "all_gather of 3,3", BY_ALL},
     {broadcast_from_first, broadcast_from_second, "root 0", "root 1", BY_ALL},
-    {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host", "scatter of 3 f32, root 0, on host", BY_ALL},
+    {broadcast_from_first, scatter_from_first, "broadcast of 3 f32, root 0, on host",
+     "scatter of 3 f32, root 0, on host", BY_ALL},
     {split_in_two, sum_three, "split", "all_reduce of 3 f32", BY_ALL},
     {meet_all, sum_three, "barrier", "all_reduce of 3 f32", BY_ALL},
     {exchange_nothing, meet_all, "exchange", "barrier", BY_DIRECT},
@@ -150,7 +151,8 @@ static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
     TSR_TRY(suite_check_usable(comm));
     for (int r = 0; r < tsr_comm_size(comm); r++)
         if (strcmp(t->sentences[r], t->sentences[0]) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 0 says \"%s\", rank %d says \"%s\"", t->sentences[0], r, t->sentences[r]);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "rank 0 says \"%s\", rank %d says \"%s\"", t->sentences[0], r,
+                                  t->sentences[r]);
     return tsr_comm_barrier(comm);
 }
 
@@ -159,7 +161,8 @@ static tsr_status check_same_sentence(tsr_comm *comm, trial *t)
 static tsr_status check_words(const trial *t)
 {
     const dispute *d = t->dispute;
-    const char *first = t->odd == 0 ? d->odd_words : d->usual_words, *second = t->odd == 0 ? d->usual_words : d->odd_words;
+    const char *first = t->odd == 0 ? d->odd_words : d->usual_words,
+               *second = t->odd == 0 ? d->usual_words : d->odd_words;
     char sentence[SENTENCE], but[32];
     snprintf(sentence, sizeof sentence, "%s", t->sentences[0]);
     snprintf(but, sizeof but, ", but rank %d calls ", t->odd > 0 ? t->odd : 1);
@@ -168,7 +171,8 @@ static tsr_status check_words(const trial *t)
     *rest = '\0';
     if (!first || (strstr(sentence, first) && strstr(rest + 1, second)))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "odd rank %d: \"%s\" does not say \"%s\" and \"%s\"", t->odd, t->sentences[0], first, second);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "odd rank %d: \"%s\" does not say \"%s\" and \"%s\"", t->odd,
+                          t->sentences[0], first, second);
 }
 
 static tsr_status dispute_once(tsr_comm *comm, void *arg)
@@ -257,8 +261,8 @@ static tsr_status exchange_wrongly(tsr_comm *comm, void *arg)
     const tsr_message send = {last, send_of(comm), fault->sent}, receive = {0, receive_of(comm), fault->expected};
     char words[128];
     snprintf(words, sizeof words, fault->words, last);
-    CHECK_ERROR(t->exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected), TSR_ERROR_ARGUMENT,
-                words);
+    CHECK_ERROR(t->exchange(comm, &send, rank == 0 && !fault->not_sent, &receive, rank == last && !fault->not_expected),
+                TSR_ERROR_ARGUMENT, words);
     return check_same_sentence(comm, &t->trial);
 }
 
@@ -281,8 +285,8 @@ static tsr_status swap_wrongly(tsr_comm *comm, void *arg)
 {
     static const int64_t sends[3] = {1, 2, 1}, receives[3][3] = {{1, 1, 1}, {2, 2, 2}, {1, 4, 1}};
     const char *words = "tsr_comm_all_to_all: rank 1 sends 1 elements to rank 2, which expects 4";
-    CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)], TSR_F64,
-                                    tsr_device_host(), NULL),
+    CHECK_ERROR(tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, sends, receives[tsr_comm_rank(comm)],
+                                    TSR_F64, tsr_device_host(), NULL),
                 TSR_ERROR_ARGUMENT, words);
     return check_same_sentence(comm, arg);
 }
@@ -346,10 +350,10 @@ static tsr_status misplace_collectives(tsr_comm *comm, void *arg)
     const int last = tsr_comm_size(comm) - 1;
     const bool odd = tsr_comm_rank(comm) == last;
     for (size_t i = 0; i < sizeof placed_calls / sizeof *placed_calls; i++) {
-        CHECK_ERROR(placed_calls[i](comm, odd ? third_host : tsr_device_host(), NULL), odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                    ": device is host:3, but there is one host");
-        CHECK_ERROR(placed_calls[i](comm, tsr_device_host(), odd ? &buffers : NULL), odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER,
-                    ": stream is 0x");
+        CHECK_ERROR(placed_calls[i](comm, odd ? third_host : tsr_device_host(), NULL),
+                    odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, ": device is host:3, but there is one host");
+        CHECK_ERROR(placed_calls[i](comm, tsr_device_host(), odd ? &buffers : NULL),
+                    odd ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, ": stream is 0x");
         TSR_TRY(placed_calls[i](comm, tsr_device_host(), NULL));
     }
     return TSR_OK;
@@ -367,7 +371,8 @@ static tsr_status misplace_exchanges(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_comm_exchange(comm, &send, 1, &receive, 1, tsr_device_host(), &buffers), TSR_ERROR_ARGUMENT,
                 "tsr_comm_exchange: stream is");
     const tsr_status started = tsr_comm_exchange_start(comm, &send, 1, &receive, 1, tsr_device_host(), &buffers);
-    CHECK_ERROR(started == TSR_OK ? tsr_comm_exchange_finish(comm) : started, TSR_ERROR_ARGUMENT, "tsr_comm_exchange_start: stream is");
+    CHECK_ERROR(started == TSR_OK ? tsr_comm_exchange_finish(comm) : started, TSR_ERROR_ARGUMENT,
+                "tsr_comm_exchange_start: stream is");
     TSR_TRY(tsr_comm_exchange(comm, NULL, 0, NULL, 0, tsr_device_host(), &buffers));
     if (strcmp(tsr_comm_engine(comm), "mpi") == 0)
         CHECK_ERROR(tsr_comm_wait(comm, &buffers, 5), TSR_ERROR_ARGUMENT, "tsr_comm_wait: stream is");
@@ -391,41 +396,44 @@ static const int64_t even_counts[MOST_RANKS] = {1, 1, 1, 1, 1}, negative_counts[
 
 static tsr_status sum_of_no_dtype(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, bad ? (tsr_dtype)99 : TSR_F32, TSR_SUM, tsr_device_host(), NULL);
+    return tsr_comm_all_reduce(comm, send_of(comm), receive_of(comm), 3, bad ? (tsr_dtype)99 : TSR_F32, TSR_SUM,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status reduce_by_no_op(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_reduce_scatter(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_I32, bad ? TSR_AVG : TSR_SUM, tsr_device_host(),
-                                   NULL);
+    return tsr_comm_reduce_scatter(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_I32, bad ? TSR_AVG : TSR_SUM,
+                                   tsr_device_host(), NULL);
 }
 
 static tsr_status gather_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? -3 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? -3 : 3, NULL, TSR_F32, tsr_device_host(),
+                               NULL);
 }
 
 static tsr_status gather_too_many(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? INT64_MAX / 2 + 1 : 3, NULL, TSR_F32, tsr_device_host(), NULL);
+    return tsr_comm_all_gather(comm, send_of(comm), receive_of(comm), bad ? INT64_MAX / 2 + 1 : 3, NULL, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status swap_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, even_counts, TSR_F32,
-                               tsr_device_host(), NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts,
+                               even_counts, TSR_F32, tsr_device_host(), NULL);
 }
 
 static tsr_status swap_with_receives_alone(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, bad ? NULL : even_counts, even_counts, TSR_F32, tsr_device_host(),
-                               NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, bad ? NULL : even_counts, even_counts, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status swap_with_sends_alone(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, even_counts, bad ? NULL : even_counts, TSR_F32, tsr_device_host(),
-                               NULL);
+    return tsr_comm_all_to_all(comm, send_of(comm), receive_of(comm), 1, even_counts, bad ? NULL : even_counts, TSR_F32,
+                               tsr_device_host(), NULL);
 }
 
 static tsr_status broadcast_from_nobody(tsr_comm *comm, bool bad)
@@ -435,13 +443,14 @@ static tsr_status broadcast_from_nobody(tsr_comm *comm, bool bad)
 
 static tsr_status scatter_negative(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, TSR_F32, 0, tsr_device_host(),
-                            NULL);
+    return tsr_comm_scatter(comm, send_of(comm), receive_of(comm), 0, bad ? negative_counts : even_counts, TSR_F32, 0,
+                            tsr_device_host(), NULL);
 }
 
 static tsr_status gather_at_nobody(tsr_comm *comm, bool bad)
 {
-    return tsr_comm_gather(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_F32, bad ? -1 : 0, tsr_device_host(), NULL);
+    return tsr_comm_gather(comm, send_of(comm), receive_of(comm), 1, NULL, TSR_F32, bad ? -1 : 0, tsr_device_host(),
+                           NULL);
 }
 
 static tsr_status split_into_nothing(tsr_comm *comm, bool bad)
@@ -487,7 +496,11 @@ static tsr_status spoil(tsr_comm *comm, void *arg)
     const bool bad = tsr_comm_rank(comm) == victim;
     for (size_t i = 0; i < sizeof spoilt_calls / sizeof *spoilt_calls; i++) {
         char words[SENTENCE];
-        snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s", bad ? "" : victim ? "1" : "0", spoilt_calls[i].words);
+        snprintf(words, sizeof words, bad ? "%s%s" : "rank %s failed: %s",
+                 bad      ? ""
+                 : victim ? "1"
+                          : "0",
+                 spoilt_calls[i].words);
         const tsr_status status = spoilt_calls[i].call(comm, bad);
         if (spoilt_calls[i].call == split_into_nothing && status == TSR_ERROR_UNSUPPORTED)
             continue; /* a lent communicator cannot be split */

@@ -4,10 +4,11 @@
 #include "counted_memory.h"
 #include "ended_frames.h"
 
+#include <tessera/sys/device.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
 
 enum { RANKS = 4, ODD = 1 };
 
@@ -346,7 +347,8 @@ static tsr_status meet_until_broken(tsr_comm *comm)
     tsr_status status;
     do
         status = tsr_comm_barrier(comm);
-    while (status == TSR_OK || (status == TSR_ERROR_STATE && strstr(tsr_status_message(), "is in tsr_comm_wait() already")));
+    while (status == TSR_OK ||
+           (status == TSR_ERROR_STATE && strstr(tsr_status_message(), "is in tsr_comm_wait() already")));
     return status;
 }
 
@@ -407,8 +409,8 @@ static void another_threads_call_is_not_forgotten_with_mains_thread(void **state
             assert_int_equal(status, TSR_ERROR_PEER);
         pthread_join(all.thread, NULL);
         if (all.first != TSR_ERROR_PEER || all.last != TSR_ERROR_STATE || !strstr(all.last_words.text, "was destroyed"))
-            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text, tsr_status_name(all.last),
-                     all.last_words.text);
+            fail_msg("%d: %s: %s, then %s: %s", i, tsr_status_name(all.first), all.words.text,
+                     tsr_status_name(all.last), all.last_words.text);
     }
 }
 

@@ -1,12 +1,12 @@
 /* Groups within a communicator: made once, found again by their ranks, also groups of all ranks and
  * of none. */
-#include "comm_suite.h"
-
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
 #include "comm/core/object.h"
 #include "comm/core/traits.h"
 #include "comm/groups/group.h"
+#include "comm_suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -63,10 +63,15 @@ static bool is_busy(const void *slot)
 
 static const tsr_group_keeper keeper = {lacks, make, take, release, is_busy};
 
-static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words, const tsr_group **out)
+static tsr_status prepare(tsr_comm *comm, tsr_rank_set set, size_t scratch, uint64_t fingerprint, const char *words,
+                          const tsr_group **out)
 {
-    const tsr_group_request request = {
-        .set = set, .keeper = &keeper, .wanted = &scratch, .fingerprint = fingerprint, .describe = describe, .arg = words};
+    const tsr_group_request request = {.set = set,
+                                       .keeper = &keeper,
+                                       .wanted = &scratch,
+                                       .fingerprint = fingerprint,
+                                       .describe = describe,
+                                       .arg = words};
     tsr_group_answer answer;
     TSR_TRY(tsr_group_prepare(comm, &request, &answer));
     *out = answer.group;
@@ -166,7 +171,8 @@ static tsr_status bring_other_fingerprint(tsr_comm *comm, void *arg)
     const tsr_group *group = NULL;
     char base[64], other[64];
     snprintf(base, sizeof base, "rank %d calls prepare of %s, but", odd % 2, odd < 2 ? "other" : "usual");
-    snprintf(other, sizeof other, "but rank %d calls prepare of %s", odd < 2 ? odd + 2 : odd, odd < 2 ? "usual" : "other");
+    snprintf(other, sizeof other, "but rank %d calls prepare of %s", odd < 2 ? odd + 2 : odd,
+             odd < 2 ? "usual" : "other");
     const tsr_status status = prepare(comm, set, 0, rank == odd ? 2 : 1, rank == odd ? "other" : "usual", &group);
     CHECK_ERROR(status, TSR_ERROR_ARGUMENT, base);
     CHECK(strstr(tsr_status_message(), other) && !group);
@@ -239,8 +245,10 @@ static tsr_status ask_for_rounds(tsr_comm *comm, void *arg)
     const tsr_rank_set set = every(2, rank, size, ranks), none = {NULL, 0};
     for (int64_t big = 0; big < 2 * size; big++) {
         const bool left_out = big % 3 == 2 && rank % 2 == 1;
-        const tsr_group_request request = {
-            .set = left_out ? none : set, .rounds = rank == big % size ? 100 + big : rank, .describe = describe, .arg = "rounds"};
+        const tsr_group_request request = {.set = left_out ? none : set,
+                                           .rounds = rank == big % size ? 100 + big : rank,
+                                           .describe = describe,
+                                           .arg = "rounds"};
         tsr_group_answer answer = {0};
         TSR_TRY(tsr_group_prepare(comm, &request, &answer));
         CHECK(left_out == !answer.group);
@@ -313,7 +321,8 @@ static tsr_status join_wrongly(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_call_start(comm, &other));
     CHECK_ERROR(tsr_call_start(comm, &other), TSR_ERROR_STATE, "has started a call");
     CHECK_ERROR(tsr_call_join(comm, &other, describe, rank == victim ? "b" : "a"), TSR_ERROR_ARGUMENT,
-                victim ? "rank 0 calls prepare of a, but rank" : "rank 0 calls prepare of b, but rank 1 calls prepare of a");
+                victim ? "rank 0 calls prepare of a, but rank"
+                       : "rank 0 calls prepare of b, but rank 1 calls prepare of a");
     CHECK_ERROR(tsr_call_join(comm, &other, describe, "a"), TSR_ERROR_STATE, "has started no call");
     char words[64];
     snprintf(words, sizeof words, "rank %d failed: no luck", victim);

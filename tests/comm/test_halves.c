@@ -108,7 +108,8 @@ static void start_waits_for_nobody(void **state)
 /* In each round other ranks exchange in one call instead of halves. */
 static tsr_status mix(tsr_comm *comm, void *arg)
 {
-    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm), next = (rank + 1) % size,
+              previous = (rank + size - 1) % size;
     (void)arg;
     for (int round = 0; round < ROUNDS; round++) {
         int32_t out = word_of(round, rank, next, 0), in = -1;
@@ -226,7 +227,8 @@ static tsr_status be_refused(tsr_comm *comm, void *arg)
 {
     (void)arg;
     const tsr_message nowhere = {tsr_comm_size(comm), NULL, 0};
-    CHECK_ERROR(tsr_comm_exchange_start(comm, NULL, 0, &nowhere, 1, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT, "receives[0].peer is");
+    CHECK_ERROR(tsr_comm_exchange_start(comm, NULL, 0, &nowhere, 1, tsr_device_host(), NULL), TSR_ERROR_ARGUMENT,
+                "receives[0].peer is");
     NOT_STARTED(comm);
     return suite_check_usable(comm);
 }

@@ -42,9 +42,9 @@ static void a_handle_that_is_in_a_call_refuses_a_second_caller(void **state)
                 refused = i;
     }
     assert_int_equal(both[refused].status, TSR_ERROR_STATE);
-    assert_string_equal(both[refused].sentence,
-                        "tsr_comm_barrier: rank 0 of 2 is in tsr_comm_barrier() already, which another thread called with this handle: a "
-                        "handle is one rank's, and takes one call at a time");
+    assert_string_equal(both[refused].sentence, "tsr_comm_barrier: rank 0 of 2 is in tsr_comm_barrier() already, which "
+                                                "another thread called with this handle: a "
+                                                "handle is one rank's, and takes one call at a time");
     assert_int_equal(tsr_comm_barrier(handles[1]), TSR_OK);
     pthread_join(both[!refused].thread, NULL);
     assert_int_equal(both[!refused].status, TSR_OK);
@@ -81,7 +81,8 @@ static void a_handle_that_is_held_is_in_that_call_for_all_but_its_thread(void **
         assert_int_equal(tsr_comm_barrier(comm), TSR_OK);
         call_by_another_thread(&other);
         assert_int_equal(other.status, TSR_ERROR_STATE);
-        assert_non_null(strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
+        assert_non_null(
+            strstr(other.sentence, "tsr_comm_wait: rank 0 of 1 is in layer() already, which another thread called"));
         assert_int_equal(tsr_comm_let_go(comm, TSR_ERROR_IO), TSR_ERROR_IO);
     }
     call_by_another_thread(&other);
@@ -179,7 +180,8 @@ static tsr_status reduce_late(tsr_comm *comm, void *arg)
     TSR_TRY(tsr_comm_split(comm, rank < 2 ? 0 : -1, rank, &pair));
     if (rank == 1)
         suite_sleep(LATE_MS);
-    const tsr_status status = pair ? tsr_comm_all_reduce(pair, &value, &value, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL) : TSR_OK;
+    const tsr_status status =
+        pair ? tsr_comm_all_reduce(pair, &value, &value, 1, TSR_F32, TSR_SUM, tsr_device_host(), NULL) : TSR_OK;
     tsr_comm_destroy(pair);
     return status;
 }
@@ -222,7 +224,8 @@ static void the_holder_does_not_destroy_its_handle_and_is_told_at_once(void **st
     run_logged(&run);
     pthread_mutex_destroy(&run.lock);
     assert_int_equal(run.status, TSR_OK);
-    assert_non_null(strstr(run.log, "tsr_comm_destroy: rank 1 of 3 is in layer(), which this very thread called, and has to end first"));
+    assert_non_null(strstr(
+        run.log, "tsr_comm_destroy: rank 1 of 3 is in layer(), which this very thread called, and has to end first"));
 }
 
 static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **state)
@@ -238,12 +241,14 @@ static void who_waits_for_seconds_tells_the_log_for_whom_and_in_what(void **stat
         pthread_mutex_destroy(&runs[i].lock);
     }
     assert_int_equal(runs[0].status, TSR_OK);
-    assert_non_null(
-        strstr(runs[0].log, "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
+    assert_non_null(strstr(
+        runs[0].log,
+        "1: rank 0 of 2 has waited 5 s in tsr_comm_all_reduce() (all_reduce of 1 f32, op sum, on host) for rank 1\n"));
     assert_int_equal(runs[1].status, TSR_ERROR_IO);
-    assert_non_null(strstr(runs[1].log,
-                           "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
-                           "returned: 0\n"));
+    assert_non_null(strstr(
+        runs[1].log,
+        "1: tsr_threads_run: rank 1 has failed (returned io without a sentence), and 5 s later these ranks have not "
+        "returned: 0\n"));
     assert_int_equal(runs[2].status, TSR_OK);
     assert_non_null(strstr(runs[2].log, "1: rank 0 of 3 has waited 5 s in layer() (barrier) for rank 1\n"));
 }

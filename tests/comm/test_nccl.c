@@ -1,16 +1,17 @@
 /* Tests of the NCCL engine alone: staged and stream-ordered memory, the order of kernels,
  * reductions, and ownership. */
-#include "comm_suite.h"
-
 #include "comm/engines/nccl/engine.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/types.h"
+#include "comm_suite.h"
 #include "standin.h"
 #include "standin_ranks.h"
+
+#include <tessera/sys/device.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
 
 enum { MOST_RANKS = 4 };
 
@@ -157,7 +158,8 @@ static tsr_status gpu_fill(const gpu *g, int32_t value)
     return g->table->fill(NULL, g->device.index, &fill, g->stream);
 }
 
-/* Each to the next, in stream order: the fill comes before it is sent, and the next fill after what was received is copied. */
+/* Each to the next, in stream order: the fill comes before it is sent, and the next fill after what
+ * was received is copied. */
 static tsr_status pass_round(tsr_comm *comm, const gpu *g, int32_t *out)
 {
     const int rank = tsr_comm_rank(comm), size = tsr_comm_size(comm);
@@ -166,7 +168,8 @@ static tsr_status pass_round(tsr_comm *comm, const gpu *g, int32_t *out)
     for (int round = 0; round < 4; round++) {
         TSR_TRY(gpu_fill(g, 100 * round + rank));
         TSR_TRY(tsr_comm_exchange(comm, &send, 1, &receive, 1, g->device, g->stream));
-        TSR_TRY(g->table->copy(NULL, g->device.index, out + round * WORDS, receive.data, receive.bytes, TSR_COPY_TO_HOST, g->stream));
+        TSR_TRY(g->table->copy(NULL, g->device.index, out + round * WORDS, receive.data, receive.bytes,
+                               TSR_COPY_TO_HOST, g->stream));
     }
     return TSR_OK;
 }
@@ -257,7 +260,8 @@ static void collectives_of_device_memory_are_nccls(void **state)
         suite_run(n, collect_on_device, NULL);
 }
 
-/* The whole communicator on one stream, a part of it on another, agreements in between on a third. */
+/* The whole communicator on one stream, a part of it on another, agreements in between on a third.
+ */
 static tsr_status use_two_streams(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -288,7 +292,8 @@ static void kernels_follow_one_another_whatever_their_streams(void **state)
             suite_run(n, use_two_streams, NULL);
 }
 
-/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done. */
+/* The whole communicator and a part of it in turn, each on a stream that is gone before it is done.
+ */
 static tsr_status use_streams_that_go(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -388,7 +393,8 @@ static void exchange_stands_in_where_nccl_has_no_reduction(void **state)
         suite_run(n, reduce_the_odd_ones, NULL);
 }
 
-/* NCCL destroys communicators together, tessera's ranks do so one by one: rank 0 goes on with the others before they let go of theirs. */
+/* NCCL destroys communicators together, tessera's ranks do so one by one: rank 0 goes on with the
+ * others before they let go of theirs. */
 static tsr_status let_go_early(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -412,7 +418,8 @@ static void ranks_destroy_their_groups_one_by_one(void **state)
         suite_run(n, let_go_early, NULL);
 }
 
-/* A number for the other one of two ranks, and theirs; its messages are read until the exchange is over. */
+/* A number for the other one of two ranks, and theirs; its messages are read until the exchange is
+ * over. */
 typedef struct swap {
     int64_t in, out;
     tsr_message send, receive;
@@ -448,7 +455,8 @@ static void *swap_in_group(void *arg)
     return NULL;
 }
 
-/* The messages of the rank's own thread are on their way before the other begins, so that they go in the same order on both ranks. */
+/* The messages of the rank's own thread are on their way before the other begins, so that they go
+ * in the same order on both ranks. */
 static tsr_status swap_in_two_threads(tsr_comm *comm, errand *other)
 {
     pthread_t thread;

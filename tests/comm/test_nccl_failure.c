@@ -1,11 +1,11 @@
 /* The NCCL engine when peers, the network, memory or a call fails: no rank hangs, nothing leaks,
  * and the message names the cause. */
+#include "comm/engines/nccl/engine.h"
 #include "comm_suite.h"
 #include "counted_memory.h"
-
-#include "comm/engines/nccl/engine.h"
 #include "standin.h"
 #include "standin_ranks.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -122,10 +122,12 @@ static tsr_status be_aborted(tsr_comm *comm, void *arg)
     }
     aborter other = {.comm = in_group ? comm : part};
     pthread_create(&other.thread, NULL, abort_soon, &other);
-    tsr_status status = suite_check_error(tsr_comm_barrier(in_group ? part : comm), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+    tsr_status status =
+        suite_check_error(tsr_comm_barrier(in_group ? part : comm), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
     pthread_join(other.thread, NULL);
     for (int k = 0; k < MOST_CALLS && status == TSR_OK; k++)
-        status = suite_check_error(wait_for_peers(k % 2 ? comm : part, k), TSR_ERROR_PEER, "has aborted", __FILE__, __LINE__);
+        status = suite_check_error(wait_for_peers(k % 2 ? comm : part, k), TSR_ERROR_PEER, "has aborted", __FILE__,
+                                   __LINE__);
     tsr_comm_destroy(part);
     TSR_TRY(status);
     return tsr_status_set(TSR_ERROR_PEER, "as it should be");
@@ -251,7 +253,8 @@ static tsr_status fail_to_create(tsr_comm *seat, void *arg)
     world *w = arg;
     tsr_comm *comm = NULL;
     standin_api.cuda_set_device(0);
-    CHECK_ERROR(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &w->id, &w->options, &comm), w->failure, w->words);
+    CHECK_ERROR(tsr_nccl_create(&standin_api, tsr_comm_size(seat), tsr_comm_rank(seat), &w->id, &w->options, &comm),
+                w->failure, w->words);
     TSR_TRY(check_beginning("NCCL: invalid usage"));
     CHECK(!comm);
     return TSR_OK;
@@ -260,7 +263,8 @@ static tsr_status fail_to_create(tsr_comm *seat, void *arg)
 static void ranks_on_one_gpu_are_told_of_rank_threads(void **state)
 {
     (void)state;
-    world w = {.failure = TSR_ERROR_UNSUPPORTED, .words = "NCCL takes one rank a GPU; ranks that share a GPU are threads of one process"};
+    world w = {.failure = TSR_ERROR_UNSUPPORTED,
+               .words = "NCCL takes one rank a GPU; ranks that share a GPU are threads of one process"};
     begin_world(&w, 1);
     assert_ran(tsr_threads_run(2, fail_to_create, &w, NULL));
     end_world();
@@ -279,8 +283,8 @@ static void ranks_that_do_not_come_are_not_waited_for_for_ever(void **state)
     end_world();
 }
 
-static void assert_refused(int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out, tsr_status wanted,
-                           const char *words)
+static void assert_refused(int ranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out,
+                           tsr_status wanted, const char *words)
 {
     const tsr_status status = tsr_nccl_create(&standin_api, ranks, rank, id, options, out);
     if (status != wanted || !strstr(tsr_status_message(), words))
@@ -316,9 +320,11 @@ static void what_is_missing_is_said(void **state)
     world w = {0};
     tsr_comm *comm = NULL;
     begin_world(&w, 0);
-    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: 0 devices");
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE,
+                   "there is no CUDA device: cudaGetDeviceCount: 0 devices");
     standin_fail_call(2);
-    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE, "there is no CUDA device: cudaGetDeviceCount: no driver");
+    assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNAVAILABLE,
+                   "there is no CUDA device: cudaGetDeviceCount: no driver");
     assert_string_equal(standin_failed_call(), "cudaGetDeviceCount");
     standin_set_version(21703);
     assert_refused(1, 0, &w.id, NULL, &comm, TSR_ERROR_UNSUPPORTED, "NCCL 2.17.3 is loaded; it takes 2.18 or newer");
@@ -377,8 +383,10 @@ static tsr_status lose_the_network(tsr_comm *seat, void *arg)
     if (rank == 0)
         standin_break_network(w->comms[rank], ncclRemoteError);
     TSR_TRY(tsr_comm_barrier(seat));
-    CHECK_ERROR(tsr_comm_wait(comm, NULL, 0), TSR_ERROR_PEER, "NCCL: remote process exited or there was a network error");
-    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER, "an earlier call has broken this communicator: NCCL: remote process");
+    CHECK_ERROR(tsr_comm_wait(comm, NULL, 0), TSR_ERROR_PEER,
+                "NCCL: remote process exited or there was a network error");
+    CHECK_ERROR(tsr_comm_barrier(comm), TSR_ERROR_PEER,
+                "an earlier call has broken this communicator: NCCL: remote process");
     standin_api.comm_abort(w->comms[rank]);
     tsr_comm_destroy(comm);
     return TSR_OK;
@@ -421,7 +429,8 @@ static tsr_status check_told(tsr_status status, const char *failed)
 {
     if (status == TSR_OK || !failed || strstr(tsr_status_message(), failed))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", failed, tsr_status_message());
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s has failed, but \"%s\" is what was said", failed,
+                          tsr_status_message());
 }
 
 static tsr_status fail_alone(tsr_comm *seat, void *arg)
@@ -452,7 +461,8 @@ static void release_first(sabotage *s, tsr_comm *comm)
     tsr_comm_abort(comm);
 }
 
-/* Rank 0 keeps its handle until nobody aborts it any more. It may not be told of a rank that failed: after so long it is released. */
+/* Rank 0 keeps its handle until nobody aborts it any more. It may not be told of a rank that
+ * failed: after so long it is released. */
 static void part(sabotage *s, tsr_comm *comm, bool failed, int patience_ms)
 {
     if (tsr_comm_rank(comm) == 0) {
@@ -521,7 +531,8 @@ static void a_call_that_fails_is_named_and_nothing_leaks(void **state)
     fail_calls(2, fail_in_company, getenv("TSR_TEST_THIN") ? 7 : 1);
 }
 
-/* From its creation on if it is alone; in company from then on, for peers wait long for one that is not created. */
+/* From its creation on if it is alone; in company from then on, for peers wait long for one that is
+ * not created. */
 static tsr_status fail_at_allocation(tsr_comm *seat, void *arg)
 {
     sabotage *s = arg;

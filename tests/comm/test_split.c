@@ -85,7 +85,8 @@ static tsr_status check_group(tsr_comm *comm, const rule *by, tsr_comm *group)
     }
     const seat own = expect(by, rank, tsr_comm_size(comm));
     CHECK(group && tsr_comm_rank(group) == own.rank && tsr_comm_size(group) == own.size);
-    CHECK(strcmp(tsr_comm_engine(group), tsr_comm_engine(comm)) == 0 && tsr_comm_context(group) == tsr_comm_context(comm));
+    CHECK(strcmp(tsr_comm_engine(group), tsr_comm_engine(comm)) == 0 &&
+          tsr_comm_context(group) == tsr_comm_context(comm));
     int32_t mine = rank, all[MOST_RANKS];
     TSR_TRY(tsr_comm_all_gather(group, &mine, all, 1, NULL, TSR_I32, tsr_device_host(), NULL));
     for (int r = 0; r < own.size; r++)
@@ -217,7 +218,8 @@ static tsr_status use_memory(tsr_comm *comm, void *arg)
     tsr_comm_free(comm, memory, bytes);
     const tsr_status wanted = rank == 1 ? TSR_ERROR_MEMORY : TSR_ERROR_PEER;
     void *untouched = &memory;
-    CHECK_ERROR(tsr_comm_alloc(comm, rank == 1 ? SIZE_MAX : 64, &untouched), wanted, rank == 1 ? "memory" : "rank 1 failed");
+    CHECK_ERROR(tsr_comm_alloc(comm, rank == 1 ? SIZE_MAX : 64, &untouched), wanted,
+                rank == 1 ? "memory" : "rank 1 failed");
     CHECK(untouched == &memory);
     return suite_check_usable(comm);
 }
@@ -229,7 +231,8 @@ static void memory_is_had_by_all_or_by_none(void **state)
         suite_run(n, use_memory, NULL);
 }
 
-/* Of a communicator, a child and a grandchild the elder ones end first; some ranks are late about it. */
+/* Of a communicator, a child and a grandchild the elder ones end first; some ranks are late about
+ * it. */
 static tsr_status outlive_elders(tsr_comm *comm, void *arg)
 {
     const bool first_too = *(const bool *)arg;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ThreadSanitizer has a thread of its own, which may be anything. Without it a stall that waits out so much runs into the watchdog. */
+/* ThreadSanitizer has a thread of its own, which may be anything. Without it a stall that waits out
+ * so much runs into the watchdog. */
 #ifdef __SANITIZE_THREAD__
 enum { STALL_MS = 1000 };
 #else
@@ -28,10 +29,11 @@ static tsr_status cross(tsr_comm *comm, void *arg)
     tsr_comm *copy;
     TSR_TRY(tsr_comm_split(comm, 0, 0, &copy));
     const bool first = tsr_comm_rank(comm) == 0;
-    tsr_status status =
-        suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+    tsr_status status = suite_check_error(tsr_comm_barrier(first ? comm : copy), TSR_ERROR_PEER,
+                                          "different communicators", __FILE__, __LINE__);
     if (status == TSR_OK)
-        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+        status = suite_check_error(tsr_comm_barrier(first ? copy : comm), TSR_ERROR_PEER, "different communicators",
+                                   __FILE__, __LINE__);
     tsr_comm_destroy(copy);
     return status;
 }
@@ -134,7 +136,8 @@ static tsr_status call_from_two_threads(tsr_comm *comm, void *arg)
     return status;
 }
 
-/* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too. */
+/* Errors of a stall alone: a wait of some seconds, as on a busy machine, is told as an error too.
+ */
 static void count_stalls(void *user, tsr_log_level level, const char *line)
 {
     atomic_fetch_add((atomic_int *)user, level == TSR_LOG_ERROR && strstr(line, "different communicators"));
@@ -157,7 +160,8 @@ static void a_thread_that_is_still_to_call_is_waited_for(void **state)
     assert_int_equal(stalls, 0);
 }
 
-/* Rank 0 waits in the first communicator with one thread and in the second with another, its peer in a third. */
+/* Rank 0 waits in the first communicator with one thread and in the second with another, its peer
+ * in a third. */
 static tsr_status cross_with_two_threads(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -168,7 +172,8 @@ static tsr_status cross_with_two_threads(tsr_comm *comm, void *arg)
     const bool first = tsr_comm_rank(comm) == 0;
     tsr_status status = first ? start_second(&helper, copy, 0) : TSR_OK;
     if (status == TSR_OK)
-        status = suite_check_error(tsr_comm_barrier(first ? comm : third), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
+        status = suite_check_error(tsr_comm_barrier(first ? comm : third), TSR_ERROR_PEER, "different communicators",
+                                   __FILE__, __LINE__);
     if (status == TSR_OK && first)
         status = suite_check_error(join_second(&helper), TSR_ERROR_PEER, "different communicators", __FILE__, __LINE__);
     tsr_comm_destroy(third);

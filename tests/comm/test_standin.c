@@ -12,7 +12,8 @@
 static void send_one(stage *s, size_t sent, ncclDataType_t sent_type, size_t received, ncclDataType_t received_type)
 {
     assert_int_equal(API->send(s->buffer[0][0], sent, sent_type, 1, s->comm[0][0], s->stream[0][0]), ncclInProgress);
-    assert_int_equal(API->recv(s->buffer[1][1], received, received_type, 0, s->comm[0][1], s->stream[0][1]), ncclInProgress);
+    assert_int_equal(API->recv(s->buffer[1][1], received, received_type, 0, s->comm[0][1], s->stream[0][1]),
+                     ncclInProgress);
     stage_settle(s->comm[0]);
 }
 
@@ -104,8 +105,9 @@ static void call_wrongly(stage *s, fault what, int r)
     else if (what == OTHER_CALL && odd)
         API->all_gather(send, receive, WORDS, ncclInt32, comm, stream);
     else
-        API->all_reduce(send, receive, what == OTHER_COUNT && odd ? 1 : WORDS, what == OTHER_TYPE && odd ? ncclUint32 : ncclInt32,
-                        what == OTHER_OP && odd ? ncclMax : ncclSum, comm, stream);
+        API->all_reduce(send, receive, what == OTHER_COUNT && odd ? 1 : WORDS,
+                        what == OTHER_TYPE && odd ? ncclUint32 : ncclInt32, what == OTHER_OP && odd ? ncclMax : ncclSum,
+                        comm, stream);
 }
 
 static void collectives_that_differ_are_misuse(void **state)

@@ -11,7 +11,8 @@
 static void split_all(stage *s, ncclComm_t *made)
 {
     for (int r = 0; r < RANKS; r++)
-        assert_int_equal(API->comm_split(s->comm[0][r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, -r, &made[r], NULL), ncclInProgress);
+        assert_int_equal(API->comm_split(s->comm[0][r], r == 1 ? NCCL_SPLIT_NOCOLOR : 4, -r, &made[r], NULL),
+                         ncclInProgress);
     stage_settle(s->comm[0]);
     stage_settle(made);
 }
@@ -164,7 +165,8 @@ static void work_of_the_driver_is_late(void **state)
     stage s;
     int32_t host[WORDS] = {1, 2, 3, 4, 5, 6, 7, 8};
     stage_begin(&s);
-    assert_int_equal(stage_table(&s)->copy(NULL, 0, s.buffer[1][0], host, BYTES, TSR_COPY_FROM_HOST, s.stream[0][0]), TSR_OK);
+    assert_int_equal(stage_table(&s)->copy(NULL, 0, s.buffer[1][0], host, BYTES, TSR_COPY_FROM_HOST, s.stream[0][0]),
+                     TSR_OK);
     assert_int_equal(s.buffer[1][0][0], -1);
     host[0] = 9;
     assert_int_equal(stage_table(&s)->stream_synchronize(NULL, 0, s.stream[0][0]), TSR_OK);

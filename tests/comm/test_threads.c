@@ -194,7 +194,8 @@ static void note(tsr_status *first, tsr_status status)
         *first = status == TSR_OK || check_rank_failed(status) == TSR_OK ? status : TSR_ERROR_INTERNAL;
 }
 
-/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first reduction on each makes arrays. */
+/* Whatever fails, fails on all ranks of what was called, and the communicator goes on. The first
+ * reduction on each makes arrays. */
 static tsr_status make_everything(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -235,7 +236,8 @@ static void more_ranks_than_there_can_be_threads_are_refused_at_once(void **stat
 {
     (void)state;
     assert_int_equal(tsr_threads_run(INT32_MAX, do_nothing, NULL, NULL), TSR_ERROR_MEMORY);
-    assert_non_null(strstr(tsr_status_message(), "2147483647 ranks take a thread each, but the system gives all processes no more than "));
+    assert_non_null(strstr(tsr_status_message(),
+                           "2147483647 ranks take a thread each, but the system gives all processes no more than "));
 }
 
 enum { MANY = 256 };

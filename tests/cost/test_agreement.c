@@ -1,14 +1,15 @@
-/* Every rank plans by itself, so all must plan by the same options: a rank that does not is told apart. */
+/* Every rank plans by itself, so all must plan by the same options: a rank that does not is told
+ * apart. */
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
-#include <tessera/tessera.h>
+
+#include <cmocka.h>
 
 /* Rank 1's options; the others have the defaults. */
 static tsr_status prepare(tsr_comm *comm, const tsr_mesh *mesh, const tsr_plan_options *odd)
@@ -44,7 +45,8 @@ static void assert_told_apart(tsr_plan_options odd, const char *says)
 {
     char wanted[256];
     assert_int_equal(tsr_threads_run(3, run_rank, &odd, NULL), TSR_ERROR_ARGUMENT);
-    snprintf(wanted, sizeof wanted, "direct, but rank 1 calls redistribute f32 8x8 S(0) on mesh 3 -> f32 8x8 S(1) on mesh 3, direct, %s",
+    snprintf(wanted, sizeof wanted,
+             "direct, but rank 1 calls redistribute f32 8x8 S(0) on mesh 3 -> f32 8x8 S(1) on mesh 3, direct, %s",
              says);
     if (!strstr(tsr_status_message(), wanted))
         fail_msg("\"%s\" does not say \"%s\"", tsr_status_message(), wanted);

@@ -1,18 +1,18 @@
 /* Cost profiles as values and as text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include <tessera/context.h>
 
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/context.h>
+
+#include <cmocka.h>
 
 #define TEXT_BYTES 256
 
@@ -30,8 +30,8 @@ static void assert_profile(const char *text, tsr_cost_profile wanted)
     /* Plain comparison: the nearest double is the only right one. */
     if (found.inside.latency != wanted.inside.latency || found.inside.bandwidth != wanted.inside.bandwidth ||
         found.between.latency != wanted.between.latency || found.between.bandwidth != wanted.between.bandwidth)
-        fail_msg("\"%s\" reads as %a,%a %a,%a", text, found.inside.latency, found.inside.bandwidth, found.between.latency,
-                 found.between.bandwidth);
+        fail_msg("\"%s\" reads as %a,%a %a,%a", text, found.inside.latency, found.inside.bandwidth,
+                 found.between.latency, found.between.bandwidth);
 }
 
 static void assert_prints(tsr_cost_profile profile, const char *wanted)
@@ -108,7 +108,8 @@ static void a_bad_text_is_refused_at_its_character(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {"within=1,1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, "
+        {"within=1,1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, "
+                       "meeting=, copy@, "
                        "keep@ or sum@, found \"w\""},
         {"inside", "character 1: expected inside="},
         {"inside =1,1", "character 1: expected inside="},
@@ -135,13 +136,16 @@ static void a_bad_text_is_refused_at_its_character(void **state)
         {"inside=1,2,3", "character 11: expected a space or the end, found \",\""},
         {"inside=1,2between=1,2", "character 11: expected a space or the end, found \"b\""},
         {"inside=0,1 inside=0,1", "character 12: this kind of link stands here twice"},
-        {"between=1,1 inside=0,1\nbetween=1,1", "line 2 \"between=1,1\", character 1: this kind of link stands here twice"},
-        {"# profile\n\ninside=1,\nbetween=1,1", "cost profile, line 3 \"inside=1,\", character 10: expected a number of bytes a second, as "
-                                                "1.6e10, found a line's end"},
+        {"between=1,1 inside=0,1\nbetween=1,1",
+         "line 2 \"between=1,1\", character 1: this kind of link stands here twice"},
+        {"# profile\n\ninside=1,\nbetween=1,1",
+         "cost profile, line 3 \"inside=1,\", character 10: expected a number of bytes a second, as "
+         "1.6e10, found a line's end"},
         {"inside=00000000000000000000000000000000000000000000000000000000000000001,"
          "12345678901234567890123456789012345678901234567890123456789012345",
          "character 138: a number has at most 64 digits"},
-        {"inside=0.12345678901234567890123456789012345678901234567890123456789012345,1", "character 74: a number has at most 64 digits"},
+        {"inside=0.12345678901234567890123456789012345678901234567890123456789012345,1",
+         "character 74: a number has at most 64 digits"},
         {"inside=1e-4,1e9", "inside.latency is 1e-4, more than between.latency, 5e-6"},
         {"between=1e-7,1e9", "inside.latency is 5e-7, more than between.latency, 1e-7"},
     };
@@ -185,7 +189,8 @@ static void assert_text_comes_back(tsr_cost_profile profile)
 static void printed_text_reads_back_as_the_same_numbers(void **state)
 {
     (void)state;
-    static const double edges[] = {DBL_MIN, DBL_MAX, 5e-324, 1, 9007199254740993.0, 0.1, 1.0 / 3, 1e22, 1e23, 0x1p-1074, 123456789.0};
+    static const double edges[] = {DBL_MIN, DBL_MAX, 5e-324, 1,         9007199254740993.0, 0.1,
+                                   1.0 / 3, 1e22,    1e23,   0x1p-1074, 123456789.0};
     uint64_t seed = 1;
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         assert_text_comes_back((tsr_cost_profile){{0, edges[i]}, {edges[i], edges[i]}});
@@ -243,10 +248,14 @@ static void a_context_refuses_profiles_that_are_not_as_they_must_be(void **state
         tsr_cost_profile profile;
         const char *says;
     } cases[] = {
-        {{{-1, 1}, {1, 1}}, "inside.latency is -1"},          {{{NAN, 1}, {1, 1}}, "inside.latency is nan"},
-        {{{0, 0}, {1, 1}}, "inside.bandwidth is 0"},          {{{0, -5}, {1, 1}}, "inside.bandwidth is -5"},
-        {{{0, INFINITY}, {1, 1}}, "inside.bandwidth is inf"}, {{{0, 1}, {INFINITY, 1}}, "between.latency is inf"},
-        {{{0, 1}, {1, NAN}}, "between.bandwidth is nan"},     {{{2, 1}, {1, 1}}, "inside.latency is 2, more than between.latency, 1"},
+        {{{-1, 1}, {1, 1}}, "inside.latency is -1"},
+        {{{NAN, 1}, {1, 1}}, "inside.latency is nan"},
+        {{{0, 0}, {1, 1}}, "inside.bandwidth is 0"},
+        {{{0, -5}, {1, 1}}, "inside.bandwidth is -5"},
+        {{{0, INFINITY}, {1, 1}}, "inside.bandwidth is inf"},
+        {{{0, 1}, {INFINITY, 1}}, "between.latency is inf"},
+        {{{0, 1}, {1, NAN}}, "between.bandwidth is nan"},
+        {{{2, 1}, {1, 1}}, "inside.latency is 2, more than between.latency, 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tsr_context_options options = TSR_CONTEXT_OPTIONS_INIT;

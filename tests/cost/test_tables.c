@@ -1,16 +1,17 @@
-/* Tables of a cost profile: their text, what they say between their points, and plans timed by them, against plain formulas. */
+/* Tables of a cost profile: their text, what they say between their points, and plans timed by
+ * them, against plain formulas. */
+#include <tessera/tessera.h>
+
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
+
+#include <cmocka.h>
 
 #define TEXT_BYTES 4096
 
@@ -70,7 +71,8 @@ static void a_text_of_links_is_a_profile_without_tables(void **state)
     tsr_profile *profile = parse("inside=1e-6,2e10");
     const tsr_cost_profile links = tsr_profile_links(profile), usual = tsr_cost_default();
     assert_false(tsr_profile_has_tables(profile));
-    assert_true(links.inside.latency == 1e-6 && links.inside.bandwidth == 2e10 && links.between.latency == usual.between.latency);
+    assert_true(links.inside.latency == 1e-6 && links.inside.bandwidth == 2e10 &&
+                links.between.latency == usual.between.latency);
     tsr_profile_destroy(tsr_profile_retain(profile));
     tsr_profile_destroy(profile);
     tsr_profile_destroy(NULL);
@@ -94,7 +96,8 @@ static void a_bad_text_is_refused_at_its_character(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {"copies@64=1:1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, piece=, meeting=, copy@, "
+        {"copies@64=1:1", "character 1: expected inside=LATENCY,BANDWIDTH or between=LATENCY,BANDWIDTH, or step=, "
+                          "piece=, meeting=, copy@, "
                           "keep@ or sum@, found \"c\""},
         {"step=", "character 6: expected a number of seconds, as 5e-7, found the end"},
         {"step=1,2", "character 7: expected a space or the end, found \",\""},
@@ -115,7 +118,8 @@ static void a_bad_text_is_refused_at_its_character(void **state)
         {"# tables\nsum@1=1:1 x", "line 2 \"sum@1=1:1 x\", character 11: expected inside="},
         {"sum@1=1:1 sum@2=1:1 sum@3=1:1 sum@4=1:1 sum@5=1:1 sum@6=1:1 sum@7=1:1 sum@8=1:1 sum@9=1:1",
          "character 81: a kind of work has at most 8 rows"},
-        {"meeting=1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1,10:1,11:1,12:1,13:1,14:1,15:1,16:1,17:1,18:1,19:1,20:1,21:1,22:1,23:1,24:1,25:1,26:1,"
+        {"meeting=1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1,10:1,11:1,12:1,13:1,14:1,15:1,16:1,17:1,18:1,19:1,20:1,21:1,22:1,"
+         "23:1,24:1,25:1,26:1,"
          "27:1,28:1,29:1,30:1,31:1,32:1,33:1",
          "a row has at most 32 numbers"},
         {"step=1e31", "character 6: seconds are 1e30 at most"},
@@ -165,7 +169,8 @@ static void between_points_seconds_go_by_the_logarithm(void **state)
                  {1 << 20, 1, 0.125},
                  {TSR_RUN_WHOLE, 1, 1.0 / 16}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_seconds(tsr_profile_work_seconds(profile, TSR_WORK_COPY, cases[i].run, cases[i].touched, 48), 48 * cases[i].pace);
+        assert_seconds(tsr_profile_work_seconds(profile, TSR_WORK_COPY, cases[i].run, cases[i].touched, 48),
+                       48 * cases[i].pace);
     tsr_profile_destroy(profile);
 }
 
@@ -188,9 +193,10 @@ static void meetings_of_more_ranks_grow_as_they_did_last(void **state)
         const char *text;
         int64_t ranks;
         double seconds;
-    } cases[] = {{"meeting=2:1,4:3", 1, 1},  {"meeting=2:1,4:3", 2, 1},        {"meeting=2:1,4:3", 3, 2}, {"meeting=2:1,4:3", 4, 3},
-                 {"meeting=2:1,4:3", 16, 7}, {"meeting=2:1,4:3", 1048576, 39}, {"meeting=4:3", 64, 3},    {"meeting=2:3,4:1", 3, 2},
-                 {"meeting=2:3,4:1", 64, 1}, {"meeting=2:1,4:3,8:3", 1024, 3}};
+    } cases[] = {{"meeting=2:1,4:3", 1, 1},       {"meeting=2:1,4:3", 2, 1},  {"meeting=2:1,4:3", 3, 2},
+                 {"meeting=2:1,4:3", 4, 3},       {"meeting=2:1,4:3", 16, 7}, {"meeting=2:1,4:3", 1048576, 39},
+                 {"meeting=4:3", 64, 3},          {"meeting=2:3,4:1", 3, 2},  {"meeting=2:3,4:1", 64, 1},
+                 {"meeting=2:1,4:3,8:3", 1024, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tsr_profile *profile = parse(cases[i].text);
         assert_seconds(tsr_profile_meeting_seconds(profile, cases[i].ranks), cases[i].seconds);
@@ -242,7 +248,8 @@ static double seconds_of(const tsr_plan *plan)
 static void plans_are_timed_by_tables(void **state)
 {
     (void)state;
-    /* A shard of S(0) has 32 rows of 256 bytes, one of S(1) 64 rows of 128 bytes; "copy@64" counts for runs of 128 bytes. */
+    /* A shard of S(0) has 32 rows of 256 bytes, one of S(1) 64 rows of 128 bytes; "copy@64" counts
+     * for runs of 128 bytes. */
     const double all = 64 * 256, half = all / 2, quarter = all / 4;
     const struct {
         question q;
@@ -251,7 +258,8 @@ static void plans_are_timed_by_tables(void **state)
         {{"S(0)", "S(1)", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(1)", "S(0)", 64, TSR_MODE_MESSAGE, 0}, STEP + 2 * PIECE + MEETING + quarter / KEEP + quarter / COPY_64},
         {{"S(0)", "R", 64, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + 2 * MEETING + half / KEEP + half / COPY},
-        {{"S(0)", "R", 8, TSR_MODE_DIRECT, 0}, STEP + 2 * PIECE + MEETING + 1024 / KEEP + 1024 / COPY}, /* all fits what peers read */
+        {{"S(0)", "R", 8, TSR_MODE_DIRECT, 0},
+         STEP + 2 * PIECE + MEETING + 1024 / KEEP + 1024 / COPY}, /* all fits what peers read */
         {{"R", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + half / KEEP},
         {{"R", "R", 64, TSR_MODE_MESSAGE, 0}, STEP + PIECE + all / KEEP},
         {{"P", "S(0)", 64, TSR_MODE_DIRECT, 0}, STEP + PIECE + 2 * MEETING + 3 * half / SUM},
@@ -291,7 +299,8 @@ static void the_slowest_rank_counts_and_nobody_takes_no_time(void **state)
 static void what_is_chosen_in_least_time_goes_by_tables(void **state)
 {
     (void)state;
-    /* Of 3 terms each owner reads 2 of others and all results, or a third of them in a second step. By messages that is given as copies. */
+    /* Of 3 terms each owner reads 2 of others and all results, or a third of them in a second step.
+     * By messages that is given as copies. */
     const question q = {"P", "R", 6144, TSR_MODE_MESSAGE, TSR_OBJECTIVE_TIME};
     const int64_t shard = 6144 * 256;
     tsr_plan *plan = plan_by(NULL, &q, "3", "meeting=2:1000 sum@1=1:1e9 copy@1=1:1e9", NULL);

@@ -1,20 +1,20 @@
 /*
- * No layout in between makes a move quicker: the seconds that plans tell obey the triangle inequality. That is why the planner does not
- * search such layouts.
+ * No layout in between makes a move quicker: the seconds that plans tell obey the triangle
+ * inequality. That is why the planner does not search such layouts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include <tessera/explain.h>
 
 #include <float.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/explain.h>
+
+#include <cmocka.h>
 
 #define MOST_LAYOUTS 32
 #define TEXT_BYTES   48
@@ -38,9 +38,11 @@ typedef struct layouts {
     double seconds[MOST_LAYOUTS][MOST_LAYOUTS];
 } layouts;
 
-/* Seconds and bytes a second. Between: the usual; as inside, without latency; far quicker; far slower; nothing but latency. */
+/* Seconds and bytes a second. Between: the usual; as inside, without latency; far quicker; far
+ * slower; nothing but latency. */
 static const tsr_cost_profile profiles[] = {
-    {{5e-7, 1.6e10}, {5e-6, 1.25e10}}, {{0, 1}, {0, 1}}, {{1e-6, 1e9}, {1e-6, 1e12}}, {{1e-6, 1e9}, {1e-3, 1e6}}, {{1, 1e30}, {1, 1e30}},
+    {{5e-7, 1.6e10}, {5e-6, 1.25e10}}, {{0, 1}, {0, 1}},       {{1e-6, 1e9}, {1e-6, 1e12}},
+    {{1e-6, 1e9}, {1e-3, 1e6}},        {{1, 1e30}, {1, 1e30}},
 };
 
 #define PROFILES (int)(sizeof profiles / sizeof *profiles)
@@ -91,7 +93,8 @@ static void free_layouts(layouts *all)
         tsr_layout_destroy(all->at[i]);
 }
 
-static double seconds_of(const tsr_layout *from, const tsr_layout *to, const char *nodes, const tsr_cost_profile *profile)
+static double seconds_of(const tsr_layout *from, const tsr_layout *to, const char *nodes,
+                         const tsr_cost_profile *profile)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     tsr_plan_survey survey;
@@ -114,7 +117,8 @@ static void find_seconds(layouts *all, const char *nodes, const tsr_cost_profile
             all->seconds[i][j] = seconds_of(all->at[i], all->at[j], nodes, profile);
 }
 
-/* Whether some mesh dim is Partial in `to` and not in `from`: then the terms that arrive are not those that another way would have made. */
+/* Whether some mesh dim is Partial in `to` and not in `from`: then the terms that arrive are not
+ * those that another way would have made. */
 static bool makes_partial(const char *from, const char *to)
 {
     for (;;) {
@@ -130,8 +134,9 @@ static bool makes_partial(const char *from, const char *to)
 }
 
 /*
- * Each of the seconds is a sum of two terms of one sign that were rounded once or twice, so misses by less than 4 * 2^-53 of itself, and so
- * does, with one rounding more, the sum of two of them. Bytes are whole numbers below 2^53.
+ * Each of the seconds is a sum of two terms of one sign that were rounded once or twice, so misses
+ * by less than 4 * 2^-53 of itself, and so does, with one rounding more, the sum of two of them.
+ * Bytes are whole numbers below 2^53.
  */
 #define ROUNDED (1 + 9 * DBL_EPSILON / 2)
 
@@ -148,8 +153,9 @@ static void check_triangles(const layouts *all, const place *at, const tensor *x
                     continue;
                 tsr_cost_print(profile, links, sizeof links);
                 fail_msg("mesh %s, nodes %s, %lldx%lld, %s: %s -> %s takes %.17g, through %s %.17g + %.17g", at->mesh,
-                         at->nodes ? at->nodes : "unknown", (long long)x->shape[0], (long long)(x->ndim > 1 ? x->shape[1] : 1), links,
-                         all->text[i], all->text[k], direct, all->text[j], all->seconds[i][j], all->seconds[j][k]);
+                         at->nodes ? at->nodes : "unknown", (long long)x->shape[0],
+                         (long long)(x->ndim > 1 ? x->shape[1] : 1), links, all->text[i], all->text[k], direct,
+                         all->text[j], all->seconds[i][j], all->seconds[j][k]);
             }
         }
     }
@@ -166,15 +172,16 @@ static void check_layouts(const place *at, const tensor *x, const char *const *p
     free_layouts(&all);
 }
 
-static const char *const whole_or_cut[2][5] = {{"R", "S(0)", "S(0;interleave=2)", NULL}, {"R", "S(0)", "S(1)", "S(0;balanced)", NULL}};
+static const char *const whole_or_cut[2][5] = {{"R", "S(0)", "S(0;interleave=2)", NULL},
+                                               {"R", "S(0)", "S(1)", "S(0;balanced)", NULL}};
 
 static void without_partial_a_move_is_no_slower_than_two_whatever_links_cost(void **state)
 {
     (void)state;
-    static const place places[] = {{"4", 1, NULL},       {"4", 1, "0011"}, {"4@[2,0,3,1]", 1, "0011"}, {"2x2", 2, NULL},
-                                   {"2x2", 2, "0011"},   {"2x3", 2, NULL}, {"2x3", 2, "001122"},       {"2x3", 2, "000111"},
-                                   {"3x2", 2, "001122"}, {"4", 1, "0111"}, {"4", 1, "0101"},           {"2x3", 2, "011222"},
-                                   {"3x2", 2, "010110"}};
+    static const place places[] = {
+        {"4", 1, NULL},   {"4", 1, "0011"},     {"4@[2,0,3,1]", 1, "0011"}, {"2x2", 2, NULL},     {"2x2", 2, "0011"},
+        {"2x3", 2, NULL}, {"2x3", 2, "001122"}, {"2x3", 2, "000111"},       {"3x2", 2, "001122"}, {"4", 1, "0111"},
+        {"4", 1, "0101"}, {"2x3", 2, "011222"}, {"3x2", 2, "010110"}};
     static const tensor tensors[] = {{1, {12}}, {1, {7}}, {1, {1200000}}, {2, {8, 12}}, {2, {7, 5}}, {2, {64000, 64}}};
     const size_t step = getenv("TSR_TEST_THIN") ? 3 : 1;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
@@ -182,7 +189,8 @@ static void without_partial_a_move_is_no_slower_than_two_whatever_links_cost(voi
             check_layouts(&places[i], &tensors[j], whole_or_cut[tensors[j].ndim - 1]);
 }
 
-/* Terms are reduced m - 1 times a byte, so that it counts who reduces how much: all alike, where everything divides, also by cache lines.
+/* Terms are reduced m - 1 times a byte, so that it counts who reduces how much: all alike, where
+ * everything divides, also by cache lines.
  */
 static void with_partial_that_holds_on_one_node_where_shapes_divide(void **state)
 {
@@ -205,7 +213,8 @@ static void assert_seconds(const char *from, const char *to, const char *nodes, 
     const double found = seconds_of(all.at[0], all.at[1], nodes, &profile);
     free_layouts(&all);
     if (found != wanted)
-        fail_msg("%s -> %s on nodes %s takes %.17g instead of %.17g", from, to, nodes ? nodes : "unknown", found, wanted);
+        fail_msg("%s -> %s on nodes %s takes %.17g instead of %.17g", from, to, nodes ? nodes : "unknown", found,
+                 wanted);
 }
 
 /* Of 4 ranks and 16 KiB; links take powers of two, so that equality is exact. */
@@ -216,7 +225,8 @@ static void seconds_are_those_of_the_busiest_rank_and_node(void **state)
     assert_seconds("S(0)", "S(0)", "0011", quick, 0);
     assert_seconds("S(0)", "R", NULL, quick, 0.25 + 3);
     assert_seconds("P", "R", NULL, quick, 2 * 0.25 + 6);
-    /* A node lacks 8 KiB: once into it, and a second step in which its two ranks give each other half. */
+    /* A node lacks 8 KiB: once into it, and a second step in which its two ranks give each other
+     * half. */
     assert_seconds("S(0)", "R", "0011", quick, 0.5 + 4);
     /* The second step's latency costs more than 8 KiB twice. */
     assert_seconds("S(0)", "R", "0011", slow, 32 + 8);

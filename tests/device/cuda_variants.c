@@ -2,6 +2,7 @@
  * is linked with the emulation. */
 #include "staged.h"
 #include "variants.h"
+
 #include <tessera/cuda.h>
 
 int list_variants(variant out[3])

@@ -4,6 +4,7 @@
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
 #include "reference.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 enum { TYPE, ROWS, COLUMNS, LD };                               /* words of a matrix layout */
 enum { COMPUTE, SCALE, TRANS_A, TRANS_B, EPILOGUE, DESCRIBED }; /* words of a product's description */
-enum { BIAS = DESCRIBED };                                      /* word with the address of the bias, of which only the alignment matters */
-enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };       /* words of a preference */
+enum { BIAS = DESCRIBED }; /* word with the address of the bias, of which only the alignment matters */
+enum { WORKSPACE, A_ALIGNED, B_ALIGNED, C_ALIGNED, ALL };                    /* words of a preference */
 enum { DESCRIPTION, NEEDED, ALIGNED_A, ALIGNED_B, ALIGNED_C, ALIGNED_BIAS }; /* words of an algorithm */
 
 /* The workspace of the preferred algorithm for products of depth DEEP, unless the preference allows
@@ -35,10 +36,10 @@ static void misuse(const char *what)
     abort();
 }
 
-#define TURN_OF(name)                                                                                                                      \
-    do {                                                                                                                                   \
-        if (emulated_blas_call(name))                                                                                                      \
-            return CUBLAS_STATUS_INTERNAL_ERROR;                                                                                           \
+#define TURN_OF(name)                                                                                                  \
+    do {                                                                                                               \
+        if (emulated_blas_call(name))                                                                                  \
+            return CUBLAS_STATUS_INTERNAL_ERROR;                                                                       \
     } while (0)
 #define TURN() TURN_OF(__func__)
 
@@ -80,8 +81,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type, uint64_t rows,
-                                                 uint64_t columns, int64_t ld)
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size, cudaDataType type,
+                                                 uint64_t rows, uint64_t columns, int64_t ld)
 {
     TURN_OF("cublasLtMatrixLayoutInit");
     if (size != sizeof *layout || ld < (int64_t)rows)
@@ -94,7 +95,8 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, 
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t size, cublasComputeType_t compute, cudaDataType_t scale)
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, size_t size, cublasComputeType_t compute,
+                                               cudaDataType_t scale)
 {
     TURN_OF("cublasLtMatmulDescInit");
     memset(product, 0, size);
@@ -103,8 +105,8 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t product, siz
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute, const void *value,
-                                              size_t size)
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t size)
 {
     TURN();
     int32_t given;
@@ -132,8 +134,9 @@ cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t 
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void *value, size_t size)
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                                    size_t size)
 {
     TURN();
     uint32_t given = 0;
@@ -179,10 +182,11 @@ static uint64_t promised(uint64_t address)
     return address & (~address + 1);
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int wanted, cublasLtMatmulHeuristicResult_t *found,
-                                              int *count)
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t *found, int *count)
 {
     TURN();
     if (!handle || c != d || wanted != 1)
@@ -230,8 +234,8 @@ static double element(const uint64_t *layout, const void *memory, uint64_t trans
     return reference_load(dtype, (const char *)memory + at * tsr_dtype_bytes(dtype));
 }
 
-static void check_use(const cublasLtMatmulAlgo_t *algorithm, const uint64_t *product, const uint64_t *a, const uint64_t *b,
-                      const uint64_t *c, uintptr_t at_a, uintptr_t at_b, uintptr_t at_c)
+static void check_use(const cublasLtMatmulAlgo_t *algorithm, const uint64_t *product, const uint64_t *a,
+                      const uint64_t *b, const uint64_t *c, uintptr_t at_a, uintptr_t at_b, uintptr_t at_c)
 {
     const uint64_t depth = depth_of(product, a);
     const int wide = c[TYPE] == CUDA_R_64F;
@@ -309,9 +313,10 @@ static void copy_words(uint64_t *to, const uint64_t *from, size_t count)
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void *alpha, const void *a,
-                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
-                              const void *c, cublasLtMatrixLayout_t c_layout, void *d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes, cudaStream_t stream)
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              size_t bytes, cudaStream_t stream)
 {
     TURN();
     enqueued_product p = {.a = a,

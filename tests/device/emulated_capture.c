@@ -4,6 +4,7 @@
  * first stream; within it, waits, allocations and references to outside work are forbidden.
  */
 #include "emulated_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,8 @@ static void release(cudaGraph_t graph)
     free(graph);
 }
 
-cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument)
+cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                            void *argument)
 {
     if (stream->recording->spoilt) {
         drop(argument);
@@ -186,7 +188,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
         error = cudaErrorIllegalState;
     if (error == cudaSuccess) {
         emulated_recording *const made = malloc(sizeof *made);
-        *made = (emulated_recording){.id = ++captures, .origin = stream, .thread = pthread_self(), .graph = calloc(1, sizeof *made->graph)};
+        *made = (emulated_recording){
+            .id = ++captures, .origin = stream, .thread = pthread_self(), .graph = calloc(1, sizeof *made->graph)};
         made->graph->references = 1;
         stream->recording = made;
     }
@@ -271,8 +274,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureSta
 }
 
 #if CUDART_VERSION >= 13000
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, const cudaGraphEdgeData **edges,
+                                     size_t *count)
 {
     EMULATED_TURN();
     if (graph || nodes || edges || count)
@@ -280,8 +284,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     return tell_capture(stream, status, id);
 }
 #else
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *graph,
-                                     const cudaGraphNode_t **nodes, size_t *count)
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **nodes, size_t *count)
 {
     EMULATED_TURN();
     if (graph || nodes || count)

@@ -4,6 +4,7 @@
 
 #include "emulated_gpu.h"
 #include "variants.h"
+
 #include <tessera/cuda.h>
 
 #define GIB ((size_t)1 << 30)

@@ -5,6 +5,7 @@
 
 #include "device/cuda/runtime.h"
 #include "emulated_gpu.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,11 +60,11 @@ void emulated_misuse(const char *what) __attribute__((noreturn));
 cudaError_t emulated_turn(const char *name);
 
 /** Returns from the emulated call if it is to fail. */
-#define EMULATED_TURN()                                                                                                                    \
-    do {                                                                                                                                   \
-        const cudaError_t error_ = emulated_turn(__func__);                                                                                \
-        if (error_ != cudaSuccess)                                                                                                         \
-            return error_;                                                                                                                 \
+#define EMULATED_TURN()                                                                                                \
+    do {                                                                                                               \
+        const cudaError_t error_ = emulated_turn(__func__);                                                            \
+        if (error_ != cudaSuccess)                                                                                     \
+            return error_;                                                                                             \
     } while (0)
 
 /** A random number from 0 to below - 1. */
@@ -77,14 +78,16 @@ cudaStream_t emulated_stream(cudaStream_t stream);
 
 /** Adds a task to a stream, or to the capture that records it; takes ownership of the argument.
  * Under the lock. */
-cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument);
+cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                         void *argument);
 
 /** Does the work of `stream`, and other work that can be done meanwhile, in a random order. Under
  * the lock. */
 void emulated_drain(cudaStream_t stream);
 
 /** Adds a node to the capture of a stream; fails if the capture is invalidated. Under the lock. */
-cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument);
+cudaError_t emulated_record(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                            void *argument);
 
 /** If the stream (for NULL, any stream of the device) is captured, invalidates the capture and
  * returns cudaErrorStreamCaptureUnsupported. Under the lock. */

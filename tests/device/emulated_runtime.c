@@ -1,10 +1,11 @@
 #include "emulated_machine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2}, tsr_cuda_image_reduce_floats[1] = {3},
-                         tsr_cuda_image_reduce_others[1] = {4};
+const unsigned long long tsr_cuda_image_copy[1] = {1}, tsr_cuda_image_convert[1] = {2},
+                         tsr_cuda_image_reduce_floats[1] = {3}, tsr_cuda_image_reduce_others[1] = {4};
 
 /* The header of an allocation, with which the runtime's rules are checked. */
 typedef struct block {
@@ -28,7 +29,8 @@ static struct {
     size_t total, used[EMULATED_GPUS], kept[EMULATED_GPUS];
     int gpus, peers, calls, fail_at, error, lost, alive, openings;
     const char *failed_call;
-} gpu = {.mutex = PTHREAD_MUTEX_INITIALIZER, .total = (size_t)1 << 30, .gpus = EMULATED_GPUS, .peers = 1, .fail_at = -1};
+} gpu = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .total = (size_t)1 << 30, .gpus = EMULATED_GPUS, .peers = 1, .fail_at = -1};
 
 _Thread_local int emulated_device;
 
@@ -132,11 +134,12 @@ cudaError_t cudaGetLastError(void)
 
 const char *cudaGetErrorName(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation                                                         ? "cudaErrorMemoryAllocation"
-           : error == cudaErrorInsufficientDriver                                                     ? "cudaErrorInsufficientDriver"
-           : error == cudaErrorIllegalAddress                                                         ? "cudaErrorIllegalAddress"
-           : error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread ? "cudaErrorStreamCapture.."
-                                                                                                      : "cudaErrorInvalidValue";
+    return error == cudaErrorMemoryAllocation     ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorInsufficientDriver ? "cudaErrorInsufficientDriver"
+           : error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
+           : error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread
+               ? "cudaErrorStreamCapture.."
+               : "cudaErrorInvalidValue";
 }
 
 const char *cudaGetErrorString(cudaError_t error)
@@ -281,7 +284,8 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool
     EMULATED_TURN();
     if (bytes == 0)
         emulated_misuse("cudaMallocFromPoolAsync: no bytes");
-    const cudaError_t error = check_pool_stream(stream, pool->device, "cudaMallocFromPoolAsync: the stream of another device");
+    const cudaError_t error =
+        check_pool_stream(stream, pool->device, "cudaMallocFromPoolAsync: the stream of another device");
     if (error != cudaSuccess)
         return error;
     pthread_mutex_lock(&gpu.mutex);
@@ -326,7 +330,8 @@ static void do_nothing(const void *argument)
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     block *const found = take_block(memory);
-    const cudaError_t refused = check_pool_stream(stream, found->pool->device, "cudaFreeAsync: the stream of another device");
+    const cudaError_t refused =
+        check_pool_stream(stream, found->pool->device, "cudaFreeAsync: the stream of another device");
     if (refused == cudaSuccess) {
         pthread_mutex_lock(&emulated_lock);
         emulated_add(emulated_stream(stream), do_nothing, free, found->memory);
@@ -339,8 +344,9 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
     return refused == cudaSuccess ? error : refused;
 }
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values, unsigned jit_count,
-                                enum cudaLibraryOption *options, void **values, unsigned option_count)
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit, void **jit_values,
+                                unsigned jit_count, enum cudaLibraryOption *options, void **values,
+                                unsigned option_count)
 {
     EMULATED_TURN();
     if (!code || jit || jit_values || jit_count || options || values || option_count)

@@ -4,6 +4,7 @@
  * the memory may be pinned; a copy from host memory reads it at once, since it may be pageable.
  */
 #include "emulated_machine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +106,8 @@ static void append(cudaStream_t stream, const emulated_task *wanted)
     stream->last = &task->next;
 }
 
-cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument), void *argument)
+cudaError_t emulated_add(cudaStream_t stream, void (*run)(const void *argument), void (*drop)(void *argument),
+                         void *argument)
 {
     if (stream->recording)
         return emulated_record(stream, run, drop, argument);
@@ -216,7 +218,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 static void append_event(cudaStream_t stream, cudaEvent_t event, bool records)
 {
     event->references++;
-    append(stream, &(emulated_task){.event = event, .number = event->recorded, .records = records, .from = event->from});
+    append(stream,
+           &(emulated_task){.event = event, .number = event->recorded, .records = records, .from = event->from});
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -317,10 +320,12 @@ static launch *make_launch(const char *kernel, unsigned blocks, void **arguments
     return l;
 }
 
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 threads, void **arguments, size_t shared, cudaStream_t stream)
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 threads, void **arguments, size_t shared,
+                             cudaStream_t stream)
 {
     EMULATED_TURN();
-    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || threads.x != 256 || threads.y != 1 || threads.z != 1 || shared != 0)
+    if (grid.x == 0 || grid.y != 1 || grid.z != 1 || threads.x != 256 || threads.y != 1 || threads.z != 1 ||
+        shared != 0)
         emulated_misuse("cudaLaunchKernel: a grid that no kernel here wants");
     pthread_mutex_lock(&emulated_lock);
     const cudaStream_t in = emulated_stream(stream);

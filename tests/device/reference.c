@@ -1,4 +1,5 @@
 #include "reference.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ static double magnitude_of(format f, uint32_t code)
     const int exponent = (int)(code >> f.mantissa);
     const double fraction = code & ((UINT32_C(1) << f.mantissa) - 1);
     const double ones = ldexp(1.0, f.mantissa);
-    return exponent == 0 ? ldexp(fraction, 1 - f.bias - f.mantissa) : ldexp(ones + fraction, exponent - f.bias - f.mantissa);
+    return exponent == 0 ? ldexp(fraction, 1 - f.bias - f.mantissa)
+                         : ldexp(ones + fraction, exponent - f.bias - f.mantissa);
 }
 
 double reference_decode(tsr_dtype dtype, uint32_t code)
@@ -160,7 +162,8 @@ static double divide_float(tsr_dtype dtype, double value, int64_t divisor)
     return dtype == TSR_F64 ? value / (double)divisor : (double)single;
 }
 
-static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                         void *out)
 {
     double value = reference_load(dtype, terms[0]);
     for (int i = 1; i < count; i++)
@@ -170,7 +173,8 @@ static void reduce_float(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, con
     reference_store(dtype, value, out);
 }
 
-static void reduce_complex(tsr_dtype part, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+static void reduce_complex(tsr_dtype part, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                           void *out)
 {
     const size_t bytes = tsr_dtype_bytes(part);
     double re = reference_load(part, terms[0]), im = reference_load(part, (const char *)terms[0] + bytes);
@@ -225,7 +229,8 @@ static void reduce_integer(const tsr_dtype_info *info, tsr_reduce_op op, const v
         ((unsigned char *)out)[i] = (unsigned char)(value >> (8 * i));
 }
 
-void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out)
+void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                      void *out)
 {
     const tsr_dtype_info *const info = tsr_dtype_get(dtype);
     if (info->kind == TSR_CLASS_FLOAT)

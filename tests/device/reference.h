@@ -3,9 +3,10 @@
 #ifndef TESTS_DEVICE_REFERENCE_H
 #define TESTS_DEVICE_REFERENCE_H
 
+#include <tessera/dtype.h>
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/dtype.h>
 
 /** The narrow floating types. */
 extern const tsr_dtype reference_narrow[4];
@@ -28,6 +29,7 @@ void reference_store(tsr_dtype dtype, double value, void *to);
 
 /** Writes to `out` the reduction of the `count` elements at `terms`, divided by `divisor`. All are
  * of the dtype. */
-void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count, void *out);
+void reference_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const void *const *terms, int count,
+                      void *out);
 
 #endif

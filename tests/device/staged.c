@@ -1,4 +1,5 @@
 #include "staged.h"
+
 #include "variants.h"
 
 #define GUARD 256
@@ -79,7 +80,8 @@ static void upload(extent *e)
     assert_int_equal(staged.device->alloc(staged.self, 0, room(e), staged.stream, &memory), TSR_OK);
     assert_int_equal((uintptr_t)memory % GUARD, 0);
     e->device = memory;
-    assert_int_equal(staged.device->copy(staged.self, 0, memory, bounce, room(e), TSR_COPY_FROM_HOST, staged.stream), TSR_OK);
+    assert_int_equal(staged.device->copy(staged.self, 0, memory, bounce, room(e), TSR_COPY_FROM_HOST, staged.stream),
+                     TSR_OK);
     free(bounce);
 }
 
@@ -88,7 +90,8 @@ static void download(const extent *e)
 {
     unsigned char *const bounce = malloc(room(e));
     assert_non_null(bounce);
-    assert_int_equal(staged.device->copy(staged.self, 0, bounce, e->device, room(e), TSR_COPY_TO_HOST, staged.stream), TSR_OK);
+    assert_int_equal(staged.device->copy(staged.self, 0, bounce, e->device, room(e), TSR_COPY_TO_HOST, staged.stream),
+                     TSR_OK);
     assert_int_equal(staged.device->stream_synchronize(staged.self, 0, staged.stream), TSR_OK);
     for (size_t i = 0; i < room(e); i++)
         if ((i < e->before || i >= e->before + e->bytes) && bounce[i] != 0x5c)
@@ -175,8 +178,8 @@ static tsr_status reduce(void *self, int index, const tsr_box_reduce *given, tsr
     return end(staged.device->reduce(staged.self, 0, &moved, staged.stream));
 }
 
-static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                          tsr_stream stream)
+static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
+                          int64_t count, tsr_stream stream)
 {
     const int64_t one = 1;
     (void)self, (void)index, (void)stream;
@@ -185,10 +188,12 @@ static tsr_status convert(void *self, int index, void *dst, tsr_dtype dst_dtype,
         add(dst, tsr_dtype_bytes(dst_dtype), 1, &count, &one);
     }
     begin();
-    return end(staged.device->convert(staged.self, 0, translate(dst), dst_dtype, translate(src), src_dtype, count, staged.stream));
+    return end(staged.device->convert(staged.self, 0, translate(dst), dst_dtype, translate(src), src_dtype, count,
+                                      staged.stream));
 }
 
-static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+static tsr_status copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                       tsr_stream stream)
 {
     const int64_t count = (int64_t)bytes, one = 1;
     (void)self, (void)index, (void)stream;

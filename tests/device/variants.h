@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 /* after the headers above, which cmocka.h needs */
-#include <cmocka.h>
 #include <tessera/sys/device.h>
+
+#include <cmocka.h>
 
 typedef struct variant {
     const char *name;

@@ -2,6 +2,7 @@
  * alone, and with all later ones. */
 #include "faults.h"
 #include "workload.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,9 +120,10 @@ static bool make_file(char *path, size_t capacity)
 int main(int argc, char **argv)
 {
     static const char *const kinds[] = {"malloc", "mmap", "pthread_create", "allocation of the context"};
-    drill_about about = {"allocations",
-                         "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs", INT64_MAX,
-                         60};
+    drill_about about = {
+        "allocations",
+        "where memory or a thread is missing every rank gets a status with a sentence, nothing leaks or hangs",
+        INT64_MAX, 60};
     drill *d = drill_begin(argc, argv, &about);
     char path[4096];
     long counts[KINDS];
@@ -138,8 +140,8 @@ int main(int argc, char **argv)
         const trial t = trial_of(drill_seed(d), index, counts, total);
         run_trial(d, &t, path);
         if (faults_live() > live + slack) {
-            drill_fail(d, "%s %ld%s: %ld pieces of memory more than before", kinds[t.kind], t.at, t.sticky ? " and all later" : "",
-                       faults_live() - live);
+            drill_fail(d, "%s %ld%s: %ld pieces of memory more than before", kinds[t.kind], t.at,
+                       t.sticky ? " and all later" : "", faults_live() - live);
             slack = faults_live() - live;
         }
     }

@@ -2,8 +2,9 @@
 #ifndef TESTS_CALLS_H
 #define TESTS_CALLS_H
 
-#include <stdint.h>
 #include <tessera/comm.h>
+
+#include <stdint.h>
 
 enum { CALLS = 7 };
 

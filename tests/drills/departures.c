@@ -3,11 +3,13 @@
 #include "calls.h"
 #include "drill.h"
 #include "storm.h"
+
+#include <tessera/tessera.h>
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,7 +54,8 @@ static tsr_status still_broken(trial *t, tsr_comm *comm, tsr_status before)
 {
     const tsr_status status = tsr_comm_barrier(comm);
     if (status != TSR_ERROR_PEER)
-        drill_fail(t->d, "%s: a call after \"%s\" is %s", t->scenario->name, tsr_status_name(before), tsr_status_name(status));
+        drill_fail(t->d, "%s: a call after \"%s\" is %s", t->scenario->name, tsr_status_name(before),
+                   tsr_status_name(status));
     return status;
 }
 
@@ -114,7 +117,8 @@ static tsr_status come_late(trial *t, tsr_comm *comm, drill_draws *own)
     (void)own;
     tsr_status status = call_all(t, comm, t->round);
     const double began = drill_now();
-    while (status == TSR_OK && tsr_comm_rank(comm) == t->culprit && !t->failed && drill_now() - began < PATIENCE_SECONDS)
+    while (status == TSR_OK && tsr_comm_rank(comm) == t->culprit && !t->failed &&
+           drill_now() - began < PATIENCE_SECONDS)
         sleep_a_little();
     if (status == TSR_OK)
         status = tsr_comm_barrier(comm);
@@ -128,13 +132,15 @@ static void check_rank(trial *t, int rank, unsigned allowed)
 {
     const tsr_status status = t->status[rank];
     if (!(allowed >> status & 1) || (status != TSR_OK && !*t->sentence[rank] && !t->left[rank]))
-        drill_fail(t->d, "%s, rank %d of %d: %s: \"%s\"", t->scenario->name, rank, t->ranks, tsr_status_name(status), t->sentence[rank]);
+        drill_fail(t->d, "%s, rank %d of %d: %s: \"%s\"", t->scenario->name, rank, t->ranks, tsr_status_name(status),
+                   t->sentence[rank]);
 }
 
 static void check_run(trial *t, tsr_status status, unsigned allowed)
 {
     if (!(allowed >> status & 1))
-        drill_fail(t->d, "%s, %d ranks: the run is %s: \"%s\"", t->scenario->name, t->ranks, tsr_status_name(status), tsr_status_message());
+        drill_fail(t->d, "%s, %d ranks: the run is %s: \"%s\"", t->scenario->name, t->ranks, tsr_status_name(status),
+                   tsr_status_message());
 }
 
 enum { MAY_BE_OK = 1u << TSR_OK, MAY_BE_PEER = 1u << TSR_ERROR_PEER, MAY_BE_IO = 1u << TSR_ERROR_IO };
@@ -220,8 +226,8 @@ static void run_trial(drill *d, int64_t index)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000,
-                               60};
+    const drill_about about = {
+        "departures", "ranks that leave, mistake, abort or come late: nobody hangs, and all others are told", 1000, 60};
     drill *d = drill_begin(argc, argv, &about);
     setenv("TSR_STALL_MS", "1000", 1); /* the library cannot know that the storm's thread calls for no rank */
     int64_t index;

@@ -1,4 +1,5 @@
 #include "draw_moves.h"
+
 #include <string.h>
 
 /* Meshes. */
@@ -195,7 +196,8 @@ static void copy_some(drill_draws *draws, const rule_layout *from, rule_layout *
     bool sums = rule_has_op(to->dtype, TSR_SUM);
     for (int d = 0; d < to->mesh.ndim; d++)
         sums = sums && (to->placements[d].kind != TSR_PARTIAL || to->placements[d].op == TSR_SUM);
-    *p = (tsr_placement){.kind = was_last && sums && drill_one_in(draws, 2) ? TSR_PARTIAL : TSR_REPLICATE, .order = TSR_ORDER_DEFAULT};
+    *p = (tsr_placement){.kind = was_last && sums && drill_one_in(draws, 2) ? TSR_PARTIAL : TSR_REPLICATE,
+                         .order = TSR_ORDER_DEFAULT};
 }
 
 static void draw_item(drill_draws *draws, const rule_mesh meshes[2], bool one_mesh, rule_layout *src, rule_layout *dst)
@@ -250,7 +252,9 @@ void draw_moves(drill_draws *draws, int ranks, drawn_moves *out)
     if (out->slice)
         for (int i = 0; i < 2; i++)
             rule_mesh_slice(&out->meshes[i], out->slice, -1, &meshes[i]);
-    out->count = out->way == BY_NEW || out->way == IN_PLACE || drill_one_in(draws, 2) ? 1 : 1 + (size_t)drill_below(draws, DRAWN_ITEMS);
+    out->count = out->way == BY_NEW || out->way == IN_PLACE || drill_one_in(draws, 2)
+                     ? 1
+                     : 1 + (size_t)drill_below(draws, DRAWN_ITEMS);
     for (size_t i = 0; i < out->count; i++)
         draw_item(draws, meshes, out->one_mesh, &out->src[i], &out->dst[i]);
 }

@@ -4,6 +4,7 @@
 
 #include "drill.h"
 #include "rules.h"
+
 #include <tessera/plan.h>
 
 enum { DRAWN_ITEMS = 3 };

@@ -26,7 +26,8 @@ typedef struct drill_about {
     unsigned case_seconds; /**< a case that takes longer counts as hung, and ends the program */
 } drill_about;
 
-/** Reads the command line: --seed N, --first N, --count N, --seconds N. There is one drill in a process. */
+/** Reads the command line: --seed N, --first N, --count N, --seconds N. There is one drill in a
+ * process. */
 drill *drill_begin(int argc, char **argv, const drill_about *about);
 
 /** Limits the drill to `cases` cases, all that exist, whatever the options say. */
@@ -47,7 +48,8 @@ int drill_end(drill *d);
 
 uint64_t drill_seed(const drill *d);
 
-/** A stream of draws (splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
+/** A stream of draws (splitmix64, Steele, Lea and Flood, "Fast splittable pseudorandom number
+ * generators", 2014). */
 typedef struct drill_draws {
     uint64_t state;
 } drill_draws;

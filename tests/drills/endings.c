@@ -2,13 +2,15 @@
  * call. Peers do not hang. */
 #include "calls.h"
 #include "drill.h"
+
+#include <tessera/tessera.h>
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 #include <time.h>
 
 enum { MOST_RANKS = 6, ROUNDS = 30, SENTENCE = 300 };
@@ -92,7 +94,8 @@ static void check(trial *t, tsr_status status)
             continue;
         named = named || strstr(t->sentence[r], victim);
         if (t->status[r] != TSR_ERROR_PEER || !*t->sentence[r])
-            drill_fail(t->d, "%s: rank %d of %d: %s: \"%s\"", ways[t->how], r, t->ranks, tsr_status_name(t->status[r]), t->sentence[r]);
+            drill_fail(t->d, "%s: rank %d of %d: %s: \"%s\"", ways[t->how], r, t->ranks, tsr_status_name(t->status[r]),
+                       t->sentence[r]);
     }
     if (!named)
         drill_fail(t->d, "%s: nobody names %s", ways[t->how], victim);
@@ -102,7 +105,8 @@ static void check(trial *t, tsr_status status)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"endings", "a rank whose thread exits or is cancelled: nobody hangs, and its peers are told", 500, 60};
+    const drill_about about = {
+        "endings", "a rank whose thread exits or is cancelled: nobody hangs, and its peers are told", 500, 60};
     drill *d = drill_begin(argc, argv, &about);
     int64_t index;
     while (drill_next(d, &index)) {

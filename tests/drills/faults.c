@@ -1,5 +1,6 @@
 #undef _FILE_OFFSET_BITS /* with it, mmap would be a macro for mmap64, and both are needed */
 #include "faults.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -2,8 +2,9 @@
 #ifndef TESTS_METER_H
 #define TESTS_METER_H
 
-#include <stddef.h>
 #include <tessera/context.h>
+
+#include <stddef.h>
 
 typedef struct meter {
     size_t bound;      /**< bytes above which allocations fail */

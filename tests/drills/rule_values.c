@@ -2,6 +2,7 @@
  * round. */
 #include "drill.h"
 #include "rules.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -17,12 +18,15 @@ typedef struct number {
 } number;
 
 static const number numbers[TSR_DTYPE_END] = {
-    [TSR_F64] = {FLOATING, 8, 0, 0, true},  [TSR_F32] = {FLOATING, 4, 0, 0, true},   [TSR_F16] = {NARROW, 2, 5, 10, true},
-    [TSR_BF16] = {NARROW, 2, 8, 7, true},   [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
-    [TSR_I64] = {SIGNED, 8, 0, 0, false},   [TSR_I32] = {SIGNED, 4, 0, 0, false},    [TSR_I16] = {SIGNED, 2, 0, 0, false},
-    [TSR_I8] = {SIGNED, 1, 0, 0, false},    [TSR_U64] = {UNSIGNED, 8, 0, 0, false},  [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
-    [TSR_U16] = {UNSIGNED, 2, 0, 0, false}, [TSR_U8] = {UNSIGNED, 1, 0, 0, false},   [TSR_BOOL] = {TRUTH, 1, 0, 0, false},
-    [TSR_C64] = {COMPLEX, 8, 0, 0, true},   [TSR_C128] = {COMPLEX, 16, 0, 0, true},
+    [TSR_F64] = {FLOATING, 8, 0, 0, true},   [TSR_F32] = {FLOATING, 4, 0, 0, true},
+    [TSR_F16] = {NARROW, 2, 5, 10, true},    [TSR_BF16] = {NARROW, 2, 8, 7, true},
+    [TSR_F8E4M3] = {NARROW, 1, 4, 3, false}, [TSR_F8E5M2] = {NARROW, 1, 5, 2, true},
+    [TSR_I64] = {SIGNED, 8, 0, 0, false},    [TSR_I32] = {SIGNED, 4, 0, 0, false},
+    [TSR_I16] = {SIGNED, 2, 0, 0, false},    [TSR_I8] = {SIGNED, 1, 0, 0, false},
+    [TSR_U64] = {UNSIGNED, 8, 0, 0, false},  [TSR_U32] = {UNSIGNED, 4, 0, 0, false},
+    [TSR_U16] = {UNSIGNED, 2, 0, 0, false},  [TSR_U8] = {UNSIGNED, 1, 0, 0, false},
+    [TSR_BOOL] = {TRUTH, 1, 0, 0, false},    [TSR_C64] = {COMPLEX, 8, 0, 0, true},
+    [TSR_C128] = {COMPLEX, 16, 0, 0, true},
 };
 
 size_t rule_bytes(tsr_dtype dtype)
@@ -214,12 +218,14 @@ static int64_t signed_value(uint64_t bits, size_t bytes)
     return (int64_t)(bits << unused) >> unused;
 }
 
-static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned char *terms, int64_t count, unsigned char *out)
+static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned char *terms, int64_t count,
+                            unsigned char *out)
 {
     uint64_t value = get_bits(terms, n->bytes);
     for (int64_t i = 1; i < count; i++) {
         const uint64_t next = get_bits(terms + (size_t)i * n->bytes, n->bytes);
-        const bool less = n->kind == SIGNED ? signed_value(next, n->bytes) < signed_value(value, n->bytes) : next < value;
+        const bool less =
+            n->kind == SIGNED ? signed_value(next, n->bytes) < signed_value(value, n->bytes) : next < value;
         if (op == TSR_SUM)
             value += next;
         else if (op == TSR_PROD)
@@ -230,7 +236,8 @@ static void reduce_integers(const number *n, tsr_reduce_op op, const unsigned ch
     memcpy(out, &value, n->bytes);
 }
 
-void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *out)
+void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                 unsigned char *out)
 {
     const number *n = &numbers[dtype];
     if (dtype == TSR_C64)
@@ -279,7 +286,8 @@ void rule_element(tsr_dtype dtype, rule_values values, int64_t global, int64_t t
     if (n->kind == TRUTH) {
         *out = low % 2;
     } else if (values.drawing == RULE_SMALL_NUMBERS) {
-        put_number(n, (double)(low % 64) - 31.5 + (n->kind == SIGNED || n->kind == UNSIGNED ? 32 : 0), (double)(high % 64) / 4, out);
+        put_number(n, (double)(low % 64) - 31.5 + (n->kind == SIGNED || n->kind == UNSIGNED ? 32 : 0),
+                   (double)(high % 64) / 4, out);
     } else {
         memcpy(out, &low, n->bytes < 8 ? n->bytes : 8);
         if (n->bytes == 16)

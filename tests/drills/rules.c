@@ -1,4 +1,5 @@
 #include "rules.h"
+
 #include <string.h>
 
 int64_t rule_mesh_count(const rule_mesh *mesh)
@@ -229,7 +230,8 @@ static bool owns(const rule_layout *layout, const int64_t *coordinate, int64_t g
 {
     for (int dim = layout->ndim - 1; dim >= 0; dim--) {
         int64_t owned[RULE_LENGTH], found = 0;
-        const int64_t count = rule_owned(layout, coordinate, dim, RULE_DIMS, owned), index = global % layout->shape[dim];
+        const int64_t count = rule_owned(layout, coordinate, dim, RULE_DIMS, owned),
+                      index = global % layout->shape[dim];
         for (int64_t i = 0; i < count; i++)
             found += owned[i] == index;
         if (!found)
@@ -254,7 +256,8 @@ static tsr_reduce_op filled_by(const rule_move *move, const int64_t *coordinate)
 
 /* Reduces the terms of one element in row-major order of the reduced coordinates; kept dims stay at
  * `at`. */
-static void reduce_terms(const rule_move *move, rule_values values, const int64_t *at, int64_t global, unsigned char *out)
+static void reduce_terms(const rule_move *move, rule_values values, const int64_t *at, int64_t global,
+                         unsigned char *out)
 {
     const size_t bytes = rule_bytes(move->src.dtype);
     unsigned char terms[RULE_RANKS * RULE_BYTES];
@@ -274,7 +277,8 @@ static void reduce_terms(const rule_move *move, rule_values values, const int64_
             chosen = chosen && (partial ? !move->kept[d] || coordinate[d] == at[d] : coordinate[d] == 0);
         }
         if (chosen)
-            rule_element(move->src.dtype, values, global, term_at(&move->src, coordinate), terms + (size_t)count++ * bytes);
+            rule_element(move->src.dtype, values, global, term_at(&move->src, coordinate),
+                         terms + (size_t)count++ * bytes);
     }
     if (count == 1)
         memcpy(out, terms, bytes);

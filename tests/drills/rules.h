@@ -9,8 +9,9 @@
 #ifndef TESTS_RULES_H
 #define TESTS_RULES_H
 
-#include <stdbool.h>
 #include <tessera/placement.h>
+
+#include <stdbool.h>
 
 enum { RULE_DIMS = 4, RULE_RANKS = 16, RULE_LENGTH = 80, RULE_BYTES = 16 };
 
@@ -24,7 +25,8 @@ typedef struct rule_mesh {
 typedef struct rule_layout {
     rule_mesh mesh;
     tsr_placement placements[RULE_DIMS];
-    int64_t numbers[RULE_DIMS][RULE_RANKS]; /**< storage for sizes and blocks, to which rule_layout_bind() points the placements */
+    int64_t numbers[RULE_DIMS]
+                   [RULE_RANKS]; /**< storage for sizes and blocks, to which rule_layout_bind() points the placements */
     int ndim;
     int64_t shape[RULE_DIMS];
     tsr_dtype dtype;
@@ -83,6 +85,7 @@ void rule_element(tsr_dtype dtype, rule_values values, int64_t global, int64_t t
 /** Writes the identity of the op: -0.0 (0 in integers) for sum, 1 for prod. */
 void rule_fill(tsr_dtype dtype, tsr_reduce_op op, unsigned char *out);
 /** Reduces `count` >= 2 contiguous terms; `divisor` is 1 unless the op is avg. */
-void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *out);
+void rule_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                 unsigned char *out);
 
 #endif

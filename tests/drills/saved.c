@@ -2,10 +2,12 @@
  * bytes. */
 #include "draw_moves.h"
 #include "meter.h"
+
+#include <tessera/tessera.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MOST_RANKS = 8, MOST_BYTES = 16384, DAMAGES = 64, LENGTH_AT = 12, CHECKSUM_BYTES = 8, FRAME_BYTES = 28 };
 
@@ -22,7 +24,8 @@ typedef struct saved {
 static tsr_status make_layout(tsr_context *context, const rule_layout *layout, tsr_layout **out)
 {
     tsr_mesh *mesh = NULL;
-    tsr_status status = tsr_mesh_create_abstract(context, layout->mesh.ndim, layout->mesh.shape, NULL, layout->mesh.ranks, &mesh);
+    tsr_status status =
+        tsr_mesh_create_abstract(context, layout->mesh.ndim, layout->mesh.shape, NULL, layout->mesh.ranks, &mesh);
     if (status == TSR_OK)
         status = tsr_layout_create(mesh, layout->placements, layout->ndim, layout->shape, layout->dtype, out);
     tsr_mesh_destroy(mesh);
@@ -61,7 +64,8 @@ static tsr_status save_drawn(tsr_context *context, drill_draws *draws, saved *ou
             status = make_layout(context, &m.dst[i], &dst[i]);
     }
     if (status == TSR_OK)
-        status = tsr_plan_create_batch(m.count, (const tsr_layout *const *)src, (const tsr_layout *const *)dst, &m.options, &plan);
+        status = tsr_plan_create_batch(m.count, (const tsr_layout *const *)src, (const tsr_layout *const *)dst,
+                                       &m.options, &plan);
     if (status == TSR_OK)
         status = tsr_plan_save(plan, out->bytes, sizeof out->bytes, &out->size);
     for (size_t i = 0; i < m.count; i++) {
@@ -136,7 +140,8 @@ static void add_bytes(drill_draws *draws, saved *s)
 /* Joins the begin of one plan and the end of another. */
 static void splice(drill_draws *draws, saved *s, const saved *other)
 {
-    const size_t at = (size_t)drill_below(draws, (int64_t)s->size), from = (size_t)drill_below(draws, (int64_t)other->size);
+    const size_t at = (size_t)drill_below(draws, (int64_t)s->size),
+                 from = (size_t)drill_below(draws, (int64_t)other->size);
     size_t bytes = other->size - from;
     bytes = bytes < MOST_BYTES - at ? bytes : MOST_BYTES - at;
     memcpy(s->bytes + at, other->bytes + from, bytes);
@@ -173,7 +178,8 @@ static void check_loaded(drill *d, const tsr_plan *plan, const saved *s)
     unsigned char again[MOST_BYTES];
     size_t size = 0;
     tsr_plan_figures figures;
-    if (tsr_plan_save(plan, again, sizeof again, &size) != TSR_OK || size != s->size || memcmp(again, s->bytes, size) != 0)
+    if (tsr_plan_save(plan, again, sizeof again, &size) != TSR_OK || size != s->size ||
+        memcmp(again, s->bytes, size) != 0)
         drill_fail(d, "a plan was loaded from %zu bytes that are not what it is saved as", s->size);
     if (tsr_plan_figures_of(plan, &figures) != TSR_OK || figures.bytes_received < 0 || figures.bytes_sent < 0)
         drill_fail(d, "a plan was loaded whose figures are wrong");
@@ -213,8 +219,9 @@ static void load(drill *d, tsr_context *context, meter *m, drill_draws *draws, c
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800,
-                               120};
+    const drill_about about = {
+        "saved", "a damaged plan is refused with a sentence, or is a plan: no crash, bounded time and memory", 800,
+        120};
     drill *d = drill_begin(argc, argv, &about);
     meter m = {.bound = MOST_MEMORY};
     tsr_context *context = NULL;

@@ -1,9 +1,11 @@
 /* Many more ranks than cores: barriers, moves and groups, with one element of each shard checked by
  * the rules. */
 #include "drill.h"
+
+#include <tessera/tessera.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 enum { MOST_RANKS = 512 };
 
@@ -25,8 +27,8 @@ static void check_chunk(trial *t, const tsr_dtensor *x, int64_t length, int64_t 
     const int64_t end = part * (rank + 1) < length ? part * (rank + 1) : length;
     const int32_t *values = local.data;
     if (local.shape[0] != end - begin || (end > begin && (values[0] != begin || values[end - begin - 1] != end - 1)))
-        drill_fail(t->d, "rank %lld of %lld has other elements than [%lld, %lld)", (long long)rank, (long long)ranks, (long long)begin,
-                   (long long)end);
+        drill_fail(t->d, "rank %lld of %lld has other elements than [%lld, %lld)", (long long)rank, (long long)ranks,
+                   (long long)begin, (long long)end);
 }
 
 static void check_copy(trial *t, const tsr_dtensor *x, int64_t length)
@@ -104,7 +106,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
 
 int main(int argc, char **argv)
 {
-    const drill_about about = {"scale", "512 ranks on two cores make barriers, groups and moves, none of which hangs", 20, 300};
+    const drill_about about = {"scale", "512 ranks on two cores make barriers, groups and moves, none of which hangs",
+                               20, 300};
     drill *d = drill_begin(argc, argv, &about);
     int64_t index;
     while (drill_next(d, &index)) {

@@ -1,4 +1,5 @@
 #include "sheet.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ void sheet_blank(sheet *s)
 }
 
 /* Writes the expected bytes of the whole sheet to `memory`. */
-static void draw_image(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, unsigned char *memory)
+static void draw_image(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value,
+                       unsigned char *memory)
 {
     const tsr_tensor *t = &s->tensor;
     const size_t bytes = rule_bytes(t->dtype);
@@ -85,7 +87,8 @@ void sheet_fill(sheet *s, const rule_move *move, rule_values values, int64_t ran
         draw_image(s, move, values, rank, value, s->memory);
 }
 
-bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, size_t *at)
+bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value,
+                 size_t *at)
 {
     if (!s->inside)
         return true;

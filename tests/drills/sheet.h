@@ -4,6 +4,7 @@
 
 #include "drill.h"
 #include "rules.h"
+
 #include <tessera/tensor.h>
 
 typedef struct sheet {
@@ -30,6 +31,7 @@ void sheet_blank(sheet *s);
 
 /** True if the memory is as sheet_fill() would make it; else `*at` is the index of the first byte
  * that differs. */
-bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value, size_t *at);
+bool sheet_holds(const sheet *s, const rule_move *move, rule_values values, int64_t rank, sheet_value *value,
+                 size_t *at);
 
 #endif

@@ -1,5 +1,7 @@
 #include "storm.h"
+
 #include "drill.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -5,10 +5,12 @@
  */
 #include "calls.h"
 #include "drill.h"
+
+#include <tessera/mpi.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
 #include <unistd.h>
 
 typedef struct part {

@@ -3,6 +3,7 @@
 #define TESTS_WORKLOAD_H
 
 #include "drill.h"
+
 #include <tessera/context.h>
 
 enum { WORKLOAD_RANKS = 3 };

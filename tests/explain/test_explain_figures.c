@@ -1,16 +1,19 @@
 /* Figures of moves that can be worked out by hand, and what is refused. */
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/explain.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/explain.h>
 
 #include <cmocka.h>
 
-static tsr_plan *plan_of(const char *mesh, const char *shape, const char *from, const char *to, const tsr_plan_options *options)
+static tsr_plan *plan_of(const char *mesh, const char *shape, const char *from, const char *to,
+                         const tsr_plan_options *options)
 {
     tsr_layout *src = layout_of(mesh, shape, from), *dst = layout_of(mesh, shape, to);
     tsr_plan *plan = NULL;
@@ -59,7 +62,8 @@ static const struct {
     /* Parts of 2, 1, 1 and 1 rows of 3. */
     {"2x2", "5x3", "S(0),S(0)", "R,R", 12, 4 * 15 - 15},
     {"2x2x2", "8x8", "S(0),S(0),S(0)", "S(1),S(1),S(1)", 7, 8 * 7},
-    /* 4 terms of each element: 3 are received by an owner that has the fourth, or 4 by one that has none. */
+    /* 4 terms of each element: 3 are received by an owner that has the fourth, or 4 by one that has
+       none. */
     {"2x2x2", "16x8", "P,P,S(0)", "S(0),S(0),S(0)", 0, 3 * 64 + 4 * 64},
 };
 
@@ -71,11 +75,12 @@ static void cases_of_which_the_bound_is_known_reach_it(void **state)
         const tsr_mode mode = i % 2 ? TSR_MODE_MESSAGE : TSR_MODE_DIRECT;
         const tsr_plan_survey s = survey_of(cases[row].mesh, cases[row].shape, cases[row].from, cases[row].to, mode);
         const int64_t most = cases[row].most > 0 ? 4 * cases[row].most : -1;
-        if (s.lower_bound.max != most || (most > 0 && s.bytes_received.max != most) || s.lower_bound.total != 4 * cases[row].total ||
-            s.bytes_received.total != 4 * cases[row].total || s.ratio != 1)
+        if (s.lower_bound.max != most || (most > 0 && s.bytes_received.max != most) ||
+            s.lower_bound.total != 4 * cases[row].total || s.bytes_received.total != 4 * cases[row].total ||
+            s.ratio != 1)
             fail_msg("%s: %lld elements at most and %lld in all, the bounds being %lld and %lld", test_case_text(),
-                     (long long)s.bytes_received.max / 4, (long long)s.bytes_received.total / 4, (long long)s.lower_bound.max / 4,
-                     (long long)s.lower_bound.total / 4);
+                     (long long)s.bytes_received.max / 4, (long long)s.bytes_received.total / 4,
+                     (long long)s.lower_bound.max / 4, (long long)s.lower_bound.total / 4);
         assert_int_equal(s.step_count, 1);
     }
 }
@@ -83,7 +88,8 @@ static void cases_of_which_the_bound_is_known_reach_it(void **state)
 static void an_all_reduce_counts_both_of_its_phases(void **state)
 {
     (void)state;
-    /* 4 ranks, 64 elements: each reduces 16 of which it has a term, reads 3 * 16 terms, is given 3 * 16 results. */
+    /* 4 ranks, 64 elements: each reduces 16 of which it has a term, reads 3 * 16 terms, is given 3
+     * * 16 results. */
     const tsr_plan_figures f = figures_of("4", "8x8", "P", "R", 2);
     const tsr_plan_survey s = survey_of("4", "8x8", "P", "R", TSR_MODE_DIRECT);
     const tsr_cost_profile profile = tsr_cost_default();
@@ -108,7 +114,8 @@ static void ranks_outside_the_meshes_and_nobody_receive_nothing(void **state)
     (void)state;
     const int64_t outside[] = {9, TSR_RANK_NONE};
     for (int i = 0; i < 2; i++) {
-        const tsr_plan_figures f = figures_of("4", "8x8", "S(0)", "S(1)", outside[i]), p = figures_of("4", "8x8", "P", "R", outside[i]);
+        const tsr_plan_figures f = figures_of("4", "8x8", "S(0)", "S(1)", outside[i]),
+                               p = figures_of("4", "8x8", "P", "R", outside[i]);
         assert_int_equal(f.bytes_received + f.bytes_sent + f.bytes_kept + f.messages_received + f.gather_and_slice, 0);
         assert_int_equal(f.lower_bound, 0);
         assert_true(f.ratio == 1 && f.seconds == 0);
@@ -120,7 +127,8 @@ static void ranks_outside_the_meshes_and_nobody_receive_nothing(void **state)
 static void what_is_received_beyond_the_bound_shows_in_the_ratio(void **state)
 {
     (void)state;
-    /* Each of 3 owners reads 2 terms of all 27 elements in one step, where 2 * 2 receives of each element would do. */
+    /* Each of 3 owners reads 2 terms of all 27 elements in one step, where 2 * 2 receives of each
+     * element would do. */
     static const tsr_cost_profile slow_steps = {{1.0, 1e9}, {1.0, 1e9}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.objective = TSR_OBJECTIVE_TIME;
@@ -165,7 +173,8 @@ static tsr_plan *batch_of_two(int64_t rank)
 static void moves_that_are_made_together_are_added_up(void **state)
 {
     (void)state;
-    /* Rank 2 is at (1,0): it has the lower half and wants the upper; of the vector it has a quarter. */
+    /* Rank 2 is at (1,0): it has the lower half and wants the upper; of the vector it has a
+     * quarter. */
     tsr_plan *plan = batch_of_two(2);
     tsr_plan_figures f;
     tsr_plan_survey s;
@@ -213,11 +222,14 @@ static void what_cannot_be_told_is_refused_in_words(void **state)
     expect_error(tsr_plan_step_at(plan, 1, &step), TSR_ERROR_ARGUMENT, "index is 1, but the plan has 1 step");
     expect_error(tsr_plan_survey_of(NULL, &survey), TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: plan is NULL");
     expect_error(tsr_plan_survey_of(plan, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: out is NULL");
-    expect_error(tsr_plan_visit_receives(NULL, add_up, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_visit_receives: plan is NULL");
+    expect_error(tsr_plan_visit_receives(NULL, add_up, NULL), TSR_ERROR_ARGUMENT,
+                 "tsr_plan_visit_receives: plan is NULL");
     expect_error(tsr_plan_visit_sends(plan, NULL, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_visit_sends: visitor is NULL");
-    expect_error(tsr_plan_describe(NULL, text, sizeof text, &length), TSR_ERROR_ARGUMENT, "tsr_plan_describe: plan is NULL");
+    expect_error(tsr_plan_describe(NULL, text, sizeof text, &length), TSR_ERROR_ARGUMENT,
+                 "tsr_plan_describe: plan is NULL");
     expect_error(tsr_plan_describe(plan, NULL, 1, &length), TSR_ERROR_ARGUMENT, "tsr_plan_describe: text is NULL");
-    expect_error(tsr_plan_describe(plan, text, sizeof text, NULL), TSR_ERROR_ARGUMENT, "tsr_plan_describe: length is NULL");
+    expect_error(tsr_plan_describe(plan, text, sizeof text, NULL), TSR_ERROR_ARGUMENT,
+                 "tsr_plan_describe: length is NULL");
     assert_int_equal(tsr_plan_step_count(plan), 1);
     tsr_plan_destroy(plan);
 }
@@ -225,7 +237,9 @@ static void what_cannot_be_told_is_refused_in_words(void **state)
 static void totals_beyond_63_bits_are_refused(void **state)
 {
     (void)state;
-    /* Of 2^60 bytes each rank receives all but its own part: 7 * 2^60 over 8 ranks, and 31 * 2^60, too many, over 32. */
+    /* Of 2^60 bytes each rank receives all but its own part: 7 * 2^60 over 8 ranks, and 31 * 2^60,
+     * too many, over 32.
+     */
     tsr_plan *plan = plan_of("8", "268435456x1073741824", "S(0)", "R", NULL),
              *large = plan_of("32", "16777216x17179869184", "S(0)", "R", NULL);
     tsr_plan_survey survey = {.ranks = -7};
@@ -247,7 +261,8 @@ static void many_listed_ranks_are_surveyed_once_each(void **state)
     expect_ok(tsr_plan_create(src, dst, NULL, &plan));
     expect_ok(tsr_plan_survey_of(plan, &s));
     assert_int_equal(s.ranks, 5);
-    /* Parts of the columns: 2, 2, 2 and none. Ranks 9 and 5 have rows 4 to 6 and 0 to 2 of theirs. */
+    /* Parts of the columns: 2, 2, 2 and none. Ranks 9 and 5 have rows 4 to 6 and 0 to 2 of theirs.
+     */
     assert_int_equal(s.bytes_received.total, 4 * (36 - 4 - 4));
     assert_int_equal(s.gather_and_slice.total, 4 * (2 * 36 + 2 * 24));
     tsr_plan_destroy(plan);
@@ -275,7 +290,9 @@ static void some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest(vo
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.nodes.ranks_per_node = 2;
     options.profile = &slow;
-    /* Of 9 rows of 16 bytes the ranks have 2, 2, 2, 2, 1, 0. What a node lacks crosses into it once: 5, 5 and 8 rows. */
+    /* Of 9 rows of 16 bytes the ranks have 2, 2, 2, 2, 1, 0. What a node lacks crosses into it
+     * once: 5, 5 and 8 rows.
+     */
     tsr_plan *plan = plan_of("6", "9x4", "S(0)", "R", &options);
     tsr_plan_survey all, some;
     const int64_t every[] = {5, 3, 0, 1, 2, 4, 4, 5}, second[] = {3, 2}, outside[] = {6, 100};
@@ -297,7 +314,8 @@ static void some_ranks_are_surveyed_like_all_and_whole_nodes_like_the_busiest(vo
     some.ranks = -7;
     expect_error(tsr_plan_survey_some(reduction, (const int64_t[]){0, -3}, 2, &some), TSR_ERROR_ARGUMENT,
                  "tsr_plan_survey_some: ranks[1] is -3; ranks count from 0");
-    expect_error(tsr_plan_survey_some(reduction, NULL, 0, &some), TSR_ERROR_ARGUMENT, "tsr_plan_survey_some: ranks is NULL");
+    expect_error(tsr_plan_survey_some(reduction, NULL, 0, &some), TSR_ERROR_ARGUMENT,
+                 "tsr_plan_survey_some: ranks is NULL");
     expect_error(tsr_plan_survey_some(NULL, every, 8, &some), TSR_ERROR_ARGUMENT, "tsr_plan_survey_some: plan is NULL");
     assert_int_equal(some.ranks, -7);
     tsr_plan_destroy(reduction);

@@ -1,10 +1,12 @@
 /* What is told of a plan with its n-th allocation failing, for every n. */
 #include "counted_memory.h"
 #include "layouts.h"
+
+#include <tessera/explain.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/explain.h>
 
 #include <cmocka.h>
 

@@ -1,12 +1,14 @@
 /* Which steps well-known moves have, on which mesh dims, and what they say in words. */
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/explain.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/explain.h>
 
 #include <cmocka.h>
 
@@ -67,8 +69,8 @@ static void print_steps(const tsr_plan_survey *survey, char *text, size_t capaci
 {
     size_t length = 0;
     for (size_t i = 0; i < survey->step_count; i++)
-        length += (size_t)snprintf(text + length, capacity - length, "%s%s:%u", i ? " " : "", tsr_step_op_name(survey->steps[i].op),
-                                   survey->steps[i].mesh_dims);
+        length += (size_t)snprintf(text + length, capacity - length, "%s%s:%u", i ? " " : "",
+                                   tsr_step_op_name(survey->steps[i].op), survey->steps[i].mesh_dims);
 }
 
 static void well_known_moves_have_well_known_steps(void **state)
@@ -76,15 +78,16 @@ static void well_known_moves_have_well_known_steps(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(moves) / sizeof moves[0]; i++) {
         const known_steps *m = &moves[i];
-        tsr_layout *src = layout_of(m->mesh, m->shape, m->from), *dst = layout_of(m->to_mesh ? m->to_mesh : m->mesh, m->shape, m->to);
+        tsr_layout *src = layout_of(m->mesh, m->shape, m->from),
+                   *dst = layout_of(m->to_mesh ? m->to_mesh : m->mesh, m->shape, m->to);
         tsr_plan *plan = plan_for(src, dst, TSR_RANK_NONE);
         tsr_plan_survey survey;
         char text[256] = "";
         expect_ok(tsr_plan_survey_of(plan, &survey));
         print_steps(&survey, text, sizeof text);
         if (strcmp(text, m->steps) != 0)
-            fail_msg("--mesh %s --to-mesh %s --shape %s --from %s --to %s: %s, not %s", m->mesh, m->to_mesh ? m->to_mesh : m->mesh,
-                     m->shape, m->from, m->to, text, m->steps);
+            fail_msg("--mesh %s --to-mesh %s --shape %s --from %s --to %s: %s, not %s", m->mesh,
+                     m->to_mesh ? m->to_mesh : m->mesh, m->shape, m->from, m->to, text, m->steps);
         tsr_plan_destroy(plan);
         tsr_layout_destroy(src);
         tsr_layout_destroy(dst);
@@ -94,7 +97,8 @@ static void well_known_moves_have_well_known_steps(void **state)
 static void ops_have_the_names_that_the_tool_prints(void **state)
 {
     (void)state;
-    static const char *const names[] = {"copy", "fill", "exchange", "all_gather", "reduce_scatter", "all_reduce", "broadcast"};
+    static const char *const names[] = {"copy",           "fill",       "exchange", "all_gather",
+                                        "reduce_scatter", "all_reduce", "broadcast"};
     for (int op = TSR_STEP_COPY; op <= TSR_STEP_BROADCAST; op++)
         assert_string_equal(tsr_step_op_name((tsr_step_op)op), names[op]);
     assert_null(tsr_step_op_name((tsr_step_op)(TSR_STEP_BROADCAST + 1)));
@@ -142,7 +146,11 @@ static const struct {
     int64_t ranks_per_node;
     const char *words[3];
 } sentences[] = {
-    {"4", "R", "P", 0, {"each rank copies what it keeps", "what holds no value of a new Partial is filled with what changes nothing"}},
+    {"4",
+     "R",
+     "P",
+     0,
+     {"each rank copies what it keeps", "what holds no value of a new Partial is filled with what changes nothing"}},
     {"4", "S(0)", "S(1)", 0, {"each rank takes just the boxes that it lacks"}},
     {"dp=2,tp=2", "S(0),S(1)", "R,S(1)", 0, {"pieces along dp go to every rank there"}},
     {"2x2", "S(0),S(1)", "R,R", 0, {"pieces along mesh dim 0, mesh dim 1 go to every rank there"}},
@@ -160,7 +168,8 @@ static const struct {
      "S(0)",
      "R",
      2,
-     {"what a node lacks crosses into it once, a share to each of its ranks", "ranks of a node give each other their shares"}},
+     {"what a node lacks crosses into it once, a share to each of its ranks",
+      "ranks of a node give each other their shares"}},
 };
 
 static void steps_say_in_words_what_they_do(void **state)
@@ -192,14 +201,15 @@ static void steps_say_in_words_what_they_do(void **state)
     }
 }
 
-static const char golden[] = "redistribute f32 64x64 P,S(0) on mesh dp=2,tp=2 -> f32 64x64 R,S(1) on mesh dp=2,tp=2\n"
-                             "straight out of peers' memory, for bytes\n"
-                             "step 0, reduce_scatter: terms along dp are reduced (sum), each part once\n"
-                             "    receives 6144 bytes from 3 ranks, sends 6144 to 3 ranks\n"
-                             "step 1, all_gather: results go to all their owners\n"
-                             "    receives 4096 bytes from 1 rank, sends 4096 to 1 rank\n"
-                             "rank 1 receives 10240 bytes, where only the total over ranks has a lower bound; sends 10240, keeps 2048\n"
-                             "workspace 0 bytes, 1.64e-6 seconds by the cost model; gathering and slicing would receive 16384 bytes\n";
+static const char golden[] =
+    "redistribute f32 64x64 P,S(0) on mesh dp=2,tp=2 -> f32 64x64 R,S(1) on mesh dp=2,tp=2\n"
+    "straight out of peers' memory, for bytes\n"
+    "step 0, reduce_scatter: terms along dp are reduced (sum), each part once\n"
+    "    receives 6144 bytes from 3 ranks, sends 6144 to 3 ranks\n"
+    "step 1, all_gather: results go to all their owners\n"
+    "    receives 4096 bytes from 1 rank, sends 4096 to 1 rank\n"
+    "rank 1 receives 10240 bytes, where only the total over ranks has a lower bound; sends 10240, keeps 2048\n"
+    "workspace 0 bytes, 1.64e-6 seconds by the cost model; gathering and slicing would receive 16384 bytes\n";
 
 static void a_plan_describes_itself_in_words(void **state)
 {

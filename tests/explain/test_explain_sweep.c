@@ -1,6 +1,8 @@
-/* What plans say of themselves is true: of every pair of placement lists on small meshes, and of random pairs, in every way to move. */
+/* What plans say of themselves is true: of every pair of placement lists on small meshes, and of
+ * random pairs, in every way to move. */
 #include "support.h"
 #include "told.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +11,12 @@
 
 /* Bytes and latencies weigh alike. */
 static const tsr_cost_profile plain = {{1e-6, 1e8}, {1e-5, 1e7}};
-/* Another step is cheap, so that shares are taken wherever they can be; and ranks' own links are the slow ones, whose steps then show. */
+/* Another step is cheap, so that shares are taken wherever they can be; and ranks' own links are
+ * the slow ones, whose steps then show. */
 static const tsr_cost_profile cheap_steps = {{1e-6, 1e1}, {1e-6, 1e3}};
 
-/* Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and others, mixed. */
+/* Where ranks lie on nodes, then for each of the exhaustive cases in another way: in twos, one and
+ * others, mixed. */
 static void set_nodes(told_case *c, int64_t kind)
 {
     c->nodes = true;
@@ -37,14 +41,16 @@ static tsr_placement placement_of(int64_t digit)
     return placements[digit % 4];
 }
 
-/* Every pair of lists over {R, S(0), S(1), P}, the way to move going round with the pair and the shape. */
+/* Every pair of lists over {R, S(0), S(1), P}, the way to move going round with the pair and the
+ * shape. */
 static void check_pairs(int ndim, const int64_t *mesh_shape, int64_t height, int64_t width, int64_t step)
 {
     int64_t pairs = 1;
     for (int m = 0; m < ndim; m++)
         pairs *= 16;
     for (int64_t pair = 0; pair < pairs; pair += step) {
-        const oracle_layout layout = {.mesh = oracle_mesh_make(ndim, mesh_shape, 0), .ndim = 2, .shape = {height, width}, .dtype = TSR_I16};
+        const oracle_layout layout = {
+            .mesh = oracle_mesh_make(ndim, mesh_shape, 0), .ndim = 2, .shape = {height, width}, .dtype = TSR_I16};
         told_case c = {.src = layout, .dst = layout, .world = oracle_mesh_count(&layout.mesh)};
         for (int64_t m = 0, rest = pair; m < ndim; m++, rest /= 16) {
             c.src.placements[m] = placement_of(rest % 4);
@@ -84,7 +90,8 @@ static void pairs_of_lists_on_three_mesh_dims(void **state)
     check_pairs(3, (const int64_t[]){2, 2, 2}, 8, 5, 7);
 }
 
-/* R, P, plain cuts, and interleaved ones, most of which deal out equal parts of equal blocks: planned on divided dims, told on the given.
+/* R, P, plain cuts, and interleaved ones, most of which deal out equal parts of equal blocks:
+ * planned on divided dims, told on the given.
  */
 static tsr_placement interleaved_of(int64_t digit)
 {
@@ -103,7 +110,8 @@ static void check_interleaved(int ndim, const int64_t *mesh_shape, int64_t heigh
     for (int m = 0; m < ndim; m++)
         pairs *= 49;
     for (int64_t pair = 0; pair < pairs; pair += step) {
-        const oracle_layout layout = {.mesh = oracle_mesh_make(ndim, mesh_shape, 0), .ndim = 2, .shape = {height, width}, .dtype = TSR_I16};
+        const oracle_layout layout = {
+            .mesh = oracle_mesh_make(ndim, mesh_shape, 0), .ndim = 2, .shape = {height, width}, .dtype = TSR_I16};
         told_case c = {.src = layout, .dst = layout, .world = oracle_mesh_count(&layout.mesh)};
         for (int64_t m = 0, rest = pair; m < ndim; m++, rest /= 49) {
             c.src.placements[m] = interleaved_of(rest % 7);
@@ -135,7 +143,8 @@ typedef struct recipe {
 
 static void check_random(const recipe *r, int64_t number)
 {
-    oracle_random random = {.state = test_seed() * UINT64_C(1000000007) + (uint64_t)number + (uint64_t)r->world * 1000003};
+    oracle_random random = {.state =
+                                test_seed() * UINT64_C(1000000007) + (uint64_t)number + (uint64_t)r->world * 1000003};
     told_case c = {.world = r->world};
     c.src.dtype = oracle_random_dtype(&random);
     oracle_random_shape(&random, 4, r->elements, &c.src);

@@ -1,8 +1,10 @@
 #include "told.h"
+
 #include "layouts.h"
 #include "support.h"
 #include "told_elements.h"
 #include "told_story.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,14 +36,16 @@ static void name_case(const told_case *c)
     char shape[128], src_mesh[256], dst_mesh[256], from[512], to[512], nodes[16 * ORACLE_MAX_RANKS] = "";
     size_t length = 0;
     for (int64_t r = 0; c->nodes && r < c->world; r++)
-        length += (size_t)snprintf(nodes + length, sizeof nodes - length, "%s%lld", r ? "," : " --nodes [", (long long)c->node[r]);
+        length += (size_t)snprintf(nodes + length, sizeof nodes - length, "%s%lld", r ? "," : " --nodes [",
+                                   (long long)c->node[r]);
     test_case("--mesh %s --to-mesh %s --shape %s --dtype %s --from '%s' --to '%s' --mode %s --objective %s%s%s",
-              oracle_print_mesh(&c->src.mesh, src_mesh, sizeof src_mesh), oracle_print_mesh(&c->dst.mesh, dst_mesh, sizeof dst_mesh),
+              oracle_print_mesh(&c->src.mesh, src_mesh, sizeof src_mesh),
+              oracle_print_mesh(&c->dst.mesh, dst_mesh, sizeof dst_mesh),
               oracle_print_shape(c->src.ndim, c->src.shape, shape, sizeof(shape)), oracle_dtype_name(c->src.dtype),
               oracle_print_placements(c->src.placements, c->src.mesh.ndim, from, sizeof from),
               oracle_print_placements(c->dst.placements, c->dst.mesh.ndim, to, sizeof to),
-              c->mode == TSR_MODE_MESSAGE ? "message" : "direct", c->objective == TSR_OBJECTIVE_TIME ? "time" : "bytes", nodes,
-              c->nodes ? "]" : "");
+              c->mode == TSR_MODE_MESSAGE ? "message" : "direct", c->objective == TSR_OBJECTIVE_TIME ? "time" : "bytes",
+              nodes, c->nodes ? "]" : "");
 }
 
 /* The source's mesh dims in which the coordinates of two ranks differ, as bits; none for a move
@@ -163,8 +167,8 @@ static void check_sum(const char *what, const tsr_plan_sum *sum, const story *s,
         total += value;
     }
     if (sum->max != max || sum->total != total)
-        told_wrong("%s over ranks is %lld at most and %lld in all, not %lld and %lld", what, (long long)sum->max, (long long)sum->total,
-                   (long long)max, (long long)total);
+        told_wrong("%s over ranks is %lld at most and %lld in all, not %lld and %lld", what, (long long)sum->max,
+                   (long long)sum->total, (long long)max, (long long)total);
 }
 
 #define CHECK_SUM(s, field) check_sum(#field, &(s)->survey.field, s, offsetof(tsr_plan_figures, field))
@@ -199,7 +203,8 @@ static void check_survey(const story *s, bool exact, int64_t bound)
     equal("the total sent", -1, s->survey.bytes_sent.total, s->survey.bytes_received.total);
     check_ratio(-1, s->survey.ratio, s->survey.bytes_received.total, bound);
     if (s->c->objective == TSR_OBJECTIVE_BYTES && s->survey.bytes_received.total != bound)
-        told_wrong("%lld bytes are received, and the bound is %lld", (long long)s->survey.bytes_received.total, (long long)bound);
+        told_wrong("%lld bytes are received, and the bound is %lld", (long long)s->survey.bytes_received.total,
+                   (long long)bound);
 }
 
 static void check_survey_steps(const story *s)
@@ -313,9 +318,11 @@ static void check_seconds(const story *s)
     for (size_t i = 0; i < s->survey.step_count; i++)
         if (s->survey.steps[i].op == TSR_STEP_ALL_REDUCE)
             return;
-    close_to("seconds", -1, s->survey.seconds, model_seconds(s->c, busiest(s, same_rank, false), busiest(s, same_node, true)));
+    close_to("seconds", -1, s->survey.seconds,
+             model_seconds(s->c, busiest(s, same_rank, false), busiest(s, same_node, true)));
     for (int64_t r = 0; r < s->c->world; r++)
-        close_to("seconds", r, s->figures[r].seconds, model_seconds(s->c, load_of(s, same_rank, r, false), load_of(s, same_rank, r, true)));
+        close_to("seconds", r, s->figures[r].seconds,
+                 model_seconds(s->c, load_of(s, same_rank, r, false), load_of(s, same_rank, r, true)));
 }
 
 void told_check(const told_case *c)

@@ -9,6 +9,7 @@
 #define TESTS_EXPLAIN_TOLD_H
 
 #include "oracle_random.h"
+
 #include <tessera/explain.h>
 
 typedef struct told_case {

@@ -1,5 +1,7 @@
 #include "told_elements.h"
+
 #include "layouts.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +93,8 @@ static void check_form(const story *s, const tsr_plan_transfer *box, int64_t ran
 {
     int64_t bytes = (int64_t)oracle_bytes(s->c->src.dtype);
     if (box->ndim != s->c->src.ndim || box->item != 0 || box->peer == rank || box->peer < 0 || box->peer >= s->c->world)
-        told_wrong("a transfer of rank %lld has peer %lld, item %zu, %d dims", (long long)rank, (long long)box->peer, box->item, box->ndim);
+        told_wrong("a transfer of rank %lld has peer %lld, item %zu, %d dims", (long long)rank, (long long)box->peer,
+                   box->item, box->ndim);
     for (int d = 0; d < box->ndim; d++) {
         if (box->begin[d] < 0 || box->begin[d] >= box->end[d] || box->end[d] > s->c->src.shape[d])
             told_wrong("dim %d of a box is [%lld, %lld)", d, (long long)box->begin[d], (long long)box->end[d]);
@@ -107,13 +110,14 @@ static void receive(tables *t, const tsr_plan_transfer *box, int64_t rank, int64
 {
     const story *s = t->s;
     const int64_t own = rank * s->elements + element, theirs = box->peer * s->elements + element;
-    const bool has = t->has[theirs] && keep_together(s, rank, box->peer), owner = t->wants[theirs] && keep_together(s, rank, box->peer);
+    const bool has = t->has[theirs] && keep_together(s, rank, box->peer),
+               owner = t->wants[theirs] && keep_together(s, rank, box->peer);
     const bool handed_on = s->survey.steps[box->step].op == TSR_STEP_ALL_REDUCE || box->step > 0;
     if (!t->wants[own])
         told_wrong("rank %lld receives element %lld, which it does not want", (long long)rank, (long long)element);
     if (!(box->step == 0 && has) && !(handed_on && owner))
-        told_wrong("rank %lld receives element %lld from rank %lld in step %zu, which does not have it", (long long)rank,
-                   (long long)element, (long long)box->peer, box->step);
+        told_wrong("rank %lld receives element %lld from rank %lld in step %zu, which does not have it",
+                   (long long)rank, (long long)element, (long long)box->peer, box->step);
     (box->step == 0 ? t->first : t->later)[own]++;
 }
 
@@ -143,7 +147,8 @@ static void check_needs(const tables *t)
             const int needed = !s->move.shortcut && t->wants[at] && !t->has[at];
             kept += s->move.shortcut ? t->has[at] : t->wants[at] && t->has[at];
             if (t->first[at] + t->later[at] != needed)
-                told_wrong("rank %lld receives element %lld %d times", (long long)r, (long long)e, t->first[at] + t->later[at]);
+                told_wrong("rank %lld receives element %lld %d times", (long long)r, (long long)e,
+                           t->first[at] + t->later[at]);
         }
     for (int64_t r = 0; r < s->c->world; r++)
         told += s->figures[r].bytes_kept;
@@ -189,7 +194,8 @@ static void check_both_sides(const story *s)
             while (found < theirs->count && !same_transfer(box, r, &theirs->at[found]))
                 found++;
             if (found == theirs->count)
-                told_wrong("rank %lld receives from rank %lld what that does not send", (long long)r, (long long)box->peer);
+                told_wrong("rank %lld receives from rank %lld what that does not send", (long long)r,
+                           (long long)box->peer);
         }
     }
     if (received != sent)
@@ -233,16 +239,16 @@ static void check_maximal(const story *s, int64_t rank, const tsr_plan_transfer 
         product *= counts[d];
     }
     if (product != (int64_t)count)
-        told_wrong("rank %lld receives %zu boxes from rank %lld, not %lld", (long long)rank, count, (long long)first->peer,
-                   (long long)product);
+        told_wrong("rank %lld receives %zu boxes from rank %lld, not %lld", (long long)rank, count,
+                   (long long)first->peer, (long long)product);
     for (size_t i = 0; i < count; i++) {
         int64_t rest = (int64_t)i;
         for (int d = s->c->src.ndim - 1; d >= 0; d--) {
             const tsr_interval *wanted = &intervals[d][rest % counts[d]];
             rest /= counts[d];
             if (first[i].begin[d] != wanted->begin || first[i].end[d] != wanted->end)
-                told_wrong("box %zu of rank %lld from rank %lld is not the product of maximal intervals", i, (long long)rank,
-                           (long long)first->peer);
+                told_wrong("box %zu of rank %lld from rank %lld is not the product of maximal intervals", i,
+                           (long long)rank, (long long)first->peer);
         }
     }
 }

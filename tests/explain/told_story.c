@@ -1,5 +1,7 @@
 #include "told_story.h"
+
 #include "layouts.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +13,8 @@
 /* Order of transfers: negative where `a` comes first, 0 where they are equal. */
 static int compare(const tsr_plan_transfer *a, const tsr_plan_transfer *b)
 {
-    const int64_t heads[][2] = {{(int64_t)a->step, (int64_t)b->step}, {a->peer, b->peer}, {(int64_t)a->item, (int64_t)b->item}};
+    const int64_t heads[][2] = {
+        {(int64_t)a->step, (int64_t)b->step}, {a->peer, b->peer}, {(int64_t)a->item, (int64_t)b->item}};
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         if (heads[i][0] != heads[i][1])
             return heads[i][0] < heads[i][1] ? -1 : 1;

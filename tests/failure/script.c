@@ -1,8 +1,11 @@
 #include "script.h"
+
 #include "ranks.h"
+
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* The value of an output before a call. A call that fails must leave it there. */
 #define UNTOUCHED(type) ((type *)(void *)&untouched)
@@ -12,7 +15,8 @@ static char untouched;
 static tsr_status outcome(tsr_status status, const void *output)
 {
     if (status != TSR_OK && output != &untouched)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "an output was written by a call that failed: %s", tsr_status_message());
+        return tsr_status_set(TSR_ERROR_INTERNAL, "an output was written by a call that failed: %s",
+                              tsr_status_message());
     return status;
 }
 
@@ -33,7 +37,8 @@ static tsr_status make_layouts(actor *a, int odd)
     (void)odd;
     tsr_layout *rows = UNTOUCHED(tsr_layout), *columns = UNTOUCHED(tsr_layout);
     TSR_TRY(outcome(tsr_layout_parse(a->mesh, "S(0)", 2, shape, TSR_F32, &rows), rows));
-    const tsr_status status = outcome(tsr_layout_parse(a->mesh, "S(1;sizes=8,0,0)", 2, shape, TSR_F32, &columns), columns);
+    const tsr_status status =
+        outcome(tsr_layout_parse(a->mesh, "S(1;sizes=8,0,0)", 2, shape, TSR_F32, &columns), columns);
     if (status != TSR_OK) {
         tsr_layout_destroy(rows);
         return status;
@@ -129,7 +134,8 @@ static tsr_status finish(actor *a, int odd)
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/* Where ranks read each other's memory nobody knows in start what others bring, so that both halves are one step. */
+/* Where ranks read each other's memory nobody knows in start what others bring, so that both halves
+ * are one step. */
 static tsr_status start_and_finish(actor *a, int odd)
 {
     tsr_plan *plan = NULL;
@@ -139,7 +145,8 @@ static tsr_status start_and_finish(actor *a, int odd)
     size_t bytes;
     void *workspace = workspace_for(plan, &bytes);
     if (status == TSR_OK)
-        status = odd ? tsr_redistribute_into(a->x, a->y, NULL) : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
+        status = odd ? tsr_redistribute_into(a->x, a->y, NULL)
+                     : tsr_plan_start(plan, a->comm, &src, &dst, workspace, bytes, NULL);
     if (status == TSR_OK && !odd)
         status = tsr_plan_finish(plan, a->comm);
     free(workspace);

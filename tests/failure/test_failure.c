@@ -7,12 +7,14 @@
 #include "message_engine.h"
 #include "script.h"
 #include "support.h"
+
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -62,7 +64,8 @@ static tsr_status run_rank(tsr_comm *comm, void *arg)
     int calls = t->at;
     tsr_comm *messages = NULL;
     if (t->messages)
-        TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL, &messages));
+        TSR_TRY(message_engine_create(comm, t->kind == ENGINE && t->victim == tsr_comm_rank(comm) ? &calls : NULL,
+                                      &messages));
     actor_start(&a, messages ? messages : comm);
     ending *end = &t->endings[a.rank];
     counted_fail_here(t->kind == ALLOCATION && t->victim == a.rank ? (size_t)t->at : 0, false);
@@ -111,7 +114,8 @@ static int names_rank(const ending *end, int rank)
     return strstr(end->sentence, text) != NULL;
 }
 
-/* The victim has no memory; the others are told by the call that they make together, or by the victim's leaving. */
+/* The victim has no memory; the others are told by the call that they make together, or by the
+ * victim's leaving. */
 static void judge_allocation(const trial *t)
 {
     const ending *victim = &t->endings[t->victim];
@@ -207,7 +211,8 @@ static void a_rank_with_other_arguments_is_named_to_all(void **state)
     }
 }
 
-/* The engine of one rank fails at its k-th call and that rank leaves with the error; the others are released. */
+/* The engine of one rank fails at its k-th call and that rank leaves with the error; the others are
+ * released. */
 static void every_call_of_an_engine_fails_once(void **state)
 {
     (void)state;
@@ -219,7 +224,8 @@ static void every_call_of_an_engine_fails_once(void **state)
             const tsr_status status = run_trial(&t);
             if (status == TSR_OK)
                 break;
-            if (t.endings[victim].status != TSR_ERROR_DEVICE || !strstr(t.endings[victim].sentence, "the engine of rank"))
+            if (t.endings[victim].status != TSR_ERROR_DEVICE ||
+                !strstr(t.endings[victim].sentence, "the engine of rank"))
                 say(&t, "the engine's own error is lost");
             for (int r = 0; r < RANKS; r++)
                 if (r != victim && t.endings[r].status != TSR_ERROR_PEER)
@@ -242,9 +248,12 @@ static void without_trouble_the_script_runs_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_trouble_the_script_runs_through),   cmocka_unit_test(every_allocation_of_every_rank_fails_once),
-        cmocka_unit_test(every_allocation_of_the_start_fails_once),  cmocka_unit_test(every_call_of_an_engine_fails_once),
-        cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others), cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
+        cmocka_unit_test(without_trouble_the_script_runs_through),
+        cmocka_unit_test(every_allocation_of_every_rank_fails_once),
+        cmocka_unit_test(every_allocation_of_the_start_fails_once),
+        cmocka_unit_test(every_call_of_an_engine_fails_once),
+        cmocka_unit_test(a_rank_that_leaves_is_named_to_all_others),
+        cmocka_unit_test(a_rank_with_other_arguments_is_named_to_all),
     };
     test_watchdog(20);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,13 +4,15 @@
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <tessera/sys/device.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -157,7 +159,8 @@ static tsr_status rounds_check(const rounds *r)
     return TSR_OK;
 }
 
-/* Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes. */
+/* Every copy and every reduction of the odd rank fails once, in whichever round and phase it comes.
+ */
 static tsr_status break_rounds(tsr_comm *comm, void *arg)
 {
     tsr_comm *messages = NULL;
@@ -255,7 +258,8 @@ static void long_lists_take_no_memory_to_look_up(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* A plan that was prepared elsewhere meets a group that another plan made here, with room enough for it on all ranks but the first. */
+/* A plan that was prepared elsewhere meets a group that another plan made here, with room enough
+ * for it on all ranks but the first. */
 static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -276,10 +280,12 @@ static tsr_status execute_unprepared(tsr_comm *comm, void *arg)
     float in[2] = {1.0f, 2.0f}, out[2];
     const bool first = tsr_comm_rank(comm) == 0;
     const int64_t own[] = {first, 2};
-    const tsr_tensor x = tsr_tensor_contiguous(in, TSR_F32, 2, tsr_layout_shape(src[1])), y = tsr_tensor_contiguous(out, TSR_F32, 2, own);
+    const tsr_tensor x = tsr_tensor_contiguous(in, TSR_F32, 2, tsr_layout_shape(src[1])),
+                     y = tsr_tensor_contiguous(out, TSR_F32, 2, own);
     TSR_TRY(tsr_plan_execute(plans[1], elsewhere, &x, &y, NULL, 0, NULL));
     CHECK(!first || (out[0] == 4.0f && out[1] == 8.0f));
-    CHECK_ERROR(tsr_plan_execute(plans[1], comm, &x, &y, NULL, 0, NULL), first ? TSR_ERROR_STATE : TSR_ERROR_PEER, "not prepared");
+    CHECK_ERROR(tsr_plan_execute(plans[1], comm, &x, &y, NULL, 0, NULL), first ? TSR_ERROR_STATE : TSR_ERROR_PEER,
+                "not prepared");
     for (int i = 0; i < 2; i++) {
         tsr_plan_destroy(plans[i]);
         tsr_layout_destroy(dst[i]);
@@ -305,7 +311,8 @@ static tsr_status gather(const tsr_dtensor *x, tsr_dtensor *y, bool inside)
     return TSR_OK;
 }
 
-/* Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of those that meet. */
+/* Ranks 1 and 2 have a plan for themselves. Sentences call them so, though they are 0 and 1 of
+ * those that meet. */
 static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
 {
     tsr_layout *half = NULL, *whole = NULL;
@@ -329,8 +336,8 @@ static tsr_status fail_in_a_part(tsr_comm *comm, void *arg)
         CHECK_ERROR(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL),
                     rank == 2 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER, rank == 2 ? "u32" : "rank 2 failed");
         dst.dtype = TSR_I32;
-        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof workspace, NULL), TSR_ERROR_ARGUMENT,
-                    "but rank 2 calls");
+        CHECK_ERROR(tsr_plan_execute(rank == 2 ? other : plan, comm, &src, &dst, workspace, sizeof workspace, NULL),
+                    TSR_ERROR_ARGUMENT, "but rank 2 calls");
         TSR_TRY(tsr_plan_execute(plan, comm, &src, &dst, workspace, sizeof workspace, NULL));
         CHECK(want[0] == 1 && want[1] == 2);
     }
@@ -354,8 +361,9 @@ static void ranks_of_a_part_are_named_as_users_number_them(void **state)
         fail_msg("%s: %s", tsr_status_message(), test_case_text());
 }
 
-/* Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the groups for it; on rank 1 it fails at an
- * allocation. It leaves no rank with a plan that others lack: all plan again, also ranks that the plan leaves out. */
+/* Ranks 1 and 2 gather, by a collective of the engine if it has one. The first call makes the
+ * groups for it; on rank 1 it fails at an allocation. It leaves no rank with a plan that others
+ * lack: all plan again, also ranks that the plan leaves out. */
 static tsr_status gather_again(tsr_comm *comm, void *arg)
 {
     int *nth = arg;
@@ -388,8 +396,8 @@ static tsr_status gather_again(tsr_comm *comm, void *arg)
 static void a_plan_that_one_rank_has_no_memory_for_is_kept_by_none(void **state)
 {
     (void)state;
-    tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {tsr_threads_run, message_engine_run,
-                                                                                                message_engine_run_own};
+    tsr_status (*const engines[])(int, tsr_rank_main *, void *, const tsr_threads_options *) = {
+        tsr_threads_run, message_engine_run, message_engine_run_own};
     counted_memory memory = {0};
     tsr_threads_options options = TSR_THREADS_OPTIONS_INIT;
     options.context = counted_context(&memory);

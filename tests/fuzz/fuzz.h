@@ -11,12 +11,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /** Ends the program unless `condition` holds, in every build type. */
-#define FUZZ_REQUIRE(condition)                                                                                                            \
-    do {                                                                                                                                   \
-        if (!(condition)) {                                                                                                                \
-            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                                                 \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
+#define FUZZ_REQUIRE(condition)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                             \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 static inline void *fuzz_memory(size_t bytes)

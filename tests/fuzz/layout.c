@@ -2,16 +2,19 @@
  * every rank's intervals agree with its local shape and offset, and the ranks together own every
  * element. */
 #include "fuzz.h"
+
+#include <tessera/layout.h>
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <tessera/layout.h>
 
 #define MOST_RANKS 64
 #define LONGEST    4096
 
 /* Checks that the intervals ascend without touching, lie inside the dim, sum to the local length
  * and begin at the offset. */
-static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset, unsigned char *owned)
+static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int dim, int64_t local, int64_t offset,
+                      unsigned char *owned)
 {
     static tsr_interval intervals[LONGEST];
     const int64_t length = tsr_layout_shape(layout)[dim];
@@ -21,7 +24,8 @@ static void check_dim(const tsr_layout *layout, const int64_t *coordinate, int d
     FUZZ_REQUIRE(offset == (count > 0 ? intervals[0].begin : length));
     int64_t sum = 0, previous = -1;
     for (size_t i = 0; i < count; i++) {
-        FUZZ_REQUIRE(previous < intervals[i].begin && intervals[i].begin < intervals[i].end && intervals[i].end <= length);
+        FUZZ_REQUIRE(previous < intervals[i].begin && intervals[i].begin < intervals[i].end &&
+                     intervals[i].end <= length);
         sum += intervals[i].end - intervals[i].begin;
         previous = intervals[i].end;
         memset(owned + intervals[i].begin, 1, (size_t)(intervals[i].end - intervals[i].begin));

@@ -1,6 +1,7 @@
 /* Fuzzes meshes: text is refused with a message, or gives a mesh whose printed text gives an equal
  * mesh. */
 #include "fuzz.h"
+
 #include <tessera/mesh.h>
 
 static void check(const tsr_mesh *mesh)

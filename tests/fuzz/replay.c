@@ -1,6 +1,7 @@
 /* Runs a fuzz target once over each file of its corpus, so that inputs found earlier are tested
  * with any compiler. Prints TAP. */
 #include "fuzz.h"
+
 #include <dirent.h>
 
 static char *read_file(const char *path, size_t *size)

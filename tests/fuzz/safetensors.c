@@ -1,6 +1,7 @@
 /* Fuzzes .safetensors files: input is refused with a message, or is a file whose tensors lie
  * inside it, do not overlap, and have the lengths that their shapes and dtypes give. */
 #include "safetensors.h"
+
 #include "fuzz.h"
 
 static void check(const safetensors_entry *entry, size_t size)
@@ -9,7 +10,8 @@ static void check(const safetensors_entry *entry, size_t size)
     const tsr_tensor view = tsr_tensor_contiguous(NULL, entry->dtype, entry->ndim, entry->shape);
     FUZZ_REQUIRE(tsr_tensor_count(&view, &count) == TSR_OK);
     FUZZ_REQUIRE(entry->bytes == count * (int64_t)tsr_dtype_bytes(entry->dtype));
-    FUZZ_REQUIRE(entry->offset >= 8 && (size_t)entry->offset <= size && (size_t)entry->bytes <= size - (size_t)entry->offset);
+    FUZZ_REQUIRE(entry->offset >= 8 && (size_t)entry->offset <= size &&
+                 (size_t)entry->bytes <= size - (size_t)entry->offset);
 }
 
 static void check_pair(const safetensors_entry *a, const safetensors_entry *b)

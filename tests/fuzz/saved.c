@@ -2,6 +2,7 @@
  * Each input is tried as it is, and with its length and checksum corrected, so that the checks
  * after those are reached. */
 #include "fuzz.h"
+
 #include <tessera/saved.h>
 
 enum { LENGTH_AT = 12, NODES_AT = 44, FRAME_BYTES = 28, CHECKSUM_BYTES = 8 };
@@ -12,8 +13,8 @@ static void put_number(uint8_t *at, uint64_t value)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so many are listed, so that no input takes
- * long. */
+/* Planning looks at the ranks of a node, one by one: it has 1 to 255, whatever meshes know, or so
+ * many are listed, so that no input takes long. */
 static uint64_t limit_nodes(const uint8_t *number)
 {
     const uint64_t ranks = number[0] > 0 ? number[0] : 4;

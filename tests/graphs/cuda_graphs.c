@@ -1,4 +1,5 @@
 #include "graph_calls.h"
+
 #include <cuda_runtime_api.h>
 
 static tsr_status check(cudaError_t error, const char *call)

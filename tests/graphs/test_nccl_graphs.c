@@ -5,6 +5,7 @@
 #include "enqueued.h"
 #include "graph_calls.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "graph_calls.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,7 +142,8 @@ static tsr_status play(tsr_comm *comm, void *arg)
     return with_events(comm, arg, capture_and_replay);
 }
 
-/* Each rank alone, or rank 1 alone: what is captured is empty then, and the communicator works on. */
+/* Each rank alone, or rank 1 alone: what is captured is empty then, and the communicator works on.
+ */
 static tsr_status capture_apart(const enqueued *e, trial *t)
 {
     void *graph = NULL;
@@ -150,8 +152,10 @@ static tsr_status capture_apart(const enqueued *e, trial *t)
         const bool captured = !alone || tsr_comm_rank(e->comm) == 1;
         if (captured)
             TSR_TRY(graph_begin(e->stream));
-        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT, alone ? "runs, but that of rank 1 is captured" : "is captured apart");
-        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT, "fork the streams of all ranks from one capture, and join them to it");
+        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
+                    alone ? "runs, but that of rank 1 is captured" : "is captured apart");
+        CHECK_ERROR(enqueued_execute(e), TSR_ERROR_ARGUMENT,
+                    "fork the streams of all ranks from one capture, and join them to it");
         if (captured)
             TSR_TRY(graph_end(e->stream, &graph));
         graph_destroy(graph);
@@ -233,8 +237,10 @@ static void captures_of_ranks_apart_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moves_of_all_ranks_are_one_graph),    cmocka_unit_test(reductions_of_all_ranks_are_one_graph),
-        cmocka_unit_test(phases_of_all_ranks_are_one_graph),   cmocka_unit_test(messages_between_rank_threads_are_one_graph),
+        cmocka_unit_test(moves_of_all_ranks_are_one_graph),
+        cmocka_unit_test(reductions_of_all_ranks_are_one_graph),
+        cmocka_unit_test(phases_of_all_ranks_are_one_graph),
+        cmocka_unit_test(messages_between_rank_threads_are_one_graph),
         cmocka_unit_test(captures_of_ranks_apart_are_refused),
     };
     test_watchdog(120);

@@ -3,9 +3,10 @@
 #ifndef TESTS_MESH_SUPPORT_H
 #define TESTS_MESH_SUPPORT_H
 
+#include <tessera/mesh.h>
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/mesh.h>
 
 /* Stands in for src/comm; a mesh reads only these members. */
 struct tsr_comm {

@@ -1,3 +1,6 @@
+#include "counted_memory.h"
+#include "mesh_support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "counted_memory.h"
-#include "mesh_support.h"
 
 static void texts_print_as_they_are_written_without_spaces_and_defaults(void **state)
 {
@@ -85,7 +85,8 @@ static void check_refusal(tsr_comm *comm, const char *text, size_t character, co
     snprintf(expected, sizeof expected, "mesh \"%s\", character %zu: %s", text, character, says);
     const tsr_status status = tsr_mesh_parse(comm, NULL, text, &mesh);
     if (status != TSR_ERROR_ARGUMENT || mesh || strncmp(tsr_status_message(), expected, strlen(expected)) != 0)
-        fail_msg("%s for \"%s\":\n  \"%s\" does not begin with\n  \"%s\"", tsr_status_name(status), text, tsr_status_message(), expected);
+        fail_msg("%s for \"%s\":\n  \"%s\" does not begin with\n  \"%s\"", tsr_status_name(status), text,
+                 tsr_status_message(), expected);
 }
 
 static void errors_point_at_the_character_that_is_wrong(void **state)

@@ -2,13 +2,14 @@
  * A job that goes wrong: jobber WHAT [HOW_MANY | FOLDER [FIRST_ELSEWHERE]]. Every rank that gets
  * that far writes to standard error the status of its run, and then that its job is destroyed.
  */
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 enum { PATIENT_MS = 1000 };
@@ -33,13 +34,15 @@ SEEN int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *out, MPI_Request *request)
     return PMPI_Comm_idup(comm, out, request);
 }
 
-SEEN int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+SEEN int MPI_Iallreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                        MPI_Request *request)
 {
     count_call();
     return PMPI_Iallreduce(in, out, count, type, op, comm, request);
 }
 
-SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, MPI_Request *request)
+SEEN int MPI_Isend(const void *data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+                   MPI_Request *request)
 {
     count_call();
     return PMPI_Isend(data, count, type, peer, tag, comm, request);
@@ -74,7 +77,8 @@ static tsr_status meet(tsr_comm *comm, void *arg)
 
 static void say(const tsr_mpi_job *job, const char *what, tsr_status status)
 {
-    fprintf(stderr, "R%d %s: %s: %s\n", tsr_mpi_job_rank(job), what, tsr_status_name(status), status == TSR_OK ? "" : tsr_status_message());
+    fprintf(stderr, "R%d %s: %s: %s\n", tsr_mpi_job_rank(job), what, tsr_status_name(status),
+            status == TSR_OK ? "" : tsr_status_message());
 }
 
 /* Rank 1 does not join the run, and does not end either. */

@@ -3,10 +3,11 @@
 #include "body.h"
 #include "comm_suite.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <time.h>
 
 enum { WAKE = 77, AWAIT_MS = 30000 };
@@ -138,5 +139,6 @@ void launched_run_all(int nranks, tsr_rank_main *body, void *arg, const tsr_mpi_
 void launched_assert_refused(tsr_status status, tsr_status wanted, const char *part)
 {
     if (status != wanted || !strstr(tsr_status_message(), part))
-        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(), tsr_status_name(wanted), part);
+        fail_msg("gave %s (%s), not %s naming \"%s\"", tsr_status_name(status), tsr_status_message(),
+                 tsr_status_name(wanted), part);
 }

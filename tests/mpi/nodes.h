@@ -13,7 +13,8 @@ void nodes_pretend(int first);
 /** From the next communicator on, rank r is on node r modulo `nodes`. */
 void nodes_pretend_turns(int nodes);
 
-/** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last call. */
+/** Bytes that this rank has sent by MPI to ranks of its own node and to others, since the last
+ * call. */
 void nodes_count(size_t *inside, size_t *between);
 
 /** Makes the `nth` receive from now on fail; 0: none. */

@@ -3,12 +3,13 @@
  * standard output how ranks lie on nodes, that it communicates, and the status of the call in which
  * it lost a rank.
  */
+#include <tessera/mpi.h>
+#include <tessera/sys/status.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
-#include <tessera/sys/status.h>
 
 enum { BYTES = 1 << 20, ROUNDS_BEFORE_DEATH = 20, TIMEOUT_MS = 3000 };
 

@@ -1,13 +1,15 @@
-/* NCCL itself, in libtessera-cuda: what it answers where there is no GPU, and what is refused before it is asked. */
+/* NCCL itself, in libtessera-cuda: what it answers where there is no GPU, and what is refused
+ * before it is asked. */
+#include <tessera/cuda.h>
+#include <tessera/nccl.h>
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/cuda.h>
-#include <tessera/nccl.h>
-#include <tessera/sys/device.h>
 #include <unistd.h>
 
 #include <cmocka.h>

@@ -1,6 +1,11 @@
-/* Facts about tools/npy: what is read, what is refused, and that what is written is what NumPy writes. */
+/* Facts about tools/npy: what is read, what is refused, and that what is written is what NumPy
+ * writes. */
+#include <tessera/status.h>
+
 #include <dirent.h>
 #include <fcntl.h>
+#include <files/fresh_file.h>
+#include <files/npy.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,13 +17,10 @@
 
 #include <cmocka.h>
 
-#include <files/fresh_file.h>
-#include <files/npy.h>
-#include <tessera/status.h>
-
 #define PATH_BYTES 64
 
-/* A file in memory: magic, version, length, `dict` and a newline, then `bytes` elements' bytes 0, 1, 2, .. */
+/* A file in memory: magic, version, length, `dict` and a newline, then `bytes` elements' bytes 0,
+ * 1, 2, .. */
 static size_t make_file(unsigned char *file, int version, const char *dict, size_t bytes)
 {
     const size_t length = strlen(dict) + 1;
@@ -103,7 +105,8 @@ static void headers_are_what_numpy_prints(void **state)
         const size_t size = npy_header_print(TSR_F16, cases[i].ndim, cases[i].shape, header);
         assert_int_equal(size % 64, 0);
         assert_int_equal(header[size - 1], '\n');
-        const int length = snprintf(wanted, sizeof wanted, "{'descr': '<f2', 'fortran_order': False, 'shape': %s, }", cases[i].shape_text);
+        const int length = snprintf(wanted, sizeof wanted, "{'descr': '<f2', 'fortran_order': False, 'shape': %s, }",
+                                    cases[i].shape_text);
         assert_memory_equal(header + 10, wanted, (size_t)length);
         assert_int_equal((unsigned char)header[8] | (unsigned char)header[9] << 8, size - 10);
     }
@@ -181,7 +184,8 @@ static void hostile_headers_are_refused_with_a_sentence(void **state)
         {"{'descr': '', 'fortran_order': False, 'shape': (2,)}", TSR_ERROR_UNSUPPORTED},
         {"{'descr': '\\x3cf4', 'fortran_order': False, 'shape': (2,)}", TSR_ERROR_IO},
         {"{'descr': '<f4, 'fortran_order': False, 'shape': (2,)}", TSR_ERROR_UNSUPPORTED},
-        {"{'descr': '<ffffffffffffffffffffffffffffffffffffffffffffff4', 'fortran_order': False, 'shape': (2,)}", TSR_ERROR_IO},
+        {"{'descr': '<ffffffffffffffffffffffffffffffffffffffffffffff4', 'fortran_order': False, 'shape': (2,)}",
+         TSR_ERROR_IO},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         npy_header h = {.ndim = 77};
@@ -238,7 +242,8 @@ static void an_empty_tensor_may_have_any_other_sizes(void **state)
 {
     (void)state;
     npy_header h;
-    assert_int_equal(parse(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 4611686018427387904, 8)}", 0, &h), TSR_OK);
+    assert_int_equal(parse(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 4611686018427387904, 8)}", 0, &h),
+                     TSR_OK);
     assert_int_equal(h.bytes, 0);
 }
 

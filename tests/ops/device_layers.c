@@ -2,13 +2,14 @@
  * for. */
 #include "device_layers.h"
 
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -175,10 +176,12 @@ static tsr_status make_plans(side *s)
     tsr_layout *const *l = s->layouts;
     TSR_TRY(tsr_linear_plan_create_on(l[X], l[W1], l[B1], l[H], s->device, &s->up));
     TSR_TRY(tsr_linear_plan_create_on(l[H], l[W2], l[B2], l[Y], s->device, &s->down));
-    TSR_TRY(tsr_linear_backward_plan_create(l[H], l[W2], l[B2], l[DY], l[DH], l[DW2], l[DB2], s->device, &s->down_back));
+    TSR_TRY(
+        tsr_linear_backward_plan_create(l[H], l[W2], l[B2], l[DY], l[DH], l[DW2], l[DB2], s->device, &s->down_back));
     TSR_TRY(tsr_linear_backward_plan_create(l[X], l[W1], l[B1], l[DH], l[DX], l[DW1], l[DB1], s->device, &s->up_back));
     const size_t bytes[] = {tsr_linear_plan_workspace_bytes(s->up), tsr_linear_plan_workspace_bytes(s->down),
-                            tsr_linear_backward_plan_workspace_bytes(s->down_back), tsr_linear_backward_plan_workspace_bytes(s->up_back)};
+                            tsr_linear_backward_plan_workspace_bytes(s->down_back),
+                            tsr_linear_backward_plan_workspace_bytes(s->up_back)};
     for (int i = 0; i < 4; i++)
         s->workspace_bytes = bytes[i] > s->workspace_bytes ? bytes[i] : s->workspace_bytes;
     return layer_memory_create(s->device, s->workspace_bytes, &s->workspace);
@@ -189,7 +192,8 @@ static tsr_status make_side(side *s)
     const int64_t ranks = tsr_comm_size(s->comm);
     TSR_TRY(tsr_mesh_create(s->comm, 1, &ranks, NULL, NULL, &s->mesh));
     for (int k = 0; k < TENSORS; k++) {
-        TSR_TRY(tsr_layout_parse(s->mesh, shapes[k].placements, shapes[k].ndim, shapes[k].sizes, TSR_F32, &s->layouts[k]));
+        TSR_TRY(
+            tsr_layout_parse(s->mesh, shapes[k].placements, shapes[k].ndim, shapes[k].sizes, TSR_F32, &s->layouts[k]));
         TSR_TRY(tsr_dtensor_create(s->layouts[k], s->device, &s->tensors[k]));
         s->local[k] = tsr_dtensor_to_local(s->tensors[k]);
     }
@@ -226,7 +230,8 @@ static tsr_status transfer(const side *s, int k, float *host, tsr_copy_kind kind
 {
     const bool in = kind == TSR_COPY_FROM_HOST;
     void *const there = s->local[k].data;
-    return s->table->copy(s->self, s->device.index, in ? there : host, in ? host : there, bytes_of(s, k), kind, s->stream);
+    return s->table->copy(s->self, s->device.index, in ? there : host, in ? host : there, bytes_of(s, k), kind,
+                          s->stream);
 }
 
 static tsr_status step(const side *s)
@@ -236,8 +241,10 @@ static tsr_status step(const side *s)
     const size_t bytes = s->workspace_bytes;
     TSR_TRY(tsr_linear_plan_execute(s->up, &t[X], &t[W1], &t[B1], &t[H], workspace, bytes, s->stream));
     TSR_TRY(tsr_linear_plan_execute(s->down, &t[H], &t[W2], &t[B2], &t[Y], workspace, bytes, s->stream));
-    TSR_TRY(tsr_linear_backward_plan_execute(s->down_back, &t[H], &t[W2], &t[DY], &t[DH], &t[DW2], &t[DB2], workspace, bytes, s->stream));
-    return tsr_linear_backward_plan_execute(s->up_back, &t[X], &t[W1], &t[DH], &t[DX], &t[DW1], &t[DB1], workspace, bytes, s->stream);
+    TSR_TRY(tsr_linear_backward_plan_execute(s->down_back, &t[H], &t[W2], &t[DY], &t[DH], &t[DW2], &t[DB2], workspace,
+                                             bytes, s->stream));
+    return tsr_linear_backward_plan_execute(s->up_back, &t[X], &t[W1], &t[DH], &t[DX], &t[DW1], &t[DB1], workspace,
+                                            bytes, s->stream);
 }
 
 static tsr_status settle(const side *s)
@@ -294,7 +301,8 @@ static tsr_status step_freely(const side *s, int round)
     TSR_TRY(tsr_comm_barrier(s->comm));
     /* The first round may allocate what communicators keep for a device. */
     if (round > 0 && after != before)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round, (long long)(after - before));
+        return tsr_status_set(TSR_ERROR_INTERNAL, "round %d allocated or waited %lld times", round,
+                              (long long)(after - before));
     return TSR_OK;
 }
 
@@ -359,8 +367,8 @@ static tsr_status compare(const side *s)
             float expected[INNER * HIDDEN];
             TSR_TRY(cut(s, k, v.at[k], expected));
             if (memcmp(expected, s->results[round][k], bytes_of(s, k)) != 0)
-                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: %s of rank %d of %d is not that of one rank alone", round,
-                                      shapes[k].name, tsr_comm_rank(s->comm), tsr_comm_size(s->comm));
+                return tsr_status_set(TSR_ERROR_INTERNAL, "round %d: %s of rank %d of %d is not that of one rank alone",
+                                      round, shapes[k].name, tsr_comm_rank(s->comm), tsr_comm_size(s->comm));
         }
     }
     return TSR_OK;

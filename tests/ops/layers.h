@@ -8,9 +8,10 @@
 #ifndef TESTS_OPS_LAYERS_H
 #define TESTS_OPS_LAYERS_H
 
+#include <tessera/tessera.h>
+
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <tessera/tessera.h>
 
 #define LAYER_TEXT 160
 
@@ -21,7 +22,8 @@ typedef struct layer {
     int64_t out;           /* features of y */
     const char *x, *w, *b; /* placements of x, w and b; b NULL: no bias */
     tsr_dtype dtype;       /**< of x */
-    int gap;               /**< 0: local tensors are contiguous; else the stride of their last dim, and there is a hole after each row */
+    int gap; /**< 0: local tensors are contiguous; else the stride of their last dim, and there is a hole after each row
+              */
     const tsr_device_driver *driver; /**< NULL: tensors are on the host */
     int devices;                     /**< number of the driver's devices; rank r uses device r mod devices */
     const tsr_stream *streams;       /**< streams of the ranks, for plans; NULL: the default streams */
@@ -91,8 +93,8 @@ tsr_status layer_failed(const layer *l, const char *what);
 
 /** Checks plans of the forward and the backward pass, each run twice in a row; collective. `own` is
  * the layout of y by the rules. */
-tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference, const layer_tensors *tensors,
-                             const tsr_layout *own);
+tsr_status layer_check_plans(tsr_comm *comm, const layer *l, const layer_reference *reference,
+                             const layer_tensors *tensors, const tsr_layout *own);
 
 /** Checks tsr_linear() and tsr_linear_backward() of `l`, with every way to ask for the results, and
  * their plans, against the reference; collective. */
@@ -110,11 +112,13 @@ typedef tsr_status layer_execution(const void *fixture, int rank, int fault);
 
 /** Checks on two ranks, for each of `count` faults, that rank 1's error contains words[fault], that
  * rank 0's names rank 1, and that the next execution works; collective. */
-tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words, int count);
+tsr_status layer_expect_faults(tsr_comm *comm, layer_execution *execute, const void *fixture, const char *const *words,
+                               int count);
 
 /** Calls `execute` once, then many times, and checks that the later calls allocate nothing;
  * collective. For a main of layers_run_counting(), whose argument is `count`. */
-tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute, const void *fixture);
+tsr_status layer_expect_no_allocation(tsr_comm *comm, const atomic_size_t *count, layer_execution *execute,
+                                      const void *fixture);
 
 /** layers_run() with an atomic_size_t as the argument, which counts the allocations of all
  * ranks. */

@@ -1,8 +1,9 @@
 #include "standin_blas.h"
 
+#include <tessera/sys/blas.h>
+
 #include <stdatomic.h>
 #include <stddef.h>
-#include <tessera/sys/blas.h>
 
 #define EXPORT __attribute__((visibility("default")))
 

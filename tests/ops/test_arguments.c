@@ -2,11 +2,11 @@
  * stays usable. */
 #include "layers.h"
 
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -58,7 +58,8 @@ static tsr_status forward_of_another_w(const fixture *f, bool at_fault)
     return forward(f->t->x, at_fault ? f->other_w : f->t->w, &reduced, false);
 }
 
-static tsr_status backward(const fixture *f, const tsr_dtensor *x, const tsr_dtensor *b, const tsr_dtensor *dy, const tsr_placement *dx_to)
+static tsr_status backward(const fixture *f, const tsr_dtensor *x, const tsr_dtensor *b, const tsr_dtensor *dy,
+                           const tsr_placement *dx_to)
 {
     tsr_dtensor *dx = NULL, *dw = NULL, *db = NULL;
     const tsr_status status = tsr_linear_backward(x, f->t->w, b, dy, dx_to, NULL, NULL, &dx, &dw, &db);
@@ -114,8 +115,8 @@ static tsr_status plan_of_another_y(const fixture *f, bool at_fault)
 static tsr_status plan_backward(const fixture *f, const tsr_layout *x, const tsr_layout *dx, bool without_out)
 {
     tsr_linear_backward_plan *made = NULL;
-    const tsr_status status =
-        tsr_linear_backward_plan_create(x, f->w, f->b, NULL, dx, f->w, NULL, tsr_device_host(), without_out ? NULL : &made);
+    const tsr_status status = tsr_linear_backward_plan_create(x, f->w, f->b, NULL, dx, f->w, NULL, tsr_device_host(),
+                                                              without_out ? NULL : &made);
     tsr_linear_backward_plan_destroy(made);
     return status;
 }

@@ -2,14 +2,14 @@
  * afterwards. */
 #include "layers.h"
 
+#include <tessera/sys/status.h>
+
+#include <cblas.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cblas.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -17,7 +17,8 @@ enum { RANKS = 4, SIZE = 128, REPEATS = 2000, BUILD_SERIAL = 0 };
 
 /* One replicated layer of `tokens` tokens on a rank of its own, so that the products of ranks can
  * overlap. */
-static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x, const float *w, const float *expected, float *first)
+static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x, const float *w, const float *expected,
+                                      float *first)
 {
     const int64_t x_shape[] = {tokens, SIZE}, w_shape[] = {SIZE, SIZE};
     tsr_mesh *mesh;
@@ -31,7 +32,8 @@ static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x
     const size_t bytes = tsr_linear_plan_workspace_bytes(plan), y_bytes = (size_t)tokens * SIZE * sizeof(float);
     float *y = malloc(y_bytes);
     void *workspace = malloc(bytes);
-    const tsr_tensor tx = tsr_tensor_contiguous((void *)x, TSR_F32, 2, x_shape), tw = tsr_tensor_contiguous((void *)w, TSR_F32, 2, w_shape);
+    const tsr_tensor tx = tsr_tensor_contiguous((void *)x, TSR_F32, 2, x_shape),
+                     tw = tsr_tensor_contiguous((void *)w, TSR_F32, 2, w_shape);
     const tsr_tensor ty = tsr_tensor_contiguous(y, TSR_F32, 2, x_shape);
     int wrong = 0;
     tsr_status status = y && workspace ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "no memory for y");
@@ -48,7 +50,8 @@ static tsr_status multiply_repeatedly(tsr_comm *comm, int tokens, const float *x
     tsr_layout_destroy(x_layout);
     tsr_mesh_destroy(mesh);
     if (status == TSR_OK && wrong)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "rank %d, %d tokens: %d of %d products are not those of one rank alone", (int)rank,
+        return tsr_status_set(TSR_ERROR_INTERNAL,
+                              "rank %d, %d tokens: %d of %d products are not those of one rank alone", (int)rank,
                               tokens, wrong, REPEATS);
     return status;
 }

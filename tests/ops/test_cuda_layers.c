@@ -3,10 +3,11 @@
 #include "gpus.h"
 #include "graph_calls.h"
 
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 

@@ -2,12 +2,12 @@
  * combination of layouts that the rule accepts. */
 #include "layers.h"
 
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -35,9 +35,11 @@ static tsr_status multiply_across(tsr_comm *comm, void *arg)
     tsr_linear_plan *plan = NULL;
     const tsr_status refused = tsr_linear(x, w, NULL, &replicate, &y);
     const bool named = strstr(tsr_status_message(), "the communicators differ: x and w are on mesh 4");
-    const tsr_status unplanned = tsr_linear_plan_create(tsr_dtensor_layout(x), tsr_dtensor_layout(w), NULL, NULL, &plan);
+    const tsr_status unplanned =
+        tsr_linear_plan_create(tsr_dtensor_layout(x), tsr_dtensor_layout(w), NULL, NULL, &plan);
     if (refused != TSR_ERROR_ARGUMENT || !named || unplanned != TSR_ERROR_ARGUMENT || y || plan)
-        return tsr_status_set(TSR_ERROR_INTERNAL, "falling ranks: %s, %s", tsr_status_name(refused), tsr_status_name(unplanned));
+        return tsr_status_set(TSR_ERROR_INTERNAL, "falling ranks: %s, %s", tsr_status_name(refused),
+                              tsr_status_name(unplanned));
     const tsr_status copied = tsr_linear(x, same, NULL, &replicate, &y);
     if (copied != TSR_ERROR_ARGUMENT || !strstr(tsr_status_message(), "both must be over one"))
         return tsr_status_set(TSR_ERROR_INTERNAL, "a copy: %s", tsr_status_name(copied));
@@ -93,7 +95,8 @@ static void join(const char *piece, int dim, char *text)
     snprintf(text + length, LAYER_TEXT - length, "%s%s", dim ? "," : "", piece);
 }
 
-/* Combination `number` of one pairing a mesh dim; with and without bias, and the two dtypes, take turns. */
+/* Combination `number` of one pairing a mesh dim; with and without bias, and the two dtypes, take
+ * turns. */
 static tsr_status check_combination(tsr_comm *comm, const sweep *s, int number)
 {
     char x[LAYER_TEXT] = "", w[LAYER_TEXT] = "", b[LAYER_TEXT] = "";
@@ -142,8 +145,9 @@ static void every_combination_on_meshes_of_one_dim_is_exact(void **state)
 {
     (void)state;
     sweep sweeps[] = {
-        {"1", 1, FLAT, 2, {5, 13}, 7}, {"2", 1, FLAT, 2, {5, 13}, 7}, {"3", 1, FLAT, 2, {5, 13}, 7}, {"4", 1, FLAT, 2, {5, 13}, 7},
-        {"5", 1, FLAT, 2, {5, 13}, 7}, {"6", 1, FLAT, 2, {5, 13}, 7}, {"7", 1, FLAT, 2, {5, 13}, 7}, {"8", 1, FLAT, 2, {9, 13}, 13},
+        {"1", 1, FLAT, 2, {5, 13}, 7}, {"2", 1, FLAT, 2, {5, 13}, 7},  {"3", 1, FLAT, 2, {5, 13}, 7},
+        {"4", 1, FLAT, 2, {5, 13}, 7}, {"5", 1, FLAT, 2, {5, 13}, 7},  {"6", 1, FLAT, 2, {5, 13}, 7},
+        {"7", 1, FLAT, 2, {5, 13}, 7}, {"8", 1, FLAT, 2, {9, 13}, 13},
     };
     run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
@@ -174,8 +178,9 @@ static void dims_of_size_zero_and_empty_shards_are_exact(void **state)
 {
     (void)state;
     sweep sweeps[] = {
-        {"3", 1, FLAT, 2, {0, 4}, 3}, {"3", 1, FLAT, 2, {4, 0}, 3},   {"3", 1, FLAT, 2, {4, 3}, 0}, {"2x2", 2, FLAT, 2, {0, 0}, 0},
-        {"8", 1, FLAT, 2, {2, 2}, 2}, {"2x4", 2, FLAT, 2, {1, 2}, 3}, {"4", 1, FLAT, 2, {9, 5}, 5}, {"4", 1, DEEP, 3, {2, 0, 3}, 2},
+        {"3", 1, FLAT, 2, {0, 4}, 3},   {"3", 1, FLAT, 2, {4, 0}, 3},    {"3", 1, FLAT, 2, {4, 3}, 0},
+        {"2x2", 2, FLAT, 2, {0, 0}, 0}, {"8", 1, FLAT, 2, {2, 2}, 2},    {"2x4", 2, FLAT, 2, {1, 2}, 3},
+        {"4", 1, FLAT, 2, {9, 5}, 5},   {"4", 1, DEEP, 3, {2, 0, 3}, 2},
     };
     run_sweeps(sweeps, sizeof sweeps / sizeof sweeps[0]);
 }
@@ -280,8 +285,8 @@ static tsr_status check_bias_once(tsr_comm *comm, void *arg)
     for (int i = 0; i < 6; i++) {
         const float expected = tsr_comm_rank(comm) == 0 ? bias[i % 3] : 0, given = ((const float *)local.data)[i];
         if (given != expected)
-            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d holds %g at %d, not %g", tsr_comm_rank(comm), (double)given, i,
-                                    (double)expected);
+            status = tsr_status_set(TSR_ERROR_INTERNAL, "rank %d holds %g at %d, not %g", tsr_comm_rank(comm),
+                                    (double)given, i, (double)expected);
     }
     tsr_dtensor *const tensors[] = {y, b, w, x};
     for (int i = 0; i < 4; i++)
@@ -300,7 +305,8 @@ static tsr_status expect_written(const char *what, const tsr_dtensor *tensor, co
 {
     char text[32];
     tsr_layout_print(tsr_dtensor_layout(tensor), text, sizeof text);
-    return strcmp(text, wanted) == 0 ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
+    return strcmp(text, wanted) == 0 ? TSR_OK
+                                     : tsr_status_set(TSR_ERROR_INTERNAL, "%s is %s, not %s", what, text, wanted);
 }
 
 /* On a mesh dim of size 1 all layouts are equal, but the result has to have the placements that the
@@ -314,7 +320,8 @@ static tsr_status check_placements_on_one_rank(tsr_comm *comm, void *arg)
     const tsr_tensor gx = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){2, 4}),
                      gw = tsr_tensor_contiguous(values, TSR_F32, 2, (int64_t[]){3, 4}),
                      gb = tsr_tensor_contiguous(values, TSR_F32, 1, (int64_t[]){3});
-    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1), replicate = tsr_replicate(), partial = tsr_partial(TSR_SUM);
+    const tsr_placement rows = tsr_shard(0), columns = tsr_shard(1), replicate = tsr_replicate(),
+                        partial = tsr_partial(TSR_SUM);
     TSR_TRY(tsr_mesh_parse(comm, NULL, "1", &mesh));
     TSR_TRY(tsr_distribute_tensor(&gx, mesh, &columns, NULL, &x));
     TSR_TRY(tsr_distribute_tensor(&gw, mesh, &columns, NULL, &w));

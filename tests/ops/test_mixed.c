@@ -2,11 +2,12 @@
  * integers, which are exact in all three. */
 #include "layers.h"
 
+#include <tessera/sys/status.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #include <cmocka.h>
 
@@ -14,19 +15,22 @@ static const tsr_dtype dtypes[] = {TSR_F32, TSR_F16, TSR_BF16};
 
 enum { DTYPES = 3 };
 
-/* Few rows and many, one and two dims of batch, with strides and without. Sums stay below 2^8, which bf16 holds. */
+/* Few rows and many, one and two dims of batch, with strides and without. Sums stay below 2^8,
+ * which bf16 holds. */
 static const struct {
     int x_ndim;
     int64_t x_shape[TSR_MAX_DIMS];
     int64_t out;
     int gap;
-} shapes[] = {{1, {13}, 7, 0}, {2, {1, 21}, 5, 0}, {2, {7, 17}, 20, 0}, {2, {5, 13}, 3, 2}, {2, {20, 18}, 9, 0}, {3, {3, 7, 5}, 16, 2}};
+} shapes[] = {{1, {13}, 7, 0},    {2, {1, 21}, 5, 0},  {2, {7, 17}, 20, 0},
+              {2, {5, 13}, 3, 2}, {2, {20, 18}, 9, 0}, {3, {3, 7, 5}, 16, 2}};
 
 static const struct {
     const char *mesh;
     int ranks;
     const char *x, *w, *b;
-} layouts[] = {{"1", 1, "R", "R", "R"}, {"2", 2, "R", "S(0)", "S(0)"}, {"2", 2, "S(%d)", "S(1)", "R"}, {"2", 2, "P", "R", "R"}};
+} layouts[] = {
+    {"1", 1, "R", "R", "R"}, {"2", 2, "R", "S(0)", "S(0)"}, {"2", 2, "S(%d)", "S(1)", "R"}, {"2", 2, "P", "R", "R"}};
 
 static tsr_status check_shape(tsr_comm *comm, const layer *l, int number)
 {
@@ -89,7 +93,8 @@ static tsr_status check_dtypes(tsr_comm *comm, void *arg)
         tsr_layout_destroy(w);
         tsr_layout_destroy(x);
         if (!right)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "row %zu: %s", i, status == TSR_OK ? "another dtype" : tsr_status_message());
+            return tsr_status_set(TSR_ERROR_INTERNAL, "row %zu: %s", i,
+                                  status == TSR_OK ? "another dtype" : tsr_status_message());
     }
     tsr_mesh_destroy(mesh);
     return TSR_OK;

@@ -1,5 +1,7 @@
 /* The placement rule of linear layers: layouts in, and a layout or an error message out. Nothing
  * communicates. */
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <tessera/tessera.h>
 
 #define TEXT 128
 
@@ -28,7 +29,8 @@ static tsr_mesh *parse_mesh(const char *text)
     return mesh;
 }
 
-static tsr_layout *parse_layout(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape, tsr_dtype dtype)
+static tsr_layout *parse_layout(const tsr_mesh *mesh, const char *placements, int ndim, const int64_t *shape,
+                                tsr_dtype dtype)
 {
     tsr_layout *layout;
     if (tsr_layout_parse(mesh, placements, ndim, shape, dtype, &layout) != TSR_OK)
@@ -49,7 +51,8 @@ static tsr_status propagate(const propagation *p, tsr_layout **y)
     const int ndim = dims_of(p->x_shape);
     const int64_t w_shape[] = {8, p->x_shape[ndim - 1]};
     tsr_mesh *mesh = parse_mesh(p->mesh);
-    tsr_layout *x = parse_layout(mesh, p->x, ndim, p->x_shape, TSR_F32), *w = parse_layout(mesh, p->w, 2, w_shape, TSR_F32);
+    tsr_layout *x = parse_layout(mesh, p->x, ndim, p->x_shape, TSR_F32),
+               *w = parse_layout(mesh, p->w, 2, w_shape, TSR_F32);
     tsr_layout *b = p->b ? parse_layout(mesh, p->b, 1, w_shape, TSR_F32) : NULL;
     const tsr_status status = tsr_linear_propagate(x, w, b, y);
     tsr_layout_destroy(b);
@@ -124,7 +127,12 @@ static const propagation refused[] = {
     {"2", {4, 6}, "S(1)", "P(max)", NULL, "redistribute w from \"P(max)\" to \"S(1)\""},
     {"2", {4, 6}, "S(1)", "S(1;balanced)", NULL, "redistribute x from \"S(1)\" to \"S(1;balanced)\""},
     {"2", {4, 6}, "S(1;unit=2)", "S(1)", NULL, "redistribute x from \"S(1;unit=2)\" to \"S(1)\""},
-    {"2", {4, 6}, "S(1;sizes=2,4)", "S(1;sizes=4,2)", NULL, "redistribute x from \"S(1;sizes=2,4)\" to \"S(1;sizes=4,2)\""},
+    {"2",
+     {4, 6},
+     "S(1;sizes=2,4)",
+     "S(1;sizes=4,2)",
+     NULL,
+     "redistribute x from \"S(1;sizes=2,4)\" to \"S(1;sizes=4,2)\""},
     {"2x2", {4, 6}, "S(1)[1],S(1)[0]", "S(1),S(1)", NULL, "redistribute x from \"S(1)[1],S(1)[0]\" to \"S(1),S(1)\""},
     {"2x2", {4, 6}, "S(0),R", "R,S(1)", NULL, "redistribute x from \"S(0),R\" to \"S(0),S(1)\""},
     {"2", {4, 6}, "R", "S(0)", "R", "redistribute b from \"R\" to \"S(0)\""},
@@ -145,7 +153,8 @@ static void a_refusal_names_the_operand_and_the_layout_that_works(void **state)
         const char *sentence = tsr_status_message();
         const size_t length = strlen(sentence), wanted = strlen(p->expected);
         if (length < wanted || strcmp(sentence + length - wanted, p->expected) != 0)
-            fail_msg("mesh %s x %s w %s b %s: \"%s\" does not end with \"%s\"", p->mesh, p->x, p->w, p->b, sentence, p->expected);
+            fail_msg("mesh %s x %s w %s b %s: \"%s\" does not end with \"%s\"", p->mesh, p->x, p->w, p->b, sentence,
+                     p->expected);
     }
 }
 
@@ -158,8 +167,8 @@ static const char *const bias_pieces[BIAS_PIECES] = {"R", "S(0)", "P", "P(avg)"}
 static int oracle_takes(int x, int w, int bias)
 {
     enum { R, S0, S1, P };
-    const int pairs = (x == R && w == R) || (x == R && w == S0) || (x == S0 && w == R) || (x == S1 && w == S1) || (x == P && w == R) ||
-                      (x == R && w == P);
+    const int pairs = (x == R && w == R) || (x == R && w == S0) || (x == S0 && w == R) || (x == S1 && w == S1) ||
+                      (x == P && w == R) || (x == R && w == P);
     return pairs && (bias < 0 || bias == (w == S0 ? S0 : R));
 }
 
@@ -197,15 +206,16 @@ static void check_combination(const char *mesh, int ndim, const int *x, const in
         tsr_layout *y;
         const tsr_status status = propagate(&p, &y);
         if (changes == 0 && (status == TSR_OK) != expected)
-            fail_msg("mesh %s x %s w %s b %s: taken is %d, should be %d (%s)", mesh, x_text, w_text, p.b, status == TSR_OK, expected,
-                     tsr_status_message());
+            fail_msg("mesh %s x %s w %s b %s: taken is %d, should be %d (%s)", mesh, x_text, w_text, p.b,
+                     status == TSR_OK, expected, tsr_status_message());
         if (status == TSR_OK) {
             tsr_layout_destroy(y);
             return;
         }
         /* Each operand has to be told once at most. */
         if (changes == 3)
-            fail_msg("mesh %s: the advice does not lead to a layout that works; now x %s w %s b %s", mesh, x_text, w_text, p.b);
+            fail_msg("mesh %s: the advice does not lead to a layout that works; now x %s w %s b %s", mesh, x_text,
+                     w_text, p.b);
         follow_advice(&p, x_text, w_text, b_text);
     }
 }
@@ -260,7 +270,8 @@ static void operands_that_do_not_match_are_named(void **state)
 {
     (void)state;
     tsr_mesh *mesh = parse_mesh("2"), *other = parse_mesh("2@2"), *wider = parse_mesh("2x1");
-    tsr_layout *x = parse_layout(mesh, "R", 2, (int64_t[]){4, 6}, TSR_F32), *w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F32);
+    tsr_layout *x = parse_layout(mesh, "R", 2, (int64_t[]){4, 6}, TSR_F32),
+               *w = parse_layout(mesh, "R", 2, (int64_t[]){8, 6}, TSR_F32);
     tsr_layout *wrong_w = parse_layout(mesh, "R", 2, (int64_t[]){8, 5}, TSR_F32);
     tsr_layout *wrong_b = parse_layout(mesh, "R", 1, (int64_t[]){6}, TSR_F32);
     tsr_layout *wide_b = parse_layout(mesh, "R", 2, (int64_t[]){1, 8}, TSR_F32);

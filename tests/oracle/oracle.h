@@ -10,8 +10,9 @@
 #ifndef TESTS_ORACLE_H
 #define TESTS_ORACLE_H
 
-#include <stdbool.h>
 #include <tessera/placement.h>
+
+#include <stdbool.h>
 
 #define ORACLE_MAX_RANKS 64
 
@@ -43,7 +44,8 @@ oracle_mesh oracle_mesh_make(int ndim, const int64_t *shape, int64_t first);
 
 /** Writes to `out`, in order, the elements of `piece` (of `count`) that part `part` of `parts` of a
  * cut keeps; returns their number. */
-int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count, int64_t *out);
+int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count,
+                   int64_t *out);
 
 /** True if two Shards cut in the same way, but for their orders; a unit or interleave of 0 or 1
  * counts as absent. */
@@ -94,7 +96,8 @@ bool oracle_has_op(tsr_dtype dtype, tsr_reduce_op op);
 void oracle_identity(tsr_dtype dtype, tsr_reduce_op op, unsigned char *value);
 
 /** Reduces `count` contiguous values, in their order; `divisor` is 1 unless the op is avg. */
-void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *value);
+void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                   unsigned char *value);
 
 /** Converts a value to another floating-point dtype, rounded once. */
 void oracle_convert(tsr_dtype from, const unsigned char *value, tsr_dtype to, unsigned char *out);
@@ -124,14 +127,16 @@ bool oracle_in_place(const oracle_move *move);
 
 /** Writes the term of a global element that a coordinate of the source mesh holds; it is the same
  * on replicas. */
-void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value);
+void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                         unsigned char *value);
 
 /** The new Partial(sum) or Partial(prod) of which a coordinate of the destination mesh holds the
  * identity; NULL if it holds the value. */
 const tsr_placement *oracle_filled_by(const oracle_move *move, const int64_t *coordinate);
 
 /** Writes what a coordinate of the destination mesh must hold of a global element that it owns. */
-void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value);
+void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                           unsigned char *value);
 
 /** Writes a rank's contiguous destination (`expected`) or source shard; `out` has room for it. */
 void oracle_fill(const oracle_move *move, uint64_t seed, bool expected, int64_t rank, unsigned char *out);

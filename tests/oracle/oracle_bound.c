@@ -1,5 +1,6 @@
 /* The least bytes that a redistribution must move, and the bytes that each rank sends. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ typedef struct census {
     bool *src_held, *dst_held;
     int64_t src_key[ORACLE_MAX_RANKS], dst_key[ORACLE_MAX_RANKS];
     bool dst_fill[ORACLE_MAX_RANKS];        /* the position holds the identity, not the value */
-    int64_t src_position[ORACLE_MAX_RANKS]; /* source position of the rank at each destination position; -1 if it has none */
+    int64_t src_position[ORACLE_MAX_RANKS]; /* source position of the rank at each destination position; -1 if it has
+                                               none */
     int64_t elements, keys;
 } census;
 

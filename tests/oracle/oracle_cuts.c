@@ -1,5 +1,6 @@
 /* Ownership of indices, by cuts applied to explicit lists. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +59,8 @@ static void deal(bool balanced, int64_t length, int64_t parts, int64_t part, int
 
 /* Cuts one block: divides it into units, deals the units out, and writes the indices of a part one
  * by one. */
-static int64_t cut_block(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *block, int64_t count, int64_t *out)
+static int64_t cut_block(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *block,
+                         int64_t count, int64_t *out)
 {
     const int64_t unit = placement->unit > 0 ? placement->unit : 1;
     int64_t units = 0;
@@ -82,7 +84,8 @@ static int64_t cut_by_sizes(const tsr_placement *placement, int64_t part, const 
     return placement->sizes[part];
 }
 
-int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count, int64_t *out)
+int64_t oracle_cut(const tsr_placement *placement, int64_t parts, int64_t part, const int64_t *piece, int64_t count,
+                   int64_t *out)
 {
     if (placement->sizes)
         return cut_by_sizes(placement, part, piece, out);
@@ -130,7 +133,8 @@ int64_t oracle_owned(const oracle_layout *layout, const int64_t *coordinate, int
     const int cut_count = oracle_cuts_of(layout, dim, cuts);
     for (int c = 0; c < cut_count; c++) {
         memcpy(piece, out, (size_t)count * sizeof *piece);
-        count = oracle_cut(&layout->placements[cuts[c]], layout->mesh.shape[cuts[c]], coordinate[cuts[c]], piece, count, out);
+        count = oracle_cut(&layout->placements[cuts[c]], layout->mesh.shape[cuts[c]], coordinate[cuts[c]], piece, count,
+                           out);
     }
     free(piece);
     return count;

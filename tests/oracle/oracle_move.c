@@ -1,5 +1,6 @@
 /* The result that a redistribution must give. */
 #include "oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,8 @@ static bool equal_numbers(const int64_t *a, size_t a_count, const int64_t *b, si
 bool oracle_same_cut(const tsr_placement *a, const tsr_placement *b)
 {
     return a->dim == b->dim && !a->balanced == !b->balanced && at_least_one(a->unit) == at_least_one(b->unit) &&
-           at_least_one(a->interleave) == at_least_one(b->interleave) && equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
+           at_least_one(a->interleave) == at_least_one(b->interleave) &&
+           equal_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
            equal_numbers(a->blocks, a->block_count, b->blocks, b->block_count);
 }
 
@@ -122,7 +124,8 @@ bool oracle_in_place(const oracle_move *move)
     return move->same_mesh && equal_cuts(&move->src, &move->dst, none);
 }
 
-void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                         unsigned char *value)
 {
     int64_t term = 0;
     for (int m = 0; m < move->src.mesh.ndim; m++)
@@ -133,7 +136,8 @@ void oracle_source_value(const oracle_move *move, uint64_t seed, const int64_t *
 
 /* Writes an element's value after the Partial dims that do not stay are reduced, in row-major
  * order; `coordinate` has the coordinates of the other dims. */
-static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+static void reduced_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                          unsigned char *value)
 {
     unsigned char terms[ORACLE_MAX_RANKS * 16];
     const size_t bytes = oracle_bytes(move->src.dtype);
@@ -178,7 +182,8 @@ static bool owns(const oracle_layout *layout, const int64_t *coordinate, int64_t
     return all;
 }
 
-void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global, unsigned char *value)
+void oracle_expected_value(const oracle_move *move, uint64_t seed, const int64_t *coordinate, int64_t global,
+                           unsigned char *value)
 {
     if (move->shortcut && owns(&move->src, coordinate, global)) {
         oracle_source_value(move, seed, coordinate, global, value);

@@ -1,4 +1,5 @@
 #include "oracle_random.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,10 @@ oracle_mesh oracle_random_mesh(oracle_random *random, int ndim, int64_t most, in
     const int dims = 1 + (int)oracle_random_below(random, ndim);
     for (int d = 0; d < dims; d++) {
         const int64_t room = most / count;
-        shape[d] = one_in(random, 5) ? 1 : 1 + oracle_random_below(random, room < 4 ? room : one_in(random, 4) ? room : 4);
+        shape[d] = one_in(random, 5) ? 1
+                                     : 1 + oracle_random_below(random, room < 4            ? room
+                                                                       : one_in(random, 4) ? room
+                                                                                           : 4);
         count *= shape[d];
     }
     for (int64_t r = 0; r < world; r++)
@@ -81,7 +85,8 @@ tsr_dtype oracle_random_dtype(oracle_random *random)
 }
 
 /* Draws `parts` numbers, each at least `least`, whose sum is `length`. */
-static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length, int64_t least)
+static const int64_t *composition(oracle_random *random, oracle_numbers *numbers, int64_t parts, int64_t length,
+                                  int64_t least)
 {
     int64_t *out = &numbers->at[numbers->count];
     numbers->count += (size_t)parts;

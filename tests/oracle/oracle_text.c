@@ -1,5 +1,6 @@
 /* Layouts as text, for messages and for round trips through the library's parser. */
 #include "oracle.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Arithmetic of single elements: small floating-point types by scaling doubles, integers modulo
  * 2^64. */
 #include "oracle.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,12 +16,15 @@ typedef struct type {
 } type;
 
 static const type types[TSR_DTYPE_END] = {
-    [TSR_F64] = {"f64", 8, FLOATING, 11, 52}, [TSR_F32] = {"f32", 4, FLOATING, 8, 23},      [TSR_F16] = {"f16", 2, FLOATING, 5, 10},
-    [TSR_BF16] = {"bf16", 2, FLOATING, 8, 7}, [TSR_F8E4M3] = {"f8e4m3", 1, FLOATING, 4, 3}, [TSR_F8E5M2] = {"f8e5m2", 1, FLOATING, 5, 2},
-    [TSR_I64] = {"i64", 8, SIGNED, 0, 0},     [TSR_I32] = {"i32", 4, SIGNED, 0, 0},         [TSR_I16] = {"i16", 2, SIGNED, 0, 0},
-    [TSR_I8] = {"i8", 1, SIGNED, 0, 0},       [TSR_U64] = {"u64", 8, UNSIGNED, 0, 0},       [TSR_U32] = {"u32", 4, UNSIGNED, 0, 0},
-    [TSR_U16] = {"u16", 2, UNSIGNED, 0, 0},   [TSR_U8] = {"u8", 1, UNSIGNED, 0, 0},         [TSR_BOOL] = {"bool", 1, BOOLEAN, 0, 0},
-    [TSR_C64] = {"c64", 8, COMPLEX, 8, 23},   [TSR_C128] = {"c128", 16, COMPLEX, 11, 52},
+    [TSR_F64] = {"f64", 8, FLOATING, 11, 52},     [TSR_F32] = {"f32", 4, FLOATING, 8, 23},
+    [TSR_F16] = {"f16", 2, FLOATING, 5, 10},      [TSR_BF16] = {"bf16", 2, FLOATING, 8, 7},
+    [TSR_F8E4M3] = {"f8e4m3", 1, FLOATING, 4, 3}, [TSR_F8E5M2] = {"f8e5m2", 1, FLOATING, 5, 2},
+    [TSR_I64] = {"i64", 8, SIGNED, 0, 0},         [TSR_I32] = {"i32", 4, SIGNED, 0, 0},
+    [TSR_I16] = {"i16", 2, SIGNED, 0, 0},         [TSR_I8] = {"i8", 1, SIGNED, 0, 0},
+    [TSR_U64] = {"u64", 8, UNSIGNED, 0, 0},       [TSR_U32] = {"u32", 4, UNSIGNED, 0, 0},
+    [TSR_U16] = {"u16", 2, UNSIGNED, 0, 0},       [TSR_U8] = {"u8", 1, UNSIGNED, 0, 0},
+    [TSR_BOOL] = {"bool", 1, BOOLEAN, 0, 0},      [TSR_C64] = {"c64", 8, COMPLEX, 8, 23},
+    [TSR_C128] = {"c128", 16, COMPLEX, 11, 52},
 };
 
 const char *oracle_dtype_name(tsr_dtype dtype)
@@ -96,8 +100,8 @@ static double decode(const type *t, uint64_t bits)
     else if (code >> t->mantissa == 0)
         magnitude = ldexp((double)code, 1 - bias - t->mantissa);
     else
-        magnitude =
-            ldexp((double)((code & field(t->mantissa)) | (UINT64_C(1) << t->mantissa)), (int)(code >> t->mantissa) - bias - t->mantissa);
+        magnitude = ldexp((double)((code & field(t->mantissa)) | (UINT64_C(1) << t->mantissa)),
+                          (int)(code >> t->mantissa) - bias - t->mantissa);
     return negative ? -magnitude : magnitude;
 }
 
@@ -136,7 +140,8 @@ static double round_to_accumulator(const type *t, double value)
     return accumulates_in_double(t) ? value : (double)(float)value;
 }
 
-/* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32 operation: 53 >= 2 * 24 + 2 bits. */
+/* Sums, products and quotients of two f32 computed in double and rounded to f32 equal the f32
+ * operation: 53 >= 2 * 24 + 2 bits. */
 static double combine(const type *t, tsr_reduce_op op, double a, double b)
 {
     return round_to_accumulator(t, op == TSR_PROD ? a * b : a + b);
@@ -194,7 +199,8 @@ static uint64_t order_key(const type *t, uint64_t bits)
     return t->kind == SIGNED ? bits ^ (UINT64_C(1) << (8 * t->bytes - 1)) : bits;
 }
 
-static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count, unsigned char *value)
+static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char *terms, int64_t count,
+                           unsigned char *value)
 {
     uint64_t accumulator = load(terms, t->bytes);
     for (int64_t i = 1; i < count; i++) {
@@ -210,7 +216,8 @@ static void reduce_integer(const type *t, tsr_reduce_op op, const unsigned char 
     store(value, t->bytes, accumulator);
 }
 
-void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count, unsigned char *value)
+void oracle_reduce(tsr_dtype dtype, tsr_reduce_op op, int64_t divisor, const unsigned char *terms, int64_t count,
+                   unsigned char *value)
 {
     const type *t = &types[dtype];
     if (t->kind == FLOATING)

@@ -1,4 +1,5 @@
 #include "support.h"
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

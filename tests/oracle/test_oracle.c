@@ -1,5 +1,6 @@
 /* Tests of the model itself, against numbers worked out by hand. */
 #include "oracle.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +159,8 @@ static void reductions_have_the_documented_edges(void **state)
     float mean;
     oracle_reduce(TSR_F32, TSR_AVG, 3, (const unsigned char *)average, 3, (unsigned char *)&mean);
     assert_true(mean == 7.0f / 3.0f);
-    const uint16_t halves[] = {0x6800, 0x3c00, 0x3c00}; /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
+    const uint16_t halves[] = {0x6800, 0x3c00,
+                               0x3c00}; /* 2048 + 1 + 1: 2050 in f32, 2048 if each sum were rounded to f16 */
     uint16_t half;
     oracle_reduce(TSR_F16, TSR_SUM, 1, (const unsigned char *)halves, 3, (unsigned char *)&half);
     assert_int_equal(half, 0x6801);
@@ -179,7 +181,8 @@ static void the_bound_is_the_known_one(void **state)
 {
     (void)state;
     const tsr_placement r = {.order = TSR_ORDER_DEFAULT}, p = {.kind = TSR_PARTIAL, .order = TSR_ORDER_DEFAULT};
-    oracle_layout layout = {.mesh = oracle_mesh_make(1, (int64_t[]){4}, 0), .ndim = 2, .shape = {8, 8}, .dtype = TSR_F32};
+    oracle_layout layout = {
+        .mesh = oracle_mesh_make(1, (int64_t[]){4}, 0), .ndim = 2, .shape = {8, 8}, .dtype = TSR_F32};
     layout.placements[0] = shard(0);
     assert_int_equal(bound_of(layout, (const tsr_placement[]){shard(1)}), 4 * (16 - 4));
     assert_int_equal(bound_of(layout, &r), 4 * 48);

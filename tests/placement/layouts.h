@@ -5,9 +5,11 @@
 
 #include "counted_memory.h"
 #include "oracle.h"
+
 #include <tessera/layout.h>
 
-/** Fails the running test with the library's sentence and the case's text unless `status` is TSR_OK. */
+/** Fails the running test with the library's sentence and the case's text unless `status` is
+ * TSR_OK. */
 void expect_ok(tsr_status status);
 
 /** Fails the test unless `status` is `wanted` and the sentence contains `part` (NULL: is not

@@ -1,7 +1,9 @@
-/* What every rank owns: the engine against the oracle, against PyTorch, and against tables of known answers. */
+/* What every rank owns: the engine against the oracle, against PyTorch, and against tables of known
+ * answers. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
+
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +18,14 @@ static void name_case(const oracle_layout *layout, uint64_t seed)
 {
     char mesh[512], shape[128], placements[2048];
     test_case("tessera layout --mesh %s --shape %s --dtype %s --placements \"%s\" (seed %llu)",
-              oracle_print_mesh(&layout->mesh, mesh, sizeof mesh), oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)),
-              oracle_dtype_name(layout->dtype),
-              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof placements), (unsigned long long)seed);
+              oracle_print_mesh(&layout->mesh, mesh, sizeof mesh),
+              oracle_print_shape(layout->ndim, layout->shape, shape, sizeof(shape)), oracle_dtype_name(layout->dtype),
+              oracle_print_placements(layout->placements, layout->mesh.ndim, placements, sizeof placements),
+              (unsigned long long)seed);
 }
 
-/* The oracle's list of indices as intervals, one at a time: begins where an index does not follow its predecessor. */
+/* The oracle's list of indices as intervals, one at a time: begins where an index does not follow
+ * its predecessor. */
 static size_t expect_intervals(const tsr_interval *intervals, size_t count, const int64_t *owned, int64_t owned_count)
 {
     size_t at = 0;
@@ -32,21 +36,22 @@ static size_t expect_intervals(const tsr_interval *intervals, size_t count, cons
             fail_msg("interval %zu is not where index %lld begins: %s", at, (long long)owned[i], test_case_text());
         const bool ends = i + 1 == owned_count || owned[i + 1] != owned[i] + 1;
         if (ends && intervals[at].end != owned[i] + 1)
-            fail_msg("interval %zu ends at %lld, not %lld: %s", at, (long long)intervals[at].end, (long long)owned[i] + 1,
-                     test_case_text());
+            fail_msg("interval %zu ends at %lld, not %lld: %s", at, (long long)intervals[at].end,
+                     (long long)owned[i] + 1, test_case_text());
     }
     return owned_count > 0 ? at + 1 : 0;
 }
 
-static void expect_dim(const tsr_layout *layout, const oracle_layout *model, const int64_t *coordinate, int dim, int64_t shape,
-                       int64_t offset)
+static void expect_dim(const tsr_layout *layout, const oracle_layout *model, const int64_t *coordinate, int dim,
+                       int64_t shape, int64_t offset)
 {
     int64_t owned[4096];
     tsr_interval intervals[4096];
     size_t count = 0, short_count = 0;
     const int64_t owned_count = oracle_owned(model, coordinate, dim, owned);
     if (shape != owned_count || offset != (owned_count > 0 ? owned[0] : model->shape[dim]))
-        fail_msg("dim %d: %lld@%lld, not %lld@..: %s", dim, (long long)shape, (long long)offset, (long long)owned_count, test_case_text());
+        fail_msg("dim %d: %lld@%lld, not %lld@..: %s", dim, (long long)shape, (long long)offset, (long long)owned_count,
+                 test_case_text());
     expect_ok(tsr_layout_intervals(layout, coordinate, dim, intervals, 4096, &count));
     if (count != expect_intervals(intervals, count, owned, owned_count))
         fail_msg("dim %d has %zu intervals: %s", dim, count, test_case_text());
@@ -97,7 +102,8 @@ static void every_small_length_over_every_small_mesh(void **state)
     for (int64_t length = 0; length <= 20; length++) {
         for (int64_t ranks = 1; ranks <= 8; ranks++) {
             for (int flavour = 0; flavour < 24; flavour++) {
-                oracle_layout layout = {.mesh = oracle_mesh_make(1, &ranks, 0), .ndim = 1, .shape = {length}, .dtype = TSR_U8};
+                oracle_layout layout = {
+                    .mesh = oracle_mesh_make(1, &ranks, 0), .ndim = 1, .shape = {length}, .dtype = TSR_U8};
                 layout.placements[0] = tsr_shard(0);
                 layout.placements[0].balanced = flavour & 1;
                 layout.placements[0].interleave = flavour / 2 % 4;
@@ -109,7 +115,8 @@ static void every_small_length_over_every_small_mesh(void **state)
     }
 }
 
-/* The numbers of a JSON line between `at` and the closing bracket that matches the first; how many. */
+/* The numbers of a JSON line between `at` and the closing bracket that matches the first; how many.
+ */
 static int scan_numbers(const char **at, int64_t *out, int capacity)
 {
     int depth = 0, count = 0;
@@ -191,7 +198,8 @@ static const known pytorch_answers[] = {
     {"4x2", "39", "S(0;interleave=3),S(0;interleave=4)", "8@0 4@2 8@4 4@6 8@8 4@10 3@12 0@39"},
     {"4x2", "18", "S(0),S(0;interleave=2)", "3@0 2@2 3@5 2@7 3@10 2@12 2@15 1@16"},
     {"4x2x3", "39", "S(0),S(0;interleave=2),S(0)",
-     "2@0 2@2 2@6 2@3 2@8 0@39 2@10 2@12 2@16 2@13 2@18 0@39 2@20 2@22 2@26 2@23 2@28 0@39 2@30 2@32 1@36 2@33 2@37 0@39"},
+     "2@0 2@2 2@6 2@3 2@8 0@39 2@10 2@12 2@16 2@13 2@18 0@39 2@20 2@22 2@26 2@23 2@28 0@39 2@30 2@32 1@36 2@33 2@37 "
+     "0@39"},
     {"4x2", "15", "S(0;interleave=2),S(0)", "2@0 2@8 2@2 2@10 2@4 2@12 2@6 1@14"},
     {"2x2x2", "16", "S(0;interleave=2),S(0),S(0)", "2@0 2@2 2@8 2@10 2@4 2@6 2@12 2@14"},
     {"4x2", "16x2", "S(0;interleave=2),S(0)", "2@0 2@8 2@2 2@10 2@4 2@12 2@6 2@14"},

@@ -1,6 +1,7 @@
 /* Layouts as objects: what is refused and how it is said, equality, gradients, accessors. */
 #include "layouts.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,10 +69,14 @@ static void pieces_of_a_billion_parts_are_checked_without_looking_at_each(void *
     expect_ok(layout_status("1073741823x2", "2147483646", "S(0),S(0;sizes=1,1)", TSR_F32));
     expect_ok(layout_status("1073741823x2", "2147483646", "S(0;balanced),S(0;blocks=1,1)", TSR_F32));
     expect_ok(layout_status("2x1073741823", "2147483646", "S(0;sizes=1,1)[1],S(0;unit=2)[0]", TSR_F32));
-    expect_error(layout_status("1073741823x2", "2147483645", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
-    expect_error(layout_status("1073741823x2", "2147483644", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 0");
-    expect_error(layout_status("1073741823x2", "2147483645", "S(0;interleave=2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 1");
-    expect_error(layout_status("4x2", "10", "S(0;sizes=2,3,3,2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT, "length 3");
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 1");
+    expect_error(layout_status("1073741823x2", "2147483644", "S(0),S(0;sizes=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 0");
+    expect_error(layout_status("1073741823x2", "2147483645", "S(0;interleave=2),S(0;blocks=1,1)", TSR_F32),
+                 TSR_ERROR_ARGUMENT, "length 1");
+    expect_error(layout_status("4x2", "10", "S(0;sizes=2,3,3,2),S(0;blocks=1,1)", TSR_F32), TSR_ERROR_ARGUMENT,
+                 "length 3");
     expect_error(layout_status("4x2", "10", "S(0;blocks=5,5),S(0;sizes=1,3)", TSR_F32), TSR_ERROR_ARGUMENT, "length 2");
     test_watchdog(60);
 }
@@ -194,7 +199,8 @@ static void equality_ignores_mesh_dims_of_one_and_spelling(void **state)
         tsr_layout *a = layout_of(rows[i].mesh, "8x8", rows[i].from);
         tsr_layout *b = layout_of(rows[i].other_mesh ? rows[i].other_mesh : rows[i].mesh, "8x8", rows[i].to);
         if (tsr_layout_equal(a, b) != rows[i].equal || tsr_layout_equal(b, a) != rows[i].equal)
-            fail_msg("%s: %s and %s must %sbe equal", rows[i].mesh, rows[i].from, rows[i].to, rows[i].equal ? "" : "not ");
+            fail_msg("%s: %s and %s must %sbe equal", rows[i].mesh, rows[i].from, rows[i].to,
+                     rows[i].equal ? "" : "not ");
         tsr_layout_destroy(a);
         tsr_layout_destroy(b);
     }

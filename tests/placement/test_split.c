@@ -1,12 +1,15 @@
-/* What a cut says of its kind of split, against the part of each position, over every small cut; and which placements are the same. */
+/* What a cut says of its kind of split, against the part of each position, over every small cut;
+ * and which placements are the same. */
 #include "placement/cut.h"
+
+#include <tessera/placement.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/placement.h>
 
 #include <cmocka.h>
 
@@ -32,7 +35,8 @@ static void visit(const tsr_cut *cut, int64_t length, check_cut *check)
     check(cut, length);
 }
 
-/* A piece in two blocks, and parts whose sizes rise, fall, and are equal as far as that is possible. */
+/* A piece in two blocks, and parts whose sizes rise, fall, and are equal as far as that is
+ * possible. */
 static void visit_lists(int64_t parts, int64_t length, check_cut *check)
 {
     int64_t rising[8] = {0}, falling[8] = {0}, even[8] = {0};
@@ -47,7 +51,12 @@ static void visit_lists(int64_t parts, int64_t length, check_cut *check)
     for (int i = 0; i < 3; i++)
         visit(&(tsr_cut){.parts = parts, .interleave = 1, .unit = 1, .size_starts = lists[i]}, length, check);
     for (int balanced = 0; balanced < 2; balanced++)
-        visit(&(tsr_cut){.parts = parts, .balanced = balanced, .interleave = 1, .unit = 1, .block_starts = blocks, .block_count = 2},
+        visit(&(tsr_cut){.parts = parts,
+                         .balanced = balanced,
+                         .interleave = 1,
+                         .unit = 1,
+                         .block_starts = blocks,
+                         .block_count = 2},
               length, check);
 }
 
@@ -59,7 +68,8 @@ static void visit_all(check_cut *check)
             for (int balanced = 0; balanced < 2; balanced++)
                 for (int64_t interleave = 1; interleave <= 3; interleave++)
                     for (int64_t unit = 1; unit <= 4; unit++)
-                        visit(&(tsr_cut){.parts = parts, .balanced = balanced, .interleave = interleave, .unit = unit}, length, check);
+                        visit(&(tsr_cut){.parts = parts, .balanced = balanced, .interleave = interleave, .unit = unit},
+                              length, check);
         }
 }
 
@@ -131,12 +141,12 @@ static void check_stretches(const tsr_cut *cut, int64_t length)
     assert_in_range(count, 0, TSR_CUT_STRETCHES);
     for (int i = 0; i < count; i++) {
         if (found[i].begin != part || found[i].end <= part || found[i].end > cut->parts)
-            fail_msg("stretch %d is [%lld, %lld) after part %lld: %s", i, (long long)found[i].begin, (long long)found[i].end,
-                     (long long)part, words);
+            fail_msg("stretch %d is [%lld, %lld) after part %lld: %s", i, (long long)found[i].begin,
+                     (long long)found[i].end, (long long)part, words);
         for (; part < found[i].end; part++)
             if (counts[part] != found[i].length || counts[part] == 0)
-                fail_msg("part %lld has %lld positions, its stretch says %lld: %s", (long long)part, (long long)counts[part],
-                         (long long)found[i].length, words);
+                fail_msg("part %lld has %lld positions, its stretch says %lld: %s", (long long)part,
+                         (long long)counts[part], (long long)found[i].length, words);
     }
     for (; part < cut->parts; part++)
         if (counts[part] != 0)
@@ -212,8 +222,10 @@ static void placements_are_the_same_by_what_they_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_intervals_where_the_cut_says_so),   cmocka_unit_test(a_cut_is_even_where_all_parts_are_of_one_length),
-        cmocka_unit_test(stretches_are_the_parts_that_hold_something), cmocka_unit_test(a_balanced_cut_gives_units_in_turn),
+        cmocka_unit_test(parts_are_intervals_where_the_cut_says_so),
+        cmocka_unit_test(a_cut_is_even_where_all_parts_are_of_one_length),
+        cmocka_unit_test(stretches_are_the_parts_that_hold_something),
+        cmocka_unit_test(a_balanced_cut_gives_units_in_turn),
         cmocka_unit_test(placements_are_the_same_by_what_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

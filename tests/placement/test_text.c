@@ -2,6 +2,7 @@
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -103,10 +104,34 @@ static void an_error_points_at_the_character(void **state)
 {
     (void)state;
     static const mistake rows[] = {
-        {"", 0},      {"X", 0},       {"R,", 2},           {"R,,R", 2},      {"R S(0)", 1},     {"S", 1},           {"S(", 2},
-        {"S()", 2},   {"S(0", 3},     {"S(-1)", 2},        {"S(a)", 2},      {"S(0))", 4},      {"P(", 2},          {"P(mean)", 2},
-        {"P(sum", 5}, {"S(0;)", 4},   {"S(0;blanced)", 4}, {"S(0;unit)", 4}, {"S(0;unit=)", 9}, {"S(0;unit=x)", 9}, {"S(0;sizes=1,)", 12},
-        {"S(0)[", 5}, {"S(0)[x]", 5}, {"S(0)[0", 6},       {"R(0)", 1},      {"s(0)", 0},       {"S(0)[-1]", 5},    {"R;R", 1},
+        {"", 0},
+        {"X", 0},
+        {"R,", 2},
+        {"R,,R", 2},
+        {"R S(0)", 1},
+        {"S", 1},
+        {"S(", 2},
+        {"S()", 2},
+        {"S(0", 3},
+        {"S(-1)", 2},
+        {"S(a)", 2},
+        {"S(0))", 4},
+        {"P(", 2},
+        {"P(mean)", 2},
+        {"P(sum", 5},
+        {"S(0;)", 4},
+        {"S(0;blanced)", 4},
+        {"S(0;unit)", 4},
+        {"S(0;unit=)", 9},
+        {"S(0;unit=x)", 9},
+        {"S(0;sizes=1,)", 12},
+        {"S(0)[", 5},
+        {"S(0)[x]", 5},
+        {"S(0)[0", 6},
+        {"R(0)", 1},
+        {"s(0)", 0},
+        {"S(0)[-1]", 5},
+        {"R;R", 1},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_placement placements[8];
@@ -114,10 +139,12 @@ static void an_error_points_at_the_character(void **state)
         int count = -5;
         size_t position = 999;
         test_case("\"%s\"", rows[i].text);
-        expect_error(tsr_placements_parse(rows[i].text, placements, 8, &count, numbers, 64, &position), TSR_ERROR_ARGUMENT, rows[i].text);
+        expect_error(tsr_placements_parse(rows[i].text, placements, 8, &count, numbers, 64, &position),
+                     TSR_ERROR_ARGUMENT, rows[i].text);
         assert_int_equal(count, -5);
         if (position != rows[i].position)
-            fail_msg("\"%s\" points at %zu, not %zu: %s", rows[i].text, position, rows[i].position, tsr_status_message());
+            fail_msg("\"%s\" points at %zu, not %zu: %s", rows[i].text, position, rows[i].position,
+                     tsr_status_message());
     }
 }
 
@@ -139,7 +166,8 @@ static void other_nonsense_is_refused(void **state)
         int64_t numbers[64];
         int count;
         test_case("\"%s\"", texts[i]);
-        expect_error(tsr_placements_parse(texts[i], placements, 8, &count, numbers, 64, NULL), TSR_ERROR_ARGUMENT, NULL);
+        expect_error(tsr_placements_parse(texts[i], placements, 8, &count, numbers, 64, NULL), TSR_ERROR_ARGUMENT,
+                     NULL);
     }
 }
 
@@ -152,8 +180,8 @@ static void room_is_respected(void **state)
     const tsr_status status = tsr_placements_parse("R,S(1),S(0)", placements, 2, &count, numbers, 4, NULL);
     assert_true(status != TSR_OK || count == 3);
     assert_int_equal(placements[2].dim, 77);
-    expect_error(tsr_placements_parse("R,S(0;sizes=1,2,3,4,5)", placements, 3, &count, numbers, 4, NULL), TSR_ERROR_ARGUMENT,
-                 "character 21: there is room for 4 numbers of sizes= and blocks=");
+    expect_error(tsr_placements_parse("R,S(0;sizes=1,2,3,4,5)", placements, 3, &count, numbers, 4, NULL),
+                 TSR_ERROR_ARGUMENT, "character 21: there is room for 4 numbers of sizes= and blocks=");
     char text[8];
     memset(text, 'x', sizeof text);
     const tsr_placement shard = tsr_shard(12);

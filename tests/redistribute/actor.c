@@ -1,9 +1,12 @@
 #include "actor.h"
+
 #include "counted_memory.h"
+
+#include <tessera/dtensor.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/dtensor.h>
 
 const oracle_layout *sweep_source(const sweep_case *c, int i)
 {
@@ -54,9 +57,9 @@ static bool keep_mesh(actor *a, const oracle_mesh *wanted, oracle_mesh *model, t
 /* The first tensor's mesh where it equals `wanted`, else a new one; the caller destroys `*out`. */
 static bool find_mesh(actor *a, const oracle_mesh *wanted, tsr_mesh **out)
 {
-    tsr_mesh *kept = same_mesh(wanted, &a->src_model)                          ? a->src_mesh
+    tsr_mesh *kept = same_mesh(wanted, &a->src_model)                  ? a->src_mesh
                      : a->dst_mesh && same_mesh(wanted, &a->dst_model) ? a->dst_mesh
-                                                                               : NULL;
+                                                                       : NULL;
     *out = tsr_mesh_retain(kept);
     return kept || make_mesh(a, wanted, out);
 }
@@ -66,8 +69,8 @@ static bool make_layout(actor *a, const oracle_layout *model, tsr_layout **out)
     tsr_mesh *mesh = NULL;
     if (!find_mesh(a, &model->mesh, &mesh))
         return false;
-    const bool made =
-        check(a, tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, out), "tsr_layout_create");
+    const bool made = check(a, tsr_layout_create(mesh, model->placements, model->ndim, model->shape, model->dtype, out),
+                            "tsr_layout_create");
     tsr_mesh_destroy(mesh);
     return made;
 }
@@ -81,7 +84,8 @@ static bool make_layouts(actor *a)
         return false;
     for (int i = 0; i < a->count; i++) {
         moved *m = &a->at[i];
-        *m = (moved){.from = sweep_source(c, i), .to = sweep_destination(c, i), .move = &a->stage->moves[i], .rank = a->rank};
+        *m = (moved){
+            .from = sweep_source(c, i), .to = sweep_destination(c, i), .move = &a->stage->moves[i], .rank = a->rank};
         if (!make_layout(a, m->from, &m->src_layout) || !make_layout(a, m->to, &m->dst_layout))
             return false;
     }
@@ -190,7 +194,8 @@ static void execute(actor *a, const tsr_plan *plan, bool in_place, bool steady, 
     const size_t bytes = tsr_plan_workspace_bytes(plan);
     unsigned char *workspace = make_workspace(bytes);
     mirror mirrored;
-    check(a, mirror_create(a->stage->sweep->device, a->rank, workspace, bytes + WORKSPACE_GUARD, &mirrored), "mirror_create");
+    check(a, mirror_create(a->stage->sweep->device, a->rank, workspace, bytes + WORKSPACE_GUARD, &mirrored),
+          "mirror_create");
     check(a, mirror_send(&mirrored), "mirror_send");
     check(a, each_mirror(a, mirror_send), "mirror_send");
     const int64_t before = held_up(a);
@@ -270,7 +275,8 @@ static void run_plan(actor *a)
 {
     const sweep_case *c = &a->stage->current;
     tsr_plan *plan = NULL;
-    if (!check(a, make_plan(a, (size_t)a->cap, &plan), "tsr_plan_create") || !check(a, tsr_plan_prepare(plan, a->comm), "tsr_plan_prepare"))
+    if (!check(a, make_plan(a, (size_t)a->cap, &plan), "tsr_plan_create") ||
+        !check(a, tsr_plan_prepare(plan, a->comm), "tsr_plan_prepare"))
         goto destroy;
     a->verdict->received = tsr_plan_bytes_received(plan);
     a->verdict->sent = tsr_plan_bytes_sent(plan);
@@ -299,10 +305,13 @@ static bool wrap(actor *a, tsr_dtensor **x, tsr_dtensor **y)
 {
     for (int i = 0; i < a->count; i++) {
         const moved *m = &a->at[i];
-        const tsr_tensor nothing = {.dtype = m->from->dtype, .device = mirror_device(a->stage->sweep->device, a->rank), .ndim = 1};
+        const tsr_tensor nothing = {
+            .dtype = m->from->dtype, .device = mirror_device(a->stage->sweep->device, a->rank), .ndim = 1};
         const tsr_tensor src = mirror_view(&a->src[i], m->src.view), dst = mirror_view(&a->dst[i], m->dst.view);
-        if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]), "tsr_dtensor_from_local") ||
-            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]), "tsr_dtensor_from_local"))
+        if (!check(a, tsr_dtensor_from_local(m->in_src ? &src : &nothing, m->src_layout, NULL, &x[i]),
+                   "tsr_dtensor_from_local") ||
+            !check(a, tsr_dtensor_from_local(m->in_src ? &dst : &nothing, m->dst_layout, NULL, &y[i]),
+                   "tsr_dtensor_from_local"))
             return false;
     }
     return true;

@@ -5,8 +5,10 @@
 #include "mirror.h"
 #include "moved.h"
 #include "sweep.h"
-#include <pthread.h>
+
 #include <tessera/comm.h>
+
+#include <pthread.h>
 
 /** A rank's result of a case. */
 typedef struct verdict {

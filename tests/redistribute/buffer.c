@@ -1,4 +1,5 @@
 #include "buffer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,8 @@ static size_t offset_of(const local_buffer *buffer, int64_t number)
         offset += number % buffer->view.shape[d] * buffer->view.strides[d];
         number /= buffer->view.shape[d];
     }
-    return (size_t)((unsigned char *)buffer->view.data - buffer->base) + (size_t)offset * oracle_bytes(buffer->view.dtype);
+    return (size_t)((unsigned char *)buffer->view.data - buffer->base) +
+           (size_t)offset * oracle_bytes(buffer->view.dtype);
 }
 
 static void put(const local_buffer *buffer, unsigned char *base, const unsigned char *elements)
@@ -99,8 +101,8 @@ static void print_bytes(char *text, size_t capacity, const unsigned char *bytes,
         snprintf(text + strlen(text), capacity - strlen(text), "%02x", bytes[i]);
 }
 
-static void say_difference(const local_buffer *buffer, const unsigned char *elements, const unsigned char *wanted, char *text,
-                           size_t capacity)
+static void say_difference(const local_buffer *buffer, const unsigned char *elements, const unsigned char *wanted,
+                           char *text, size_t capacity)
 {
     const size_t element = oracle_bytes(buffer->view.dtype);
     const int64_t count = element_count(&buffer->view);

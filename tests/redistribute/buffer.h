@@ -4,6 +4,7 @@
 #define TESTS_REDISTRIBUTE_BUFFER_H
 
 #include "oracle_random.h"
+
 #include <tessera/tensor.h>
 
 typedef struct local_buffer {

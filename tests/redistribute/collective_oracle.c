@@ -1,4 +1,5 @@
 #include "collective_oracle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +20,11 @@ static bool alike(const tsr_placement *a, const tsr_placement *b)
         return false;
     if (a->kind == TSR_PARTIAL)
         return a->op == b->op;
-    return a->kind == TSR_REPLICATE ||
-           (a->dim == b->dim && a->balanced == b->balanced && at_least_one(a->interleave) == at_least_one(b->interleave) &&
-            at_least_one(a->unit) == at_least_one(b->unit) && same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
-            same_numbers(a->blocks, a->block_count, b->blocks, b->block_count));
+    return a->kind == TSR_REPLICATE || (a->dim == b->dim && a->balanced == b->balanced &&
+                                        at_least_one(a->interleave) == at_least_one(b->interleave) &&
+                                        at_least_one(a->unit) == at_least_one(b->unit) &&
+                                        same_numbers(a->sizes, a->size_count, b->sizes, b->size_count) &&
+                                        same_numbers(a->blocks, a->block_count, b->blocks, b->block_count));
 }
 
 static collective change(const tsr_placement *from, const tsr_placement *to)
@@ -103,8 +105,8 @@ static bool is_on_one(const oracle_layout *inner, const oracle_layout *outer, in
             continue;
         oracle_mesh_coordinate(&inner->mesh, p, coordinate);
         for (int m = 0; found && m < inner->mesh.ndim; m++)
-            if (inner->placements[m].kind == TSR_SHARD && inner->placements[m].dim == dim && outer->placements[m].kind != TSR_SHARD &&
-                coordinate[m] != holder[m])
+            if (inner->placements[m].kind == TSR_SHARD && inner->placements[m].dim == dim &&
+                outer->placements[m].kind != TSR_SHARD && coordinate[m] != holder[m])
                 return false;
         memcpy(holder, coordinate, sizeof holder);
         found = true;
@@ -126,7 +128,8 @@ static bool may_reduce(const oracle_move *move, tsr_reduction_order order)
     bool is_exact = false;
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
         is_exact = is_exact || exact[i] == move->src.dtype;
-    return (is_exact || order == TSR_REDUCTION_ANY_ORDER) && (move->divisor == 1 || move->divisor == move->reduced_terms);
+    return (is_exact || order == TSR_REDUCTION_ANY_ORDER) &&
+           (move->divisor == 1 || move->divisor == move->reduced_terms);
 }
 
 collective oracle_collective(const oracle_move *move, tsr_reduction_order order)

@@ -5,6 +5,7 @@
 
 #include "message_engine.h"
 #include "oracle.h"
+
 #include <tessera/plan.h>
 
 typedef enum collective { NO_COLLECTIVE, ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, BROADCAST } collective;

@@ -6,6 +6,7 @@
 #define TESTS_REDISTRIBUTE_ENQUEUED_H
 
 #include "oracle_random.h"
+
 #include <tessera/comm.h>
 #include <tessera/plan.h>
 #include <tessera/sys/device.h>
@@ -20,7 +21,8 @@ typedef struct enqueued_move {
 } enqueued_move;
 
 /** Makes a move on a mesh of one dim with ranks 0 to ranks - 1. */
-void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const int64_t *shape, tsr_placement from, tsr_placement to);
+void enqueued_line(enqueued_move *m, int ranks, tsr_dtype dtype, int ndim, const int64_t *shape, tsr_placement from,
+                   tsr_placement to);
 
 /** Names the case for failures. */
 void enqueued_name(const enqueued_move *m);
@@ -44,7 +46,8 @@ typedef struct enqueued {
 
 /** Makes the plan, prepared, the stream and the tensors. The caller calls enqueued_finish() in any
  * case, which waits for the stream. `options` may be NULL. */
-tsr_status enqueued_start(enqueued *e, tsr_comm *comm, const enqueued_move *move, tsr_device device, const tsr_plan_options *options);
+tsr_status enqueued_start(enqueued *e, tsr_comm *comm, const enqueued_move *move, tsr_device device,
+                          const tsr_plan_options *options);
 void enqueued_finish(enqueued *e);
 
 /** Enqueue the values of round `i` to the source, the move, and the copy of the destination to the

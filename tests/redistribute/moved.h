@@ -5,6 +5,7 @@
 
 #include "buffer.h"
 #include "oracle.h"
+
 #include <tessera/layout.h>
 
 typedef struct moved {

@@ -1,9 +1,11 @@
 #include "sweep.h"
+
 #include "actor.h"
 #include "counted_memory.h"
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +34,10 @@ static void say_pair(words *w, const oracle_layout *src, const oracle_layout *ds
     char mesh[300], other[300], shape[100], from[400], to[400];
     oracle_print_mesh(&src->mesh, mesh, sizeof mesh);
     oracle_print_mesh(&dst->mesh, other, sizeof other);
-    say(w, "--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", mesh, strcmp(mesh, other) != 0 ? " --to-mesh " : "",
-        strcmp(mesh, other) != 0 ? other : "", oracle_print_shape(src->ndim, src->shape, shape, sizeof(shape)),
-        oracle_dtype_name(src->dtype), oracle_print_placements(src->placements, src->mesh.ndim, from, sizeof from),
+    say(w, "--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", mesh,
+        strcmp(mesh, other) != 0 ? " --to-mesh " : "", strcmp(mesh, other) != 0 ? other : "",
+        oracle_print_shape(src->ndim, src->shape, shape, sizeof(shape)), oracle_dtype_name(src->dtype),
+        oracle_print_placements(src->placements, src->mesh.ndim, from, sizeof from),
         oracle_print_placements(dst->placements, dst->mesh.ndim, to, sizeof to));
 }
 
@@ -67,7 +70,8 @@ typedef struct figures {
 static void figure(const stage *s, figures *f)
 {
     int64_t total, received[ORACLE_MAX_RANKS], sent[ORACLE_MAX_RANKS];
-    *f = (figures){.exact = true, .told = s->current.nodes.ranks_per_node == 0 && s->current.nodes.count == 0, .in_place = true};
+    *f = (figures){
+        .exact = true, .told = s->current.nodes.ranks_per_node == 0 && s->current.nodes.count == 0, .in_place = true};
     for (int i = 0; i <= s->current.more; i++) {
         const bool exact = oracle_lower_bound(&s->moves[i], s->sweep->world, &total, received);
         const bool told = oracle_sent(&s->moves[i], s->sweep->world, sent);
@@ -93,7 +97,8 @@ static const char *wrong_figures(const stage *s, char *text, size_t capacity)
         const verdict *v = &s->verdicts[r];
         received += v->received;
         sent += v->sent;
-        snprintf(text, capacity, "rank %d: %lld bytes received, the bound is %lld", r, (long long)v->received, (long long)f.received[r]);
+        snprintf(text, capacity, "rank %d: %lld bytes received, the bound is %lld", r, (long long)v->received,
+                 (long long)f.received[r]);
         if (f.exact && v->received != f.received[r])
             return text;
         snprintf(text, capacity, "rank %d: %lld bytes sent, by the rule for senders it is %lld", r, (long long)v->sent,
@@ -104,8 +109,8 @@ static const char *wrong_figures(const stage *s, char *text, size_t capacity)
         if (v->in_place != f.in_place)
             return text;
     }
-    snprintf(text, capacity, "%lld bytes received in all, %lld sent, the bound is %lld", (long long)received, (long long)sent,
-             (long long)f.total);
+    snprintf(text, capacity, "%lld bytes received in all, %lld sent, the bound is %lld", (long long)received,
+             (long long)sent, (long long)f.total);
     return received == sent && received >= f.total && (received == f.total || !least) ? NULL : text;
 }
 

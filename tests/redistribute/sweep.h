@@ -9,6 +9,7 @@
 #define TESTS_REDISTRIBUTE_SWEEP_H
 
 #include "oracle_random.h"
+
 #include <tessera/plan.h>
 #include <tessera/sys/device.h>
 
@@ -38,7 +39,8 @@ typedef struct sweep_case {
     tsr_mode mode;
     sweep_way way;
     bool strided;
-    bool halves; /**< tsr_plan_start() and _finish() instead of _execute(); this and the fields below are for WAY_PLAN only */
+    bool halves; /**< tsr_plan_start() and _finish() instead of _execute(); this and the fields below are for WAY_PLAN
+                    only */
     sweep_cap cap;
     bool no_split;
     tsr_nodes nodes; /**< as in tsr_plan_options; the list is valid as long as the case */
@@ -63,8 +65,8 @@ typedef struct sweep_device {
     void (*give_back)(void *memory, size_t bytes);
     int devices;
     tsr_stream streams[ORACLE_MAX_RANKS];
-    int64_t (*held_up)(void); /**< counts the calling thread's allocations and waits on the device, of which executing a plan must make
-                                 none; NULL: not checked */
+    int64_t (*held_up)(void); /**< counts the calling thread's allocations and waits on the device, of which executing a
+                                 plan must make none; NULL: not checked */
 } sweep_device;
 
 typedef struct move_sweep {
@@ -73,8 +75,9 @@ typedef struct move_sweep {
     void *arg;
     int64_t first, count; /**< runs cases first to count - 1 */
     sweep_engine engine;
-    const sweep_device *device;                                                                        /**< NULL: the host */
-    tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg, const tsr_threads_options *options); /**< NULL: tsr_threads_run */
+    const sweep_device *device; /**< NULL: the host */
+    tsr_status (*run)(int nranks, tsr_rank_main *main, void *arg,
+                      const tsr_threads_options *options); /**< NULL: tsr_threads_run */
     double deadline; /**< time of test_now() after which no case begins; 0: none */
     int64_t ran;     /**< result: number of cases that were run */
 } move_sweep;

@@ -1,14 +1,17 @@
-/* Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and the bound, before memory is taken. */
+/* Short texts that ask for vast lists or loops: each is refused, in a sentence with the layouts and
+ * the bound, before memory is taken. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -56,7 +59,8 @@ typedef struct move {
 
 static move move_of(tsr_context *context, const vast *v)
 {
-    return (move){layout_in(context, v->mesh, v->shape, v->from), layout_in(context, v->to_mesh ? v->to_mesh : v->mesh, v->shape, v->to)};
+    return (move){layout_in(context, v->mesh, v->shape, v->from),
+                  layout_in(context, v->to_mesh ? v->to_mesh : v->mesh, v->shape, v->to)};
 }
 
 static void move_end(const move *m)
@@ -111,7 +115,8 @@ static void vast_plans_are_refused_before_memory_is_taken(void **state)
     }
 }
 
-/* All that text can say is planned for nobody and saved; loading it for a rank is bounded by the loader's context. */
+/* All that text can say is planned for nobody and saved; loading it for a rank is bounded by the
+ * loader's context. */
 static void saved_plans_are_refused_alike(void **state)
 {
     (void)state;
@@ -239,7 +244,8 @@ static tsr_status gather_at_one(tsr_comm *comm, void *arg)
 {
     const int64_t shape[] = {64}, all[8] = {64}, local[] = {8};
     const tsr_status wanted = tsr_comm_rank(comm) == 0 ? TSR_ERROR_ARGUMENT : TSR_ERROR_PEER;
-    const char *const says = tsr_comm_rank(comm) == 0 ? "tsr_redistribute: i32 64" : "rank 0 failed: tsr_redistribute: i32 64";
+    const char *const says =
+        tsr_comm_rank(comm) == 0 ? "tsr_redistribute: i32 64" : "rank 0 failed: tsr_redistribute: i32 64";
     tsr_placement cut = tsr_shard(0), one = tsr_shard(0), whole = tsr_shard(0);
     tsr_mesh *mesh = NULL;
     tsr_layout *src = NULL;
@@ -296,9 +302,24 @@ static void equal_blocks_are_counted_at_once(void **state)
         tsr_interval first[2];
     } rows[] = {
         {"2", "2000000000", "S(0;interleave=1000000000)", {1}, 1000000000, {{1, 2}, {3, 4}}},
-        {"2x2", "4000000000", "S(0;interleave=1000000000),S(0)", {0, 1}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
-        {"2x2", "4000000000", "S(0),S(0;interleave=500000000)", {1, 0}, 500000000, {{2000000000, 2000000002}, {2000000004, 2000000006}}},
-        {"2x2", "8000000000", "S(0;interleave=1000000000),S(0;interleave=1000000000)", {0, 1}, 1000000000, {{2, 4}, {10, 12}}},
+        {"2x2",
+         "4000000000",
+         "S(0;interleave=1000000000),S(0)",
+         {0, 1},
+         500000000,
+         {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2",
+         "4000000000",
+         "S(0),S(0;interleave=500000000)",
+         {1, 0},
+         500000000,
+         {{2000000000, 2000000002}, {2000000004, 2000000006}}},
+        {"2x2",
+         "8000000000",
+         "S(0;interleave=1000000000),S(0;interleave=1000000000)",
+         {0, 1},
+         1000000000,
+         {{2, 4}, {10, 12}}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         counted_memory memory = {0};

@@ -2,6 +2,7 @@
 #include "layouts.h"
 #include "support.h"
 #include "sweep.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +125,8 @@ static const named on_one_mesh[] = {
     {"2x4", "6x5", "P,R", "R,R", NULL},
     {"2x4", "6x5", "P,R", "R,S(0)", NULL},
     {"2x3", "7x5", "P,S(1)", "S(0),R", NULL},
-    /* Around the sizes up to which sources are copied aside (4 KiB), and two terms reduced by every owner (32 KiB). */
+    /* Around the sizes up to which sources are copied aside (4 KiB), and two terms reduced by every
+       owner (32 KiB). */
     {"2", "31x33", "P", "R", NULL},
     {"2", "32x33", "P", "R", NULL},
     {"3", "31x33", "P", "S(0)", NULL},
@@ -246,7 +248,8 @@ static bool make_pytorch_sweep(void *arg, int64_t number, sweep_case *out)
 {
     (void)arg;
     const tsr_placement all[] = {tsr_replicate(), tsr_shard(0), tsr_shard(1), tsr_partial(TSR_SUM)};
-    out->src = (oracle_layout){.mesh = oracle_mesh_make(2, (int64_t[]){4, 2}, 0), .ndim = 2, .shape = {16, 24}, .dtype = TSR_F32};
+    out->src = (oracle_layout){
+        .mesh = oracle_mesh_make(2, (int64_t[]){4, 2}, 0), .ndim = 2, .shape = {16, 24}, .dtype = TSR_F32};
     out->dst = out->src;
     out->src.placements[0] = all[number % 4];
     out->src.placements[1] = all[number / 4 % 4];

@@ -1,6 +1,7 @@
 /*
- * Message engines that have collectives of their own: every byte against the oracle, and the engine's entry called exactly where the move
- * is one collective. Values are reduced by the engine in rank order, so that on meshes in rank order any order has the oracle's bits.
+ * Message engines that have collectives of their own: every byte against the oracle, and the
+ * engine's entry called exactly where the move is one collective. Values are reduced by the engine
+ * in rank order, so that on meshes in rank order any order has the oracle's bits.
  */
 #include "buffer.h"
 #include "collective_oracle.h"
@@ -8,6 +9,7 @@
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,12 +54,13 @@ typedef struct actor {
 static void name_trial(const trial *t, char *text, size_t capacity)
 {
     char mesh[300], shape[100], from[400], to[400];
-    snprintf(text, capacity, "mesh %s, %s %s, %s -> %s, %s order%s%s, seed %llu", oracle_print_mesh(&t->src.mesh, mesh, sizeof mesh),
+    snprintf(text, capacity, "mesh %s, %s %s, %s -> %s, %s order%s%s, seed %llu",
+             oracle_print_mesh(&t->src.mesh, mesh, sizeof mesh),
              oracle_print_shape(t->src.ndim, t->src.shape, shape, sizeof(shape)), oracle_dtype_name(t->src.dtype),
              oracle_print_placements(t->src.placements, t->src.mesh.ndim, from, sizeof from),
              oracle_print_placements(t->dst.placements, t->dst.mesh.ndim, to, sizeof to),
-             t->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank", t->strided ? ", strided" : "", t->halves ? ", in halves" : "",
-             (unsigned long long)t->seed);
+             t->order == TSR_REDUCTION_ANY_ORDER ? "any" : "rank", t->strided ? ", strided" : "",
+             t->halves ? ", in halves" : "", (unsigned long long)t->seed);
 }
 
 static tsr_status make_plan(actor *a)
@@ -83,7 +86,8 @@ static tsr_status make_plan(actor *a)
     return status;
 }
 
-static void make_buffer(actor *a, const oracle_layout *layout, uint64_t salt, local_buffer *buffer, unsigned char **elements)
+static void make_buffer(actor *a, const oracle_layout *layout, uint64_t salt, local_buffer *buffer,
+                        unsigned char **elements)
 {
     oracle_random random = {.state = a->trial->seed * 977 + salt + (uint64_t)a->rank};
     oracle_shard shard;
@@ -101,7 +105,8 @@ static tsr_status run_plan(const actor *a, const tsr_tensor *src, const tsr_tens
     return tsr_plan_finish(a->plan, a->comm);
 }
 
-/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an error. */
+/* Tensors with gaps may take the mail, all of them or none: ranks that go different ways get an
+ * error. */
 static tsr_status check_tally(const actor *a, const message_engine_tally *before)
 {
     if (a->trial->strided && memcmp(before, &a->tally, sizeof *before) == 0)
@@ -130,8 +135,8 @@ static tsr_status execute(actor *a, const local_buffer *dst)
     memset(workspace, GUARD_BYTE, bytes + GUARD);
     const message_engine_tally before = a->tally;
     const size_t allocated = counted_asked_here();
-    const tsr_status status =
-        run_plan(a, a->inside ? &a->src.view : NULL, a->inside ? &dst->view : NULL, bytes > 0 ? workspace : NULL, bytes);
+    const tsr_status status = run_plan(a, a->inside ? &a->src.view : NULL, a->inside ? &dst->view : NULL,
+                                       bytes > 0 ? workspace : NULL, bytes);
     const bool quiet = counted_asked_here() == allocated;
     bool kept = true;
     for (int i = 0; i < GUARD; i++)
@@ -229,7 +234,8 @@ static void run_trials(int world, trials *all, unsigned without)
     tsr_context_destroy(options.context);
     assert_nothing_leaked(&memory);
     for (int kind = NO_COLLECTIVE; kind <= BROADCAST; kind++) {
-        fprintf(stderr, "%s%s %lld", kind > 0 ? ", " : "", collective_name((collective)kind), (long long)all->ran[kind]);
+        fprintf(stderr, "%s%s %lld", kind > 0 ? ", " : "", collective_name((collective)kind),
+                (long long)all->ran[kind]);
         if (!(without & 1u << kind))
             assert_true(all->ran[kind] > 0);
     }
@@ -252,14 +258,15 @@ static tsr_placement placement_of(int64_t digit, tsr_dtype dtype, int64_t varian
     return all[digit];
 }
 
-/* A mesh's pairs of lists over {R, S(0), S(1), P}, in every shape; of those that are no collective a few. */
+/* A mesh's pairs of lists over {R, S(0), S(1), P}, in every shape; of those that are no collective
+ * a few. */
 static bool make_pair(const void *arg, int64_t number, trial *out)
 {
     const oracle_mesh *mesh = arg;
     const int64_t variant = number / SHAPES;
     const int64_t *shape = shapes[number % SHAPES];
-    out->src =
-        (oracle_layout){.mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number % SHAPES + variant) % DTYPES]};
+    out->src = (oracle_layout){
+        .mesh = *mesh, .ndim = 2, .shape = {shape[0], shape[1]}, .dtype = dtypes[(number % SHAPES + variant) % DTYPES]};
     out->dst = out->src;
     int64_t pair = variant;
     for (int m = 0; m < mesh->ndim; m++, pair /= 16) {
@@ -366,12 +373,14 @@ static void random_layouts_on_any_mesh(void **state)
 {
     (void)state;
     const recipe integers = {6, false}, floats = {5, true};
-    trials a = {.make = make_random, .arg = &integers, .count = 3000}, b = {.make = make_random, .arg = &floats, .count = 3000};
+    trials a = {.make = make_random, .arg = &integers, .count = 3000},
+           b = {.make = make_random, .arg = &floats, .count = 3000};
     run_trials(integers.world, &a, 0);
     run_trials(floats.world, &b, 0);
 }
 
-/* Columns of an 8x8 tensor, gathered twice: a plan that is found again calls the engine as the first one did. */
+/* Columns of an 8x8 tensor, gathered twice: a plan that is found again calls the engine as the
+ * first one did. */
 static tsr_status gather_dtensors(actor *a, tsr_dtensor *x, tsr_dtensor *y)
 {
     int32_t *own = tsr_dtensor_to_local(x).data;

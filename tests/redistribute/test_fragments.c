@@ -2,6 +2,7 @@
 #include "redistribute/execute/fragments.h"
 #include "redistribute/schedule/messages.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,7 +139,8 @@ static void every_range_of_two_boxes_goes_from_one_to_the_other(void **state)
     }
 }
 
-/* Ranges of rounds follow each other without a gap, none is more than the rounded-up share, also where products are beyond 64 bits. */
+/* Ranges of rounds follow each other without a gap, none is more than the rounded-up share, also
+ * where products are beyond 64 bits. */
 static void rounds_share_out_all_elements_evenly(void **state)
 {
     (void)state;

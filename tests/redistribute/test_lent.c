@@ -1,12 +1,15 @@
-/* Communicators that are lent and may not be split: what needs a part of one is refused with the option that helps, which works. */
+/* Communicators that are lent and may not be split: what needs a part of one is refused with the
+ * option that helps, which works. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -37,7 +40,8 @@ static tsr_status gather_on_two(const tsr_plan *plan, tsr_comm *comm)
     const tsr_tensor src = tsr_tensor_contiguous((void *)(uintptr_t)have, TSR_I32, 1, half);
     const tsr_tensor dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
     CHECK(tsr_plan_workspace_bytes(plan) <= sizeof workspace);
-    TSR_TRY(tsr_plan_execute(plan, comm, inside ? &src : NULL, inside ? &dst : NULL, workspace, sizeof workspace, NULL));
+    TSR_TRY(
+        tsr_plan_execute(plan, comm, inside ? &src : NULL, inside ? &dst : NULL, workspace, sizeof workspace, NULL));
     for (int i = 0; i < 4; i++)
         CHECK(want[i] == (inside ? 2 + i : 0));
     return TSR_OK;
@@ -114,7 +118,8 @@ static tsr_status gather_on_a_device(tsr_comm *comm, void *arg)
     const int rank = tsr_comm_rank(comm);
     const int64_t half[] = {2}, whole[] = {4};
     int32_t have[] = {2 * rank, 2 * rank + 1}, want[4] = {0};
-    tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, half), dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
+    tsr_tensor src = tsr_tensor_contiguous(have, TSR_I32, 1, half),
+               dst = tsr_tensor_contiguous(want, TSR_I32, 1, whole);
     src.device.driver = dst.device.driver = arg;
     TSR_TRY(plan_over(comm, "2@1", 1, &plan));
     TSR_TRY(tsr_plan_prepare(plan, comm));

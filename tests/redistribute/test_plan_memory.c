@@ -1,11 +1,14 @@
-/* Planning with its n-th allocation failing, for every n, over pairs that between them take every way through it. */
+/* Planning with its n-th allocation failing, for every n, over pairs that between them take every
+ * way through it. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "support.h"
+
+#include <tessera/plan.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/plan.h>
 
 #include <cmocka.h>
 
@@ -59,8 +62,9 @@ static void the_nth_allocation_fails_and_nothing_leaks_or_is_written(void **stat
         tsr_layout *src = layout_in(context, cases[i].from_mesh, "12x5", cases[i].from);
         tsr_layout *dst = layout_in(context, cases[i].to_mesh, "12x5", cases[i].to);
         for (int64_t k = 0; k < RANKS * NODES; k++) {
-            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld, nodes %lld", cases[i].from_mesh,
-                      cases[i].to_mesh, cases[i].from, cases[i].to, (long long)k / NODES, (long long)k % NODES);
+            test_case("--mesh %s --to-mesh %s --shape 12x5 --from \"%s\" --to \"%s\" --rank %lld, nodes %lld",
+                      cases[i].from_mesh, cases[i].to_mesh, cases[i].from, cases[i].to, (long long)k / NODES,
+                      (long long)k % NODES);
             planning p = {.src = src, .dst = dst, .options = TSR_PLAN_OPTIONS_INIT};
             p.options.rank = k / NODES;
             p.options.nodes = nodes[k % NODES];

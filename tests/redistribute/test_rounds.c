@@ -1,8 +1,10 @@
-/* Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and within the workspace that was allowed. */
+/* Messages in rounds: how many, agreed between ranks that need few and ranks that need many, and
+ * within the workspace that was allowed. */
 #include "layouts.h"
 #include "ranks.h"
 #include "redistribute/schedule/plan.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +25,8 @@ static tsr_status plan_with(tsr_comm *comm, const tsr_layout *src, const tsr_lay
     return tsr_plan_prepare(*plan, comm);
 }
 
-/* Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the others, who have one row to give, one. */
+/* Nearly all rows go from rank 0 to rank 3: by themselves these two want many rounds, and the
+ * others, who have one row to give, one. */
 static tsr_status move_much_and_little(tsr_comm *comm, void *arg)
 {
     (void)arg;
@@ -70,8 +73,8 @@ static void ranks_with_little_go_as_many_rounds_as_those_with_most(void **state)
     run_ranks(RANKS, move_much_and_little, NULL);
 }
 
-static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from, const char *to, size_t cap, tsr_status wanted,
-                          const char *part)
+static tsr_plan *plan_for(const char *mesh, const char *shape, const char *from, const char *to, size_t cap,
+                          tsr_status wanted, const char *part)
 {
     tsr_layout *src = layout_of(mesh, shape, from), *dst = layout_of(mesh, shape, to);
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
@@ -96,7 +99,8 @@ static void without_a_cap_a_round_is_of_about_half_a_mebibyte(void **state)
     static const struct {
         const char *shape;
         int64_t rounds;
-    } rows[] = {{"64x64", 1}, {"512x512", 1}, {"1024x512", 2}, {"1024x1024", 4}, {"4096x4096", 64}, {"32768x32768", 4096}};
+    } rows[] = {{"64x64", 1},     {"512x512", 1},    {"1024x512", 2},
+                {"1024x1024", 4}, {"4096x4096", 64}, {"32768x32768", 4096}};
     for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
         tsr_plan *plan = plan_for("2", rows[i].shape, "S(0)", "S(1)", 0, TSR_OK, NULL);
         assert_int_equal(plan->rounds, rows[i].rounds);
@@ -115,7 +119,8 @@ static void without_a_cap_no_message_gets_small_for_the_sake_of_rounds(void **st
     tsr_plan_destroy(plan);
 }
 
-/* One element of 4 bytes to and from each of three peers: six messages on lines of their own, twice. */
+/* One element of 4 bytes to and from each of three peers: six messages on lines of their own,
+ * twice. */
 static void a_cap_that_cannot_be_kept_is_refused_with_what_would_do(void **state)
 {
     (void)state;
@@ -161,7 +166,8 @@ static void a_cap_takes_the_fewest_rounds_that_keep_it(void **state)
     tsr_plan_destroy(plan);
 }
 
-/* Small reductions of direct mode wait in the workspace where source and destination are one memory: not where that breaks the cap. */
+/* Small reductions of direct mode wait in the workspace where source and destination are one
+ * memory: not where that breaks the cap. */
 static void direct_moves_keep_a_cap_too(void **state)
 {
     (void)state;
@@ -184,8 +190,9 @@ static void direct_moves_keep_a_cap_too(void **state)
     tsr_layout_destroy(src);
 }
 
-/* Also on ranks whose shards are longer than rank 0's: of given sizes, or of blocks, which may get fewer as the piece grows: four
- * blocks of 13 in two parts give the first part 7, four of 12 give it 8. */
+/* Also on ranks whose shards are longer than rank 0's: of given sizes, or of blocks, which may get
+ * fewer as the piece grows: four blocks of 13 in two parts give the first part 7, four of 12 give
+ * it 8. */
 static void direct_moves_keep_a_cap_on_every_rank(void **state)
 {
     (void)state;
@@ -199,15 +206,16 @@ static void direct_moves_keep_a_cap_on_every_rank(void **state)
         {"2x3x2", "41x16", "P,S(0;unit=7),S(0;interleave=3;unit=2)", "R,S(0;unit=7),S(0;interleave=3;unit=2)"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof rows[0]; i++) {
-        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from), *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
+        tsr_layout *src = layout_of(rows[i].mesh, rows[i].shape, rows[i].from),
+                   *dst = layout_of(rows[i].mesh, rows[i].shape, rows[i].to);
         for (int64_t rank = 0; rank < tsr_mesh_count(tsr_layout_mesh(src)); rank++)
             for (size_t cap = 64; cap <= 64 * 64; cap += 64) {
                 tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
                 tsr_plan *plan = NULL;
                 options.rank = rank;
                 options.max_workspace = cap;
-                test_case("--mesh %s --shape %s --from %s --to %s --rank %d, cap %zu", rows[i].mesh, rows[i].shape, rows[i].from,
-                          rows[i].to, (int)rank, cap);
+                test_case("--mesh %s --shape %s --from %s --to %s --rank %d, cap %zu", rows[i].mesh, rows[i].shape,
+                          rows[i].from, rows[i].to, (int)rank, cap);
                 expect_ok(tsr_plan_create(src, dst, &options, &plan));
                 if (tsr_plan_workspace_bytes(plan) > cap)
                     fail_msg("%zu bytes: %s", tsr_plan_workspace_bytes(plan), test_case_text());

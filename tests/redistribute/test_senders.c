@@ -1,23 +1,26 @@
 /*
- * Who serves whom, of plans without Partial: what design promises of senders, held against receivers and boxes that the oracle lists.
+ * Who serves whom, of plans without Partial: what design promises of senders, held against
+ * receivers and boxes that the oracle lists.
  *
- * The k replicas of a source piece share its receivers: ranks that need some of it and do not own it. On one mesh none of them serves more
- * than the k-th part, rounded up. Between two meshes owners have turns that go unused, so that there the owners that need some count too.
+ * The k replicas of a source piece share its receivers: ranks that need some of it and do not own
+ * it. On one mesh none of them serves more than the k-th part, rounded up. Between two meshes
+ * owners have turns that go unused, so that there the owners that need some count too.
  */
 #include "layouts.h"
 #include "oracle_random.h"
+#include "redistribute/schedule/plan.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
-
-#include "redistribute/schedule/plan.h"
 
 enum { RANKS = 16, ELEMENTS = 1024 };
 
@@ -107,7 +110,8 @@ static void check_share(const pair *c, int sender)
         receivers += c->box[sender][q] > 0 || (!c->move.same_mesh && c->owns[sender][q]);
     const int most = (receivers + replicas - 1) / replicas;
     if (served > most)
-        fail_msg("rank %d serves %d receivers; %d share them: at most %d: %s", sender, served, replicas, most, test_case_text());
+        fail_msg("rank %d serves %d receivers; %d share them: at most %d: %s", sender, served, replicas, most,
+                 test_case_text());
 }
 
 /* Every box comes once, whole, from one of the ranks that have it; nothing else is sent. */
@@ -119,8 +123,8 @@ static void check_boxes(const pair *c, int sender)
             times += c->piece[r] == c->piece[sender] && c->served[r][q] > 0;
         const int64_t sent = c->served[sender][q], box = c->box[sender][q];
         if ((sent != 0 && sent != box) || times != (box > 0))
-            fail_msg("rank %d needs %lld elements of rank %d's piece, which sends %lld; %lld ranks send some of it: %s", q, (long long)box,
-                     sender, (long long)sent, (long long)times, test_case_text());
+            fail_msg("rank %d needs %lld elements of rank %d's piece, which sends %lld; %lld ranks send some of it: %s",
+                     q, (long long)box, sender, (long long)sent, (long long)times, test_case_text());
     }
 }
 
@@ -133,7 +137,8 @@ typedef struct dealing {
     bool seen[RANKS];
 } dealing;
 
-/* Gives box `b` to a sender with less than `most`, if need be by moving another's box on (an augmenting path). */
+/* Gives box `b` to a sender with less than `most`, if need be by moving another's box on (an
+ * augmenting path). */
 static bool deal(dealing *d, int b, int most)
 {
     for (int s = 0; s < RANKS; s++) {
@@ -194,7 +199,8 @@ static bool list_equal_boxes(const pair *c, dealing *d)
     return d->boxes > 0;
 }
 
-/* The least load of the busiest sender over all ways to deal out whole boxes, by trying all loads. */
+/* The least load of the busiest sender over all ways to deal out whole boxes, by trying all loads.
+ */
 static void check_optimum(const pair *c)
 {
     dealing d;
@@ -254,7 +260,8 @@ static void check_lists(const oracle_mesh *src, const oracle_mesh *dst, int64_t 
 static void senders_share_their_receivers_on_one_mesh(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {{2}, {3}, {5}, {8}, {2, 2}, {2, 3}, {3, 2}, {4, 2}, {3, 3}, {4, 4}, {2, 2, 2}, {2, 3, 2}};
+    static const int64_t shapes[][3] = {{2},    {3},    {5},    {8},    {2, 2},    {2, 3},
+                                        {3, 2}, {4, 2}, {3, 3}, {4, 4}, {2, 2, 2}, {2, 3, 2}};
     static const int64_t tensors[][2] = {{12, 12}, {5, 3}, {7, 1}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const oracle_mesh mesh = oracle_mesh_make(shapes[s][2] > 0 ? 3 : shapes[s][1] > 0 ? 2 : 1, shapes[s], 0);

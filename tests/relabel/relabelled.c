@@ -1,6 +1,8 @@
 #include "relabelled.h"
+
 #include "layouts.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,10 +91,10 @@ void name_case(const oracle_layout *src, const oracle_layout *dst)
               oracle_print_placements(dst->placements, dst->mesh.ndim, text[4], sizeof text[4]));
 }
 
-#define EXPECT(condition)                                                                                                                  \
-    do {                                                                                                                                   \
-        if (!(condition))                                                                                                                  \
-            fail_msg("not true: %s\ncase: %s", #condition, test_case_text());                                                              \
+#define EXPECT(condition)                                                                                              \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            fail_msg("not true: %s\ncase: %s", #condition, test_case_text());                                          \
     } while (0)
 
 static void check_mesh(const oracle_layout *dst, const oracle_layout *came, const tsr_layout *made)

@@ -4,6 +4,7 @@
 #define TESTS_RELABEL_RELABELLED_H
 
 #include "oracle.h"
+
 #include <tessera/relabel.h>
 
 /** The number of elements that `rank` owns in the source and a position of `dst` owns in the

@@ -3,12 +3,14 @@
 #include "message_engine.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/relabel.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/relabel.h>
 
 #include <cmocka.h>
 
@@ -113,7 +115,8 @@ static void relabelled_moves_bring_the_right_values_and_receive_less_by_what_is_
         {2, "2", "S(0)", "2@[1,0]", "S(0)", TSR_MODE_DIRECT, 480, 0},
         /* The two ranks off the diagonal hold each other's blocks. */
         {4, "2x2", "S(0),S(1)", "2x2", "S(1),S(0)", TSR_MODE_DIRECT, 240, 0},
-        /* Ranks 0 and 1 can keep the third of the tensor that each gets; only rank 2 then receives, 160 bytes. */
+        /* Ranks 0 and 1 can keep the third of the tensor that each gets; only rank 2 then receives,
+           160 bytes. */
         {3, "2", "S(0)", "3@[2,0,1]", "S(0)", TSR_MODE_DIRECT, 240, 160},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -133,7 +136,8 @@ static int two_a_node(void *self, int rank)
 
 static const tsr_comm_nodes pairs = {.size = sizeof pairs, .node_of = two_a_node};
 
-/* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is relabelled to one that was told so too. */
+/* Over an engine that knows nodes of two ranks: told that there are `*arg`, 0 for one, a mesh is
+ * relabelled to one that was told so too. */
 static tsr_status relabel_with_nodes(tsr_comm *carrier, void *arg)
 {
     const int64_t told = *(const int64_t *)arg;

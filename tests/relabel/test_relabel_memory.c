@@ -1,10 +1,12 @@
 /* Relabelling with its n-th allocation failing, for every n. */
 #include "counted_memory.h"
 #include "layouts.h"
+
+#include <tessera/relabel.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/relabel.h>
 
 #include <cmocka.h>
 

@@ -4,12 +4,14 @@
 #include "oracle_random.h"
 #include "relabelled.h"
 #include "support.h"
+
+#include <tessera/plan.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/plan.h>
 
 #include <cmocka.h>
 
@@ -18,7 +20,8 @@ typedef struct record {
     int64_t kept, moved; /* the fewest that one moves which keeps that much */
 } record;
 
-static void note(record *best, const oracle_layout *src, const oracle_layout *dst, const oracle_layout *tried, const int64_t *table)
+static void note(record *best, const oracle_layout *src, const oracle_layout *dst, const oracle_layout *tried,
+                 const int64_t *table)
 {
     const record r = {kept_by(src, tried, dst, table), count_moved(&dst->mesh, &tried->mesh)};
     if (r.kept > best->kept || (r.kept == best->kept && r.moved < best->moved))
@@ -26,8 +29,8 @@ static void note(record *best, const oracle_layout *src, const oracle_layout *ds
 }
 
 /* Tries all orders of dst's ranks from place `from` on, in `tried`. */
-static void try_orders(record *best, const oracle_layout *src, const oracle_layout *dst, const int64_t *table, oracle_layout *tried,
-                       int64_t from)
+static void try_orders(record *best, const oracle_layout *src, const oracle_layout *dst, const int64_t *table,
+                       oracle_layout *tried, int64_t from)
 {
     const int64_t n = oracle_mesh_count(&dst->mesh);
     if (from == n) {
@@ -45,7 +48,8 @@ static void try_orders(record *best, const oracle_layout *src, const oracle_layo
     }
 }
 
-/* How many ranks move if dst's mesh becomes equal to the source's, and what that keeps; kept is -1 if it cannot. */
+/* How many ranks move if dst's mesh becomes equal to the source's, and what that keeps; kept is -1
+ * if it cannot. */
 static record by_source_order(const oracle_layout *src, const oracle_layout *dst, const int64_t *table)
 {
     oracle_layout same = *dst;
@@ -71,8 +75,9 @@ static void check_best(const oracle_layout *src, const oracle_layout *dst)
         best = same;
     const tsr_relabel_report report = check_relabel(src, dst, table);
     if (report.bytes_kept != best.kept || report.moved_ranks != best.moved || report.method != TSR_ASSIGNMENT_EXACT)
-        fail_msg("%lld bytes kept and %lld ranks moved; by the best order %lld and %lld\ncase: %s", (long long)report.bytes_kept,
-                 (long long)report.moved_ranks, (long long)best.kept, (long long)best.moved, test_case_text());
+        fail_msg("%lld bytes kept and %lld ranks moved; by the best order %lld and %lld\ncase: %s",
+                 (long long)report.bytes_kept, (long long)report.moved_ranks, (long long)best.kept,
+                 (long long)best.moved, test_case_text());
     free(table);
 }
 
@@ -164,7 +169,8 @@ static void random_layouts_on_up_to_seven_ranks_get_their_best_order(void **stat
     }
 }
 
-/* best[set]: the most that the first rows can share of the columns of a set, each row having one. Another method than the library's. */
+/* best[set]: the most that the first rows can share of the columns of a set, each row having one.
+ * Another method than the library's. */
 static int64_t best_by_subsets(const int64_t *table, int64_t n)
 {
     int64_t *best = calloc((size_t)1 << n, sizeof *best);
@@ -227,15 +233,16 @@ static void up_to_thirteen_ranks_get_the_optimum_and_plans_receive_all_but_what_
         if (has_partial(&p.src) || has_partial(&p.dst))
             continue;
         int64_t *table = shared_table(&p.src, &p.dst);
-        const int64_t best = best_by_subsets(table, oracle_mesh_count(&p.dst.mesh)) * (int64_t)oracle_bytes(p.src.dtype);
+        const int64_t best =
+            best_by_subsets(table, oracle_mesh_count(&p.dst.mesh)) * (int64_t)oracle_bytes(p.src.dtype);
         const tsr_relabel_report report = check_relabel(&p.src, &p.dst, table);
         free(table);
         tsr_layout *src = abstract_layout(&p.src), *dst = abstract_layout(&p.dst), *made = NULL;
         expect_ok(tsr_layout_relabel(src, dst, &made, NULL));
         const int64_t received = received_by_all(src, made), wanted = bytes_of_all_shards(&p.dst);
         if (report.bytes_kept != best || received != wanted - best)
-            fail_msg("kept %lld, at best %lld; received %lld of %lld\ncase: %s", (long long)report.bytes_kept, (long long)best,
-                     (long long)received, (long long)wanted, test_case_text());
+            fail_msg("kept %lld, at best %lld; received %lld of %lld\ncase: %s", (long long)report.bytes_kept,
+                     (long long)best, (long long)received, (long long)wanted, test_case_text());
         tsr_layout_destroy(made);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
@@ -243,8 +250,8 @@ static void up_to_thirteen_ranks_get_the_optimum_and_plans_receive_all_but_what_
 }
 
 /* What comes of mesh, shape and placements given as text, with the mesh as text. */
-static tsr_relabel_report relabel_text(const char *from_mesh, const char *from, const char *to_mesh, const char *to, const char *shape,
-                                       char *mesh, size_t capacity)
+static tsr_relabel_report relabel_text(const char *from_mesh, const char *from, const char *to_mesh, const char *to,
+                                       const char *shape, char *mesh, size_t capacity)
 {
     tsr_layout *src = layout_of(from_mesh, shape, from), *dst = layout_of(to_mesh, shape, to), *made = NULL;
     tsr_relabel_report report;
@@ -293,12 +300,13 @@ static void classic_orders_come_out_as_they_must(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof classics / sizeof *classics; i++) {
         char mesh[128];
-        const tsr_relabel_report report = relabel_text(classics[i].from_mesh, classics[i].from, classics[i].to_mesh, classics[i].to,
-                                                       classics[i].shape, mesh, sizeof mesh);
+        const tsr_relabel_report report = relabel_text(classics[i].from_mesh, classics[i].from, classics[i].to_mesh,
+                                                       classics[i].to, classics[i].shape, mesh, sizeof mesh);
         if (report.bytes_kept_given != classics[i].given || report.bytes_kept != classics[i].kept ||
             report.moved_ranks != classics[i].moved || strcmp(mesh, classics[i].mesh) != 0)
-            fail_msg("case %s: given keeps %lld, %s keeps %lld, %lld moved", test_case_text(), (long long)report.bytes_kept_given, mesh,
-                     (long long)report.bytes_kept, (long long)report.moved_ranks);
+            fail_msg("case %s: given keeps %lld, %s keeps %lld, %lld moved", test_case_text(),
+                     (long long)report.bytes_kept_given, mesh, (long long)report.bytes_kept,
+                     (long long)report.moved_ranks);
     }
 }
 
@@ -321,13 +329,14 @@ static void a_mesh_in_another_order_knows_its_nodes(void **state)
     tsr_layout_destroy(src);
 }
 
-/* Pieces of 9, 19 and 1: rank 0 has 9 and 10 elements of the first two, rank 1 has 9 and 1 of the last two. Greedy begins with the 10,
- * which leaves 1 to rank 1. */
+/* Pieces of 9, 19 and 1: rank 0 has 9 and 10 elements of the first two, rank 1 has 9 and 1 of the
+ * last two. Greedy begins with the 10, which leaves 1 to rank 1. */
 static void exact_beats_greedy_where_the_heaviest_overlap_misleads(void **state)
 {
     (void)state;
     char mesh[128];
-    const tsr_relabel_report report = relabel_text("2", "S(0;sizes=19,10)", "3@[1,0,2]", "S(0;sizes=9,19,1)", "29", mesh, sizeof mesh);
+    const tsr_relabel_report report =
+        relabel_text("2", "S(0;sizes=19,10)", "3@[1,0,2]", "S(0;sizes=9,19,1)", "29", mesh, sizeof mesh);
     assert_int_equal(report.method, TSR_ASSIGNMENT_EXACT);
     assert_int_equal(report.bytes_kept_given, 10 * sizeof(float));
     assert_int_equal(report.bytes_kept_greedy, 11 * sizeof(float));
@@ -338,7 +347,8 @@ static void exact_beats_greedy_where_the_heaviest_overlap_misleads(void **state)
 static void what_does_not_fit_is_refused_by_a_sentence(void **state)
 {
     (void)state;
-    tsr_layout *a = layout_of("2", "4x4", "S(0)"), *b = layout_of("2", "4x5", "S(0)"), *huge = layout_of("2", "562949953421312", "R");
+    tsr_layout *a = layout_of("2", "4x4", "S(0)"), *b = layout_of("2", "4x5", "S(0)"),
+               *huge = layout_of("2", "562949953421312", "R");
     tsr_layout *out = NULL;
     tsr_relabel_report report = {.moved_ranks = -1};
     expect_error(tsr_layout_relabel(NULL, a, &out, &report), TSR_ERROR_ARGUMENT, "src");

@@ -1,18 +1,21 @@
-/* Meshes too large to try all orders: what is known of the answer holds, and the work stays in bounds. */
+/* Meshes too large to try all orders: what is known of the answer holds, and the work stays in
+ * bounds. */
 #include "layouts.h"
 #include "oracle_random.h"
 #include "support.h"
+
+#include <tessera/relabel.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <tessera/relabel.h>
 
 #include <cmocka.h>
 
 /* A u8 matrix over an abstract mesh of `ranks`, or, for NULL, of 0, 1, .. */
-static tsr_layout *layout_on(int ndim, const int64_t *mesh_shape, const int64_t *ranks, const tsr_placement *placements, int64_t rows,
-                             int64_t columns)
+static tsr_layout *layout_on(int ndim, const int64_t *mesh_shape, const int64_t *ranks, const tsr_placement *placements,
+                             int64_t rows, int64_t columns)
 {
     tsr_mesh *mesh = NULL;
     tsr_layout *layout = NULL;
@@ -23,7 +26,8 @@ static tsr_layout *layout_on(int ndim, const int64_t *mesh_shape, const int64_t 
 }
 
 /* The same on a 1-d mesh of n. */
-static tsr_layout *layout_along(int64_t n, const int64_t *ranks, const tsr_placement *placement, int64_t rows, int64_t columns)
+static tsr_layout *layout_along(int64_t n, const int64_t *ranks, const tsr_placement *placement, int64_t rows,
+                                int64_t columns)
 {
     return layout_on(1, &n, ranks, placement, rows, columns);
 }
@@ -93,7 +97,8 @@ static void a_shuffled_mesh_is_sorted_back_so_that_nothing_moves(void **state)
     }
 }
 
-/* The source's order does not come into it where the destination has one rank more, so this is the assignment's own doing. */
+/* The source's order does not come into it where the destination has one rank more, so this is the
+ * assignment's own doing. */
 static void a_rank_more_leaves_the_others_what_they_have(void **state)
 {
     (void)state;
@@ -123,7 +128,8 @@ static void a_rank_more_leaves_the_others_what_they_have(void **state)
     }
 }
 
-/* Pieces of random sizes: most meet two or three of the other side, and the heaviest is often not the one to take. */
+/* Pieces of random sizes: most meet two or three of the other side, and the heaviest is often not
+ * the one to take. */
 static void exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it(void **state)
 {
     (void)state;
@@ -140,11 +146,13 @@ static void exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it(void **
             }
         const tsr_placement from = cut_by(from_sizes, n), to = cut_by(to_sizes, n);
         tsr_layout *src = layout_along(n, NULL, &from, total, 1), *dst = layout_along(n, ranks, &to, total, 1);
-        test_case("random sizes on %lld ranks, seed %llu + %lld", (long long)n, (unsigned long long)test_seed(), (long long)number);
+        test_case("random sizes on %lld ranks, seed %llu + %lld", (long long)n, (unsigned long long)test_seed(),
+                  (long long)number);
         const tsr_relabel_report report = relabel(src, dst);
         assert_int_equal(report.method, TSR_ASSIGNMENT_EXACT);
         assert_true(report.bytes_kept > report.bytes_kept_greedy);
-        /* A greedy matching has at least half the weight of the heaviest one: each edge it takes bars at most two that weigh no more. */
+        /* A greedy matching has at least half the weight of the heaviest one: each edge it takes
+         * bars at most two that weigh no more. */
         assert_true(2 * report.bytes_kept_greedy >= report.bytes_kept);
         tsr_layout_destroy(dst);
         tsr_layout_destroy(src);
@@ -154,7 +162,8 @@ static void exact_runs_at_its_limit_and_greedy_keeps_at_least_half_of_it(void **
     }
 }
 
-/* All n^2 overlaps are equal: any order keeps as much, so the one given must stay, and the n^2 must not be gone through. */
+/* All n^2 overlaps are equal: any order keeps as much, so the one given must stay, and the n^2 must
+ * not be gone through. */
 static void where_every_pair_overlaps_alike_the_given_order_stays(void **state)
 {
     (void)state;
@@ -182,15 +191,17 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Rank i has rows a_i, position j wants columns b_j: a_i * b_j elements are shared, and by the rearrangement inequality no order keeps more
- * than that which pairs the largest with the largest. All n^2 weights differ, which is hard on an assignment. */
+/* Rank i has rows a_i, position j wants columns b_j: a_i * b_j elements are shared, and by the
+ * rearrangement inequality no order keeps more than that which pairs the largest with the largest.
+ * All n^2 weights differ, which is hard on an assignment. */
 static void rows_of_all_sizes_meet_columns_of_all_sizes_largest_with_largest(void **state)
 {
     (void)state;
     const int64_t n = TSR_ASSIGNMENT_EXACT_RANKS;
     oracle_random random = {test_seed()};
     int64_t rows, columns, best = 0;
-    int64_t *a = random_sizes(&random, n, 1000, &rows), *b = random_sizes(&random, n, 1000, &columns), *ranks = shuffled(n);
+    int64_t *a = random_sizes(&random, n, 1000, &rows), *b = random_sizes(&random, n, 1000, &columns),
+            *ranks = shuffled(n);
     tsr_placement from = cut_by(a, n), to = cut_by(b, n);
     to.dim = 1;
     tsr_layout *src = layout_along(n, NULL, &from, rows, columns), *dst = layout_along(n, ranks, &to, rows, columns);
@@ -209,8 +220,8 @@ static void rows_of_all_sizes_meet_columns_of_all_sizes_largest_with_largest(voi
     free(a);
 }
 
-/* Rank (i, j) of 64x64 has rows 128 i to 128 i + 127 of column j, so that it shares 2 elements with each of the 64 slabs of 2 rows in
- * there, and none with the others. */
+/* Rank (i, j) of 64x64 has rows 128 i to 128 i + 127 of column j, so that it shares 2 elements with
+ * each of the 64 slabs of 2 rows in there, and none with the others. */
 static void a_grid_becomes_slabs_held_by_the_ranks_that_have_a_part_of_them(void **state)
 {
     (void)state;
@@ -227,8 +238,9 @@ static void a_grid_becomes_slabs_held_by_the_ranks_that_have_a_part_of_them(void
     free(ranks);
 }
 
-/* On 2 x n, position (r, c) has rank 2 c + r, which holds piece c, but for two ranks that stand in each other's places: whoever else has
- * what it wants must stay. The source's mesh, n x 2, has another shape and does not compete. */
+/* On 2 x n, position (r, c) has rank 2 c + r, which holds piece c, but for two ranks that stand in
+ * each other's places: whoever else has what it wants must stay. The source's mesh, n x 2, has
+ * another shape and does not compete. */
 static void ranks_that_have_what_they_want_stay(void **state)
 {
     (void)state;
@@ -243,7 +255,8 @@ static void ranks_that_have_what_they_want_stay(void **state)
         const int64_t held = ranks[0];
         ranks[0] = ranks[n + 1];
         ranks[n + 1] = held;
-        tsr_layout *src = layout_on(2, from_shape, NULL, from, 3 * n, 2), *dst = layout_on(2, to_shape, ranks, to, 3 * n, 2);
+        tsr_layout *src = layout_on(2, from_shape, NULL, from, 3 * n, 2),
+                   *dst = layout_on(2, to_shape, ranks, to, 3 * n, 2);
         test_case("S(0),R on %lldx2 -> R,S(0) on 2x%lld, two ranks changed", (long long)n, (long long)n);
         const tsr_relabel_report report = relabel(src, dst);
         assert_int_equal(report.bytes_kept, 2 * n * 6);

@@ -1,6 +1,8 @@
 #include "saved_support.h"
+
 #include "layouts.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +31,9 @@ static tsr_layout *layout_on(const tsr_mesh *mesh, const saved_move *move, const
 tsr_plan *plan_of(const saved_move *move, const tsr_plan_options *options)
 {
     tsr_plan *plan = NULL;
-    test_case("--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", move->from_mesh, move->to_mesh ? " --to-mesh " : "",
-              move->to_mesh ? move->to_mesh : "", move->shape, tsr_dtype_name(move->dtype), move->from, move->to);
+    test_case("--mesh %s%s%s --shape %s --dtype %s --from \"%s\" --to \"%s\"", move->from_mesh,
+              move->to_mesh ? " --to-mesh " : "", move->to_mesh ? move->to_mesh : "", move->shape,
+              tsr_dtype_name(move->dtype), move->from, move->to);
     tsr_mesh *from = mesh_of(move->from_mesh, move->nodes);
     tsr_mesh *to = move->to_mesh ? mesh_of(move->to_mesh, (tsr_nodes){0}) : tsr_mesh_retain(from);
     tsr_layout *src = layout_on(from, move, move->from), *dst = layout_on(to, move, move->to);
@@ -100,6 +103,7 @@ void expect_bytes(const tsr_plan *plan, const saved_bytes *bytes)
     while (same < have.size && same < bytes->size && have.at[same] == bytes->at[same])
         same++;
     if (have.size != bytes->size || same != have.size)
-        fail_msg("saved in %zu bytes, not %zu, and byte %zu differs\ncase: %s", have.size, bytes->size, same, test_case_text());
+        fail_msg("saved in %zu bytes, not %zu, and byte %zu differs\ncase: %s", have.size, bytes->size, same,
+                 test_case_text());
     bytes_free(&have);
 }

@@ -3,8 +3,9 @@
 #ifndef TESTS_SAVED_SUPPORT_H
 #define TESTS_SAVED_SUPPORT_H
 
-#include <stdint.h>
 #include <tessera/saved.h>
+
+#include <stdint.h>
 
 typedef struct saved_bytes {
     unsigned char *at;
@@ -28,7 +29,15 @@ saved_bytes bytes_copy(const saved_bytes *bytes);
 void bytes_free(saved_bytes *bytes);
 
 /** Offsets of fixed numbers in the library's format, in bytes. */
-enum { AT_VERSION = 8, AT_LENGTH = 12, AT_MODE = 20, AT_HASH = 84, AT_ITEMS = 92, AT_FIRST_ITEM = 100, FRAME_BYTES = 28 };
+enum {
+    AT_VERSION = 8,
+    AT_LENGTH = 12,
+    AT_MODE = 20,
+    AT_HASH = 84,
+    AT_ITEMS = 92,
+    AT_FIRST_ITEM = 100,
+    FRAME_BYTES = 28
+};
 
 /** Write and read a little-endian number of `width` bytes. */
 void put_number(saved_bytes *bytes, size_t at, int width, uint64_t value);

@@ -1,7 +1,9 @@
-/* The format cannot change unnoticed: one plan's bytes are kept, field by field, in golden/saved_plan.hex. */
+/* The format cannot change unnoticed: one plan's bytes are kept, field by field, in
+ * golden/saved_plan.hex. */
 #include "layouts.h"
 #include "saved_support.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,11 +33,13 @@ static saved_bytes golden_bytes(void)
     return bytes;
 }
 
-/* Two moves that have everything: names, nodes, listed and numbered ranks, every modifier, an order, Partial; no option at its default. */
+/* Two moves that have everything: names, nodes, listed and numbered ranks, every modifier, an
+ * order, Partial; no option at its default. */
 static tsr_plan *golden_plan(void)
 {
-    const saved_move moves[] = {{"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1;balanced;unit=2)", TSR_F32, {4, 0, NULL}},
-                                {"4@[3,0,1,5]", "2x2@2", "8", "S(0;blocks=2,6)", "S(0;interleave=2)[1],S(0)[0]", TSR_U8}};
+    const saved_move moves[] = {
+        {"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1;balanced;unit=2)", TSR_F32, {4, 0, NULL}},
+        {"4@[3,0,1,5]", "2x2@2", "8", "S(0;blocks=2,6)", "S(0;interleave=2)[1],S(0)[0]", TSR_U8}};
     const tsr_cost_profile profile = {{1e-6, 1e10}, {2.5e-6, 5e9}};
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.mode = TSR_MODE_MESSAGE;

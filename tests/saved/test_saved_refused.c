@@ -1,9 +1,11 @@
-/* Bytes that tsr_plan_save() did not write: cut short, damaged, hostile, mutated, or met by a lack of memory. */
+/* Bytes that tsr_plan_save() did not write: cut short, damaged, hostile, mutated, or met by a lack
+ * of memory. */
 #include "counted_memory.h"
 #include "layouts.h"
 #include "oracle_random.h"
 #include "saved_support.h"
 #include "support.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,10 +15,11 @@
 
 #include <cmocka.h>
 
-/* Where its numbers stand: dtype 100, ndim 104, shape 108; the source's mesh 124 (ndim 132, named 136, listed 140, shape 144, names 160,
- * first rank 164, strides 172, nodes 188), Shard 196 (dim 200, order 204, balanced 208, list 212, interleave 216, unit 224, count 232,
- * sizes 240), Partial 256 (op 260); the destination's mesh 264, Replicate 272, Shard 276 (dim 280, order 284, balanced 288, list 292,
- * interleave 296, unit 304, count 312); checksum 320. */
+/* Where its numbers stand: dtype 100, ndim 104, shape 108; the source's mesh 124 (ndim 132, named
+ * 136, listed 140, shape 144, names 160, first rank 164, strides 172, nodes 188), Shard 196 (dim
+ * 200, order 204, balanced 208, list 212, interleave 216, unit 224, count 232, sizes 240), Partial
+ * 256 (op 260); the destination's mesh 264, Replicate 272, Shard 276 (dim 280, order 284, balanced
+ * 288, list 292, interleave 296, unit 304, count 312); checksum 320. */
 static const saved_move example = {"a=2,b=3", NULL, "6x4", "S(0;sizes=2,4),P(max)", "R,S(1)", TSR_F32};
 enum { EXAMPLE_BYTES = 328 };
 
@@ -268,7 +271,8 @@ static void bad_arguments_are_named(void **state)
     expect_error(tsr_plan_load(NULL, NULL, 10, 0, &plan), TSR_ERROR_ARGUMENT, "bytes is NULL");
     expect_error(tsr_plan_load(NULL, bytes.at, bytes.size, 0, NULL), TSR_ERROR_ARGUMENT, "out is NULL");
     expect_error(tsr_plan_load(NULL, bytes.at, bytes.size, TSR_RANK_DEFAULT, &plan), TSR_ERROR_ARGUMENT, "rank is -2");
-    expect_error(tsr_plan_load(NULL, bytes.at, bytes.size, INT64_C(1) << 31, &plan), TSR_ERROR_ARGUMENT, "rank is 2147483648");
+    expect_error(tsr_plan_load(NULL, bytes.at, bytes.size, INT64_C(1) << 31, &plan), TSR_ERROR_ARGUMENT,
+                 "rank is 2147483648");
     assert_null(plan);
     expect_ok(tsr_plan_load(NULL, bytes.at, bytes.size, 0, &good));
     expect_error(tsr_plan_save(NULL, bytes.at, bytes.size, &size), TSR_ERROR_ARGUMENT, "plan is NULL");
@@ -323,7 +327,8 @@ static void mutated_bytes_are_refused_or_are_what_they_say(void **state)
     assert_nothing_leaked(&memory);
 }
 
-/* Two items on two meshes, one of them listed, over listed nodes: every kind of allocation that loading makes. */
+/* Two items on two meshes, one of them listed, over listed nodes: every kind of allocation that
+ * loading makes. */
 static saved_bytes batch_bytes(void)
 {
     static const int64_t node[] = {0, 0, 0, 1, 1, 2, 2, 0};

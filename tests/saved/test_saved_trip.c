@@ -1,4 +1,5 @@
-/* What is saved comes back: the same bytes, figures and layouts, on every rank, and moves that are right next to plans made on the spot.
+/* What is saved comes back: the same bytes, figures and layouts, on every rank, and moves that are
+ * right next to plans made on the spot.
  */
 #include "layouts.h"
 #include "message_engine.h"
@@ -6,6 +7,7 @@
 #include "ranks.h"
 #include "saved_support.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +37,8 @@ static const saved_move moves[] = {
     {"8", "8", "64", "S(0)", "R", TSR_F32, {4, 0, NULL}},
     {"8", NULL, "64", "S(0)", "R", TSR_F32, {0, 8, uneven}},
     {"2x4", "6@2", "64", "S(0),R", "R", TSR_F32, {0, 8, mixed}},
-    {"2x2x2x2x2x2x2x2", NULL, "2x2x2x2x2x2x2x2", "S(7),S(6),S(5),S(4),S(3),S(2),S(1),S(0)", "R,R,R,R,S(0),S(0),P,P", TSR_F8E4M3},
+    {"2x2x2x2x2x2x2x2", NULL, "2x2x2x2x2x2x2x2", "S(7),S(6),S(5),S(4),S(3),S(2),S(1),S(0)", "R,R,R,R,S(0),S(0),P,P",
+     TSR_F8E4M3},
 };
 enum { MOVES = sizeof moves / sizeof *moves };
 
@@ -140,7 +143,8 @@ static void tables_come_back_in_a_format_of_their_own(void **state)
 {
     (void)state;
     tsr_profile *profile = NULL, *links = NULL;
-    expect_ok(tsr_profile_parse("step=1e-7 meeting=2:1e-6,4:3e-6 copy@64=1024:1e9,65536:3e9 sum@whole=1:1e9", &profile));
+    expect_ok(
+        tsr_profile_parse("step=1e-7 meeting=2:1e-6,4:3e-6 copy@64=1024:1e9,65536:3e9 sum@whole=1:1e9", &profile));
     expect_ok(tsr_profile_parse("inside=1e-7,3.5e9", &links));
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     options.measured = profile;
@@ -286,7 +290,8 @@ static batch *draw_batch(int64_t number)
 {
     oracle_random random = {.state = test_seed() * UINT64_C(1000003) + (uint64_t)number};
     batch *b = calloc(1, sizeof *b);
-    const oracle_mesh meshes[2] = {oracle_random_mesh(&random, 4, WORLD, WORLD), oracle_random_mesh(&random, 4, 4, WORLD)};
+    const oracle_mesh meshes[2] = {oracle_random_mesh(&random, 4, WORLD, WORLD),
+                                   oracle_random_mesh(&random, 4, 4, WORLD)};
     b->count = 1 + (int)oracle_random_below(&random, MOST_ITEMS);
     for (int i = 0; i < b->count; i++)
         draw_item(&random, meshes, b, i);
@@ -311,7 +316,8 @@ static tsr_status make_layout(tsr_comm *comm, const oracle_layout *wanted, tsr_l
         TSR_TRY(tsr_mesh_create(comm, m->ndim, m->shape, NULL, m->ranks, &mesh));
     else
         TSR_TRY(tsr_mesh_create_abstract(NULL, m->ndim, m->shape, NULL, m->ranks, &mesh));
-    const tsr_status status = tsr_layout_create(mesh, wanted->placements, wanted->ndim, wanted->shape, wanted->dtype, out);
+    const tsr_status status =
+        tsr_layout_create(mesh, wanted->placements, wanted->ndim, wanted->shape, wanted->dtype, out);
     tsr_mesh_destroy(mesh);
     return status;
 }
@@ -324,8 +330,8 @@ static tsr_status plan_batch(batch *b, tsr_comm *comm, int64_t rank, tsr_plan **
         TSR_TRY(make_layout(comm, &b->src[i], &b->src_layouts[i]));
         TSR_TRY(make_layout(comm, &b->dst[i], &b->dst_layouts[i]));
     }
-    return tsr_plan_create_batch((size_t)b->count, (const tsr_layout *const *)b->src_layouts, (const tsr_layout *const *)b->dst_layouts,
-                                 &options, out);
+    return tsr_plan_create_batch((size_t)b->count, (const tsr_layout *const *)b->src_layouts,
+                                 (const tsr_layout *const *)b->dst_layouts, &options, out);
 }
 
 static void forget_layouts(batch *b)
@@ -419,11 +425,13 @@ static tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const batch *b, 
     TSR_TRY(status);
     for (int i = 0; i < b->count; i++)
         if (memcmp(t->dst_bytes[i], t->wanted[i], t->dst_size[i]) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "seed %llu: item %d is not what the oracle says", (unsigned long long)seed, i);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "seed %llu: item %d is not what the oracle says",
+                                  (unsigned long long)seed, i);
     return TSR_OK;
 }
 
-/* Some ranks bring loaded plans, the others those that they made: prepare compares them, and the bytes must come out right. */
+/* Some ranks bring loaded plans, the others those that they made: prepare compares them, and the
+ * bytes must come out right. */
 static tsr_status run_batch(tsr_comm *comm, int64_t number, tensors *t)
 {
     const int rank = tsr_comm_rank(comm);
@@ -463,7 +471,8 @@ static void loaded_plans_execute_next_to_plans_made_on_the_spot(void **state)
     run_ranks(WORLD, run_batches, NULL);
 }
 
-/* There the mode was picked by the engine: plans that were made there and loaded agree in it, or prepare would refuse them. */
+/* There the mode was picked by the engine: plans that were made there and loaded agree in it, or
+ * prepare would refuse them. */
 static void plans_of_an_engine_that_only_has_messages_come_back_in_message_mode(void **state)
 {
     (void)state;

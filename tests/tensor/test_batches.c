@@ -1,13 +1,16 @@
-/* tsr_redistribute_batch(): many dtensors in one call, planned once for their layouts in this order, and what it refuses. */
+/* tsr_redistribute_batch(): many dtensors in one call, planned once for their layouts in this
+ * order, and what it refuses. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/device.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/device.h>
 
 #include <cmocka.h>
 
@@ -30,7 +33,8 @@ static const struct {
     {"S(0),S(0)", "R,R", 5, TSR_I16},
 };
 
-static tsr_status make_dtensor(const tsr_mesh *mesh, const char *placements, int64_t row_count, tsr_dtype dtype, tsr_dtensor **out)
+static tsr_status make_dtensor(const tsr_mesh *mesh, const char *placements, int64_t row_count, tsr_dtype dtype,
+                               tsr_dtensor **out)
 {
     const int64_t shape[] = {row_count, SIDE};
     tsr_layout *layout = NULL;
@@ -190,9 +194,11 @@ static tsr_status refuse(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_batch(3, NULL, out, NULL), TSR_ERROR_ARGUMENT, "x is NULL");
     CHECK_ERROR(tsr_redistribute_batch(3, f.in, NULL, NULL), TSR_ERROR_ARGUMENT, "y is NULL");
     out[1] = NULL;
-    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: tensor 1 of 3: y is NULL");
+    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_redistribute_batch: tensor 1 of 3: y is NULL");
     out[1] = f.y[2];
-    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_batch: tensor 1 of 3: x is i32 8x8");
+    CHECK_ERROR(tsr_redistribute_batch(3, f.in, out, NULL), TSR_ERROR_ARGUMENT,
+                "tsr_redistribute_batch: tensor 1 of 3: x is i32 8x8");
     out[1] = f.y[1];
 
     TSR_TRY(mesh_over(comm, "4", &flat));

@@ -1,7 +1,9 @@
-/* Dtensors: over the caller's memory, from layout to layout, in place, backward, whole; and ranks outside the mesh. */
+/* Dtensors: over the caller's memory, from layout to layout, in place, backward, whole; and ranks
+ * outside the mesh. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +12,10 @@
 
 #include <cmocka.h>
 
-/* A dtensor whose element with global number g is g, made on every rank by itself; `placements` without Partial. */
-static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, const int64_t *shape, const char *placements, tsr_dtensor **out)
+/* A dtensor whose element with global number g is g, made on every rank by itself; `placements`
+ * without Partial. */
+static tsr_status numbered(tsr_comm *comm, const char *mesh_text, int ndim, const int64_t *shape,
+                           const char *placements, tsr_dtensor **out)
 {
     tsr_mesh *mesh = NULL;
     int64_t total = 1;
@@ -119,7 +123,8 @@ static tsr_status refuse_texts(tsr_comm *comm, void *arg)
     CHECK_ERROR(tsr_redistribute_to(NULL, "R,R", &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: x is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, NULL, &y), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: placements is NULL");
     CHECK_ERROR(tsr_redistribute_to(x, "R,R", NULL), TSR_ERROR_ARGUMENT, "tsr_redistribute_to: out is NULL");
-    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT, "character 2060: there is room for 1024 numbers");
+    CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1025, text), &y), TSR_ERROR_ARGUMENT,
+                "character 2060: there is room for 1024 numbers");
     CHECK_ERROR(tsr_redistribute_to(x, sizes_text(1024, text), &y), TSR_ERROR_ARGUMENT, "has 1 placement,");
     CHECK(!y);
     TSR_TRY(tsr_redistribute_to(x, "S(1) , S(0;sizes=0,13)", &y));
@@ -136,7 +141,8 @@ static void a_text_is_counted_and_its_mistakes_are_pointed_at(void **state)
     run_ranks(4, refuse_texts, NULL);
 }
 
-/* Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one. */
+/* Replicate -> Partial -> Replicate gives every bit back, but that NaNs become the canonical one.
+ */
 static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const char *partial, tsr_reduce_op op)
 {
     const tsr_dtype dtype = tsr_layout_dtype(whole);
@@ -152,12 +158,13 @@ static tsr_status there_and_back(tsr_comm *comm, const tsr_layout *whole, const 
     TSR_TRY(tsr_redistribute_to(y, "R", &z));
     const tsr_tensor back = tsr_dtensor_to_local(z);
     for (int64_t i = 0; i < count; i++) {
-        const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes, *was = values + (size_t)i * bytes;
+        const unsigned char *is = (const unsigned char *)back.data + (size_t)i * bytes,
+                            *was = values + (size_t)i * bytes;
         unsigned char canonical[16];
         oracle_reduce(dtype, op == TSR_PROD ? TSR_MAX : op, 1, was, 1, canonical); /* one term: only NaNs change */
         if (memcmp(is, canonical, bytes) != 0)
-            return tsr_status_set(TSR_ERROR_INTERNAL, "%s through %s on %d ranks: element %lld changed", oracle_dtype_name(dtype), partial,
-                                  tsr_comm_size(comm), (long long)i);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "%s through %s on %d ranks: element %lld changed",
+                                  oracle_dtype_name(dtype), partial, tsr_comm_size(comm), (long long)i);
     }
     tsr_dtensor_destroy(z);
     tsr_dtensor_destroy(y);
@@ -282,7 +289,8 @@ static tsr_status borrow_memory(tsr_comm *comm, void *arg)
     tsr_layout *layout = NULL;
     tsr_dtensor *x = NULL, *y = NULL;
     TSR_TRY(layout_over(comm, "2", "8x3", "S(0)", TSR_F32, &layout));
-    tsr_tensor local = {.data = values, .dtype = TSR_F32, .ndim = 2, .shape = {4, 3}, .strides = {1, 9}}; /* columns 9 apart */
+    tsr_tensor local = {
+        .data = values, .dtype = TSR_F32, .ndim = 2, .shape = {4, 3}, .strides = {1, 9}}; /* columns 9 apart */
     for (int64_t i = 0; i < 4; i++)
         for (int64_t j = 0; j < 3; j++)
             values[i + 9 * j] = (float)((i + 4 * rank) * 3 + j);

@@ -1,10 +1,13 @@
-/* Meshes that differ in dims of size 1 only are equal: placements are matched by the dims that count, never by their index. */
+/* Meshes that differ in dims of size 1 only are equal: placements are matched by the dims that
+ * count, never by their index. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 

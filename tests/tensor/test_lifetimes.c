@@ -1,13 +1,16 @@
-/* What lies over a communicator outlives it: it can be read and destroyed in any order, and calls that communicate say that it is gone. */
+/* What lies over a communicator outlives it: it can be read and destroyed in any order, and calls
+ * that communicate say that it is gone. */
 #include "layouts.h"
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/sys/comm.h>
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/comm.h>
 
 #include <cmocka.h>
 
@@ -56,7 +59,8 @@ static tsr_status refuse_all(remains *r)
     const tsr_placement replicate = tsr_replicate();
     const int64_t shape[] = {ROWS, COLUMNS};
     const tsr_from_local_options checked = {sizeof checked, 1};
-    const tsr_tensor local = tsr_dtensor_to_local(r->over), global = tsr_tensor_contiguous(local.data, TSR_F32, 2, shape);
+    const tsr_tensor local = tsr_dtensor_to_local(r->over),
+                     global = tsr_tensor_contiguous(local.data, TSR_F32, 2, shape);
     tsr_comm *const comm = tsr_mesh_comm(r->mesh);
     tsr_comm *half = NULL;
     tsr_dtensor *made = NULL;

@@ -1,6 +1,9 @@
 /* tsr_redistribute(): what a result has of its own, whatever becomes of what the call was given. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
-/* Prints as one placement of so many numbers; more than a few hundred have no room on the stack of a call. */
+/* Prints as one placement of so many numbers; more than a few hundred have no room on the stack of
+ * a call. */
 enum { ELEMENTS = 600 };
 
 typedef struct cut_case {
@@ -157,7 +160,8 @@ static void a_result_outlives_what_it_was_made_from(void **state)
     run_ranks(2, outlive, NULL);
 }
 
-/* 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small ones. */
+/* 6 MiB of i32, of which each rank's part is of several pages of 2 MiB, or of one and some small
+ * ones. */
 enum { ROWS = 1536, COLUMNS = 1024, AGAIN = 4 };
 
 typedef struct large_move {
@@ -165,7 +169,8 @@ typedef struct large_move {
     int64_t factor; /* of each element's own number, which a sum over two ranks doubles where both hold it */
 } large_move;
 
-static const large_move large_moves[] = {{"S(0)", "S(1)", 1}, {"S(0)", "R", 1}, {"P", "S(0)", 2}, {"P", "R", 2}, {"S(1)", "P", 1}};
+static const large_move large_moves[] = {
+    {"S(0)", "S(1)", 1}, {"S(0)", "R", 1}, {"P", "S(0)", 2}, {"P", "R", 2}, {"S(1)", "P", 1}};
 
 static tsr_status make_large(const tsr_mesh *mesh, const char *placements, tsr_dtensor **out)
 {

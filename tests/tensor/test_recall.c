@@ -1,11 +1,13 @@
 /* A plan is found again by the layouts for which it was found before: what that may not change. */
 #include "ranks.h"
 #include "support.h"
+
+#include <tessera/tessera.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/tessera.h>
 
 #include <cmocka.h>
 
@@ -103,7 +105,8 @@ static tsr_status mix_contexts(tsr_comm *comm, void *arg)
     alone here, there;
     TSR_TRY(stand_alone(&here));
     TSR_TRY(stand_alone(&there));
-    /* Layouts have their numbers from the time when a plan was remembered for them, each context its own. */
+    /* Layouts have their numbers from the time when a plan was remembered for them, each context
+     * its own. */
     for (int i = 1; i < MANY; i++)
         TSR_TRY(tsr_redistribute_into(there.at[0], there.at[i], NULL));
     for (int i = 1; i < MANY; i++) {

@@ -1,4 +1,7 @@
 /* The check of moves in benchmarks accepts right results, and finds every wrong element. */
+#include <tessera/tessera.h>
+
+#include <bench/check/move_oracle.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,9 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include <bench/check/move_oracle.h>
-#include <tessera/tessera.h>
 
 #define MOST_RANKS 8
 #define MOST_BYTES 4096
@@ -43,14 +43,16 @@ static void fill(held *h)
 static int64_t wrong_on(const held *from, const held *to, int rank)
 {
     int64_t wrong = -1;
-    assert_int_equal(oracle_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], &wrong), TSR_OK);
+    assert_int_equal(oracle_count_wrong(from->layout, to->layout, to->coordinate[rank], to->data[rank], &wrong),
+                     TSR_OK);
     return wrong;
 }
 
 static void what_was_filled_is_right_and_any_other_byte_is_wrong(void **state)
 {
     (void)state;
-    static const char *const placements[] = {"R,R", "S(0),S(1)", "S(1),S(1)", "P,S(0)", "P,P", "S(0;interleave=2),P(avg)"};
+    static const char *const placements[] = {"R,R",    "S(0),S(1)", "S(1),S(1)",
+                                             "P,S(0)", "P,P",       "S(0;interleave=2),P(avg)"};
     static held h;
     const int64_t shape[2] = {5, 4};
     tsr_mesh *mesh;

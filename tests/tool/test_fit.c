@@ -1,14 +1,13 @@
 /* The fit of links to times in bench calibrate. */
+#include <bench/calibrate/fit_profile.h>
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#include <bench/calibrate/fit_profile.h>
-#include <float.h>
-#include <math.h>
 
 /* The sizes that the tool measures: 64 bytes to 64 MiB. */
 #define SIZES 11
@@ -45,8 +44,10 @@ static void points_on_a_line_give_that_line(void **state)
         tsr_link found;
         const size_t count = exact_points(&links[i], points);
         assert_true(fit_link(points, count, &found));
-        if (near_one(found.latency, links[i].latency) > ALLOWED || near_one(found.bandwidth, links[i].bandwidth) > ALLOWED)
-            fail_msg("%g s, %g B/s came out as %.17g, %.17g", links[i].latency, links[i].bandwidth, found.latency, found.bandwidth);
+        if (near_one(found.latency, links[i].latency) > ALLOWED ||
+            near_one(found.bandwidth, links[i].bandwidth) > ALLOWED)
+            fail_msg("%g s, %g B/s came out as %.17g, %.17g", links[i].latency, links[i].bandwidth, found.latency,
+                     found.bandwidth);
         assert_true(fit_measure(points, count, &found).max <= 2 * ALLOWED);
     }
 }
@@ -84,7 +85,8 @@ static void no_link_nearby_has_a_smaller_sum_of_squared_relative_errors(void **s
         for (int b = -1; b <= 1; b++) {
             const tsr_link other = {best.latency * (1 + a * 1e-3), best.bandwidth * (1 + b * 1e-3)};
             if ((a != 0 || b != 0) && sum_of_squares(points, count, &other) <= least)
-                fail_msg("%g, %g is no worse than %g, %g", other.latency, other.bandwidth, best.latency, best.bandwidth);
+                fail_msg("%g, %g is no worse than %g, %g", other.latency, other.bandwidth, best.latency,
+                         best.bandwidth);
         }
     }
 }
@@ -92,7 +94,9 @@ static void no_link_nearby_has_a_smaller_sum_of_squared_relative_errors(void **s
 static void a_latency_that_would_be_negative_is_none(void **state)
 {
     (void)state;
-    /* A line through (1, 1) and (3, 5) begins at -1. Without latency, b = (1/1 + 3/5) / (1 + 9/25) is best: 1.6 / 1.36. */
+    /* A line through (1, 1) and (3, 5) begins at -1. Without latency, b = (1/1 + 3/5) / (1 + 9/25)
+     * is best: 1.6 / 1.36.
+     */
     const fit_point points[] = {{1, 1}, {3, 5}};
     tsr_link found;
     assert_true(fit_link(points, 2, &found));
@@ -104,7 +108,8 @@ static void points_that_tell_of_no_bandwidth_are_refused(void **state)
 {
     (void)state;
     tsr_link found = {7, 8};
-    const fit_point same[] = {{64, 1e-6}, {64, 2e-6}, {64, 3e-6}}, falling[] = {{64, 2e-6}, {4096, 1e-6}}, level[] = {{1, 1}, {2, 1}};
+    const fit_point same[] = {{64, 1e-6}, {64, 2e-6}, {64, 3e-6}}, falling[] = {{64, 2e-6}, {4096, 1e-6}},
+                    level[] = {{1, 1}, {2, 1}};
     assert_false(fit_link(NULL, 0, &found));
     assert_false(fit_link(same, 1, &found));
     assert_false(fit_link(same, 3, &found));
@@ -147,11 +152,13 @@ static void links_that_were_not_measured_give_way(void **state)
     tsr_cost_profile p = {{3, 2}, {4, 5}};
     fit_error error[2] = {{9, 9}, {9, 9}};
     assert_true(fit_profile((link_points){NULL, 0}, (link_points){early, 2}, &p, error));
-    assert_true(near_one(p.between.latency, 1) < 1e-12 && p.inside.latency == p.between.latency && p.inside.bandwidth == 2);
+    assert_true(near_one(p.between.latency, 1) < 1e-12 && p.inside.latency == p.between.latency &&
+                p.inside.bandwidth == 2);
     assert_true(error[0].median == 0 && error[0].max == 0 && error[1].max < 1e-12);
     p = (tsr_cost_profile){{1, 1}, {2, 5}};
     assert_true(fit_profile((link_points){late, 2}, (link_points){NULL, 0}, &p, error));
-    assert_true(near_one(p.inside.latency, 3) < 1e-12 && p.between.latency == p.inside.latency && p.between.bandwidth == 5);
+    assert_true(near_one(p.inside.latency, 3) < 1e-12 && p.between.latency == p.inside.latency &&
+                p.between.bandwidth == 5);
     assert_true(error[0].max < 1e-12 && error[1].median == 0 && error[1].max == 0);
 }
 

@@ -1,19 +1,19 @@
 /* The log of programs that report their own failures: lines are printed after a while, unless the
  * program reported a failure. */
+#include "place/held_log.h"
+
+#include <tessera/sys/log.h>
+
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "place/held_log.h"
-
-#include <tessera/sys/log.h>
+#include <cmocka.h>
 
 /* Far longer than a line is held. */
 #define PATIENCE_MS 60000

@@ -1,5 +1,8 @@
 /* The check of layers in bench linear accepts exact results, in any order of summation, and finds
  * every other result. */
+#include <tessera/tessera.h>
+
+#include <bench/check/linear_oracle.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include <bench/check/linear_oracle.h>
-#include <tessera/tessera.h>
 
 #define LENGTH(a) (sizeof a / sizeof *(a))
 
@@ -119,7 +119,8 @@ static int64_t count(const linear_oracle *o, linear_result result, linear_tile t
     return wrong;
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {5, 4, 7}, {37, 65, 101}, {128, 64, 96}, {6, 200, 1}, {1, 3, 150}, {150, 2, 5}};
+static const int64_t sizes[][3] = {{1, 1, 1},   {5, 4, 7},   {37, 65, 101}, {128, 64, 96},
+                                   {6, 200, 1}, {1, 3, 150}, {150, 2, 5}};
 static const tsr_dtype dtypes[] = {TSR_F64, TSR_F32, TSR_F16, TSR_BF16};
 
 /* Runs a test for every size and dtype. */
@@ -128,8 +129,8 @@ static void for_all(void (*test)(mlp *m, tsr_dtype dtype))
     static mlp m;
     for (size_t s = 0; s < LENGTH(sizes); s++)
         for (size_t d = 0; d < LENGTH(dtypes); d++) {
-            print_message("%lld tokens, %lld -> %lld, %s\n", (long long)sizes[s][0], (long long)sizes[s][1], (long long)sizes[s][2],
-                          tsr_dtype_name(dtypes[d]));
+            print_message("%lld tokens, %lld -> %lld, %s\n", (long long)sizes[s][0], (long long)sizes[s][1],
+                          (long long)sizes[s][2], tsr_dtype_name(dtypes[d]));
             begin(&m, sizes[s][0], sizes[s][1], sizes[s][2], dtypes[d]);
             test(&m, dtypes[d]);
             end(&m);
@@ -212,7 +213,8 @@ static void cut(const mlp *m, linear_result r, linear_tile tile)
 {
     const whole *const w = &m->result[r], part = make(tile.rows, tile.columns);
     for (int64_t i = 0; i < tile.rows; i++)
-        memcpy(part.at + i * tile.columns, w->at + (tile.row + i) * w->columns + tile.column, (size_t)tile.columns * sizeof(double));
+        memcpy(part.at + i * tile.columns, w->at + (tile.row + i) * w->columns + tile.column,
+               (size_t)tile.columns * sizeof(double));
     assert_int_equal(count(&m->oracle, r, tile, part.at), 0);
     part.at[tile.rows * tile.columns - 1] += 1;
     assert_int_equal(count(&m->oracle, r, tile, part.at), 1);
@@ -257,7 +259,8 @@ static void rows_beyond_the_most_count_one_each(void **state)
     const whole *const w = &m.result[LINEAR_Y2];
     for (int64_t i = 0; i < w->rows * w->columns; i++)
         w->at[i] += 1;
-    assert_int_equal(count(&m.oracle, LINEAR_Y2, all_of(w), w->at), LINEAR_ORACLE_ROWS * w->columns + w->rows - LINEAR_ORACLE_ROWS);
+    assert_int_equal(count(&m.oracle, LINEAR_Y2, all_of(w), w->at),
+                     LINEAR_ORACLE_ROWS * w->columns + w->rows - LINEAR_ORACLE_ROWS);
     end(&m);
 }
 

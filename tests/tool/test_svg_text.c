@@ -1,15 +1,15 @@
 /* The text of pictures: escapes, line breaks, and what fits. */
+#include "draw/svg.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/svg.h"
+#include <cmocka.h>
 
 /* The page of one drawing; the caller frees it. */
 static char *page(svg *s, const char *title)

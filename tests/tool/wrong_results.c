@@ -1,14 +1,15 @@
 /* Preloaded: makes moves on the host go wrong. Moves of the dtype that TEST_WRONG_DTYPE names get a
  * wrong first element on every rank; plans for the dtype that TEST_REFUSED_DTYPE names are refused
  * on every rank. */
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/sys/status.h>
 #include <tessera/tessera.h>
 
-typedef tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                           size_t workspace_bytes, tsr_stream stream);
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef tsr_status execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                           void *workspace, size_t workspace_bytes, tsr_stream stream);
 typedef tsr_status redistribute(const tsr_dtensor *x, tsr_dtensor *y, tsr_stream stream);
 
 static int holds_any(const tsr_tensor *t)
@@ -32,8 +33,8 @@ static tsr_status spoil(tsr_status status, const tsr_tensor *result)
     return status;
 }
 
-tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                            size_t workspace_bytes, tsr_stream stream)
+tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                            void *workspace, size_t workspace_bytes, tsr_stream stream)
 {
     execute *real;
     if (is_dtype("TEST_REFUSED_DTYPE", dst))

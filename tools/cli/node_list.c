@@ -43,10 +43,11 @@ static void skip_spaces(const char **at)
 
 static int refuse(const char *text, const char *at)
 {
-    return complain(EXIT_USAGE,
-                    "--nodes '%s', character %td: this is not a list of nodes; give the ranks of each node, as 7,8, or the node of "
-                    "each rank, as [0,1,0,1]",
-                    text, at - text + 1);
+    return complain(
+        EXIT_USAGE,
+        "--nodes '%s', character %td: this is not a list of nodes; give the ranks of each node, as 7,8, or the node of "
+        "each rank, as [0,1,0,1]",
+        text, at - text + 1);
 }
 
 static int read_list(const char *text, node_list *list)

@@ -1,18 +1,20 @@
 #include "cli/parse.h"
 
+#include <tessera/context.h>
+#include <tessera/status.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/context.h>
-#include <tessera/status.h>
 
 /* The syntax of a mesh. The library judges its sizes, ranks and names. */
-#define NUMBER       "[0-9]{1,18}"
-#define COMMA        " *, *"
-#define NAMED        "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
-#define MESH_PATTERN "^(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*)(@(" NUMBER "|\\[" NUMBER "(" COMMA NUMBER ")*\\]))?$"
+#define NUMBER "[0-9]{1,18}"
+#define COMMA  " *, *"
+#define NAMED  "[A-Za-z_][A-Za-z0-9_]*=" NUMBER
+#define MESH_PATTERN                                                                                                   \
+    "^(" NUMBER "(x" NUMBER ")*|" NAMED "(" COMMA NAMED ")*)(@(" NUMBER "|\\[" NUMBER "(" COMMA NUMBER ")*\\]))?$"
 
 static bool has_mesh_form(const char *text)
 {
@@ -81,8 +83,10 @@ int parse_shape(const char *text, tensor_shape *out)
     for (const char *at = text;; at++) {
         int64_t size;
         if (!parse_number(&at, &size) || (*at != 'x' && *at != '\0'))
-            return complain(EXIT_USAGE, "--shape '%s', character %td: this is not a shape: 31x3, with sizes from 0 to 2^63-1, or scalar",
-                            text, at - text + 1);
+            return complain(
+                EXIT_USAGE,
+                "--shape '%s', character %td: this is not a shape: 31x3, with sizes from 0 to 2^63-1, or scalar", text,
+                at - text + 1);
         if (shape.ndim < TSR_MAX_DIMS)
             shape.size[shape.ndim] = size;
         shape.ndim++;
@@ -90,7 +94,8 @@ int parse_shape(const char *text, tensor_shape *out)
             break;
     }
     if (shape.ndim > TSR_MAX_DIMS)
-        return complain(EXIT_REFUSED, "--shape '%s' has %d dims; tensors have at most %d", text, shape.ndim, TSR_MAX_DIMS);
+        return complain(EXIT_REFUSED, "--shape '%s' has %d dims; tensors have at most %d", text, shape.ndim,
+                        TSR_MAX_DIMS);
     *out = shape;
     return EXIT_DONE;
 }
@@ -119,7 +124,8 @@ int check_placements(const char *option, const char *text)
     return status == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", option, tsr_status_message());
 }
 
-int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype, tsr_layout **out)
+int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype,
+                 tsr_layout **out)
 {
     const int status = check_placements(option, text);
     if (status != EXIT_DONE)
@@ -203,8 +209,8 @@ int count_rank_threads(const tsr_mesh *mesh, int *out)
         } while (next_coordinate(mesh, coordinate));
     }
     if (largest >= MAX_RANK_THREADS)
-        return complain(EXIT_REFUSED, "the mesh goes up to rank %lld; at most %d rank threads are started", (long long)largest,
-                        MAX_RANK_THREADS);
+        return complain(EXIT_REFUSED, "the mesh goes up to rank %lld; at most %d rank threads are started",
+                        (long long)largest, MAX_RANK_THREADS);
     *out = (int)largest + 1;
     return EXIT_DONE;
 }

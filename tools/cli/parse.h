@@ -9,9 +9,10 @@
 
 #include "command.h"
 
-#include <stdint.h>
 #include <tessera/layout.h>
 #include <tessera/plan.h>
+
+#include <stdint.h>
 
 /** A global shape. */
 typedef struct tensor_shape {
@@ -41,7 +42,8 @@ int parse_dtype_of(const char *option, const char *text, tsr_dtype *out);
 int check_placements(const char *option, const char *text);
 
 /** The layout of a tensor by the placements in `text`; the caller destroys it. */
-int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype, tsr_layout **out);
+int parse_layout(const char *option, const char *text, const tsr_mesh *mesh, const tensor_shape *shape, tsr_dtype dtype,
+                 tsr_layout **out);
 
 /** Reads the digits at `*at` and moves `*at` behind them; false if there are none, or the number is
  * beyond 2^63-1. */

@@ -51,5 +51,6 @@ int finish_stdout(void)
         remember_failure(errno);
     if (reason == 0)
         return EXIT_DONE;
-    return complain(EXIT_REFUSED, memory_was_short() ? "there is no memory for the answer" : "standard output cannot be written");
+    return complain(EXIT_REFUSED,
+                    memory_was_short() ? "there is no memory for the answer" : "standard output cannot be written");
 }

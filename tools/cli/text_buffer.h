@@ -7,9 +7,10 @@
 #ifndef TESSERA_TOOLS_CLI_TEXT_BUFFER_H
 #define TESSERA_TOOLS_CLI_TEXT_BUFFER_H
 
+#include <tessera/api.h>
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/api.h>
 
 typedef struct text_buffer {
     char *text; /**< on the heap, ended by a NUL; NULL while nothing was added */

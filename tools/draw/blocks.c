@@ -2,10 +2,11 @@
 
 #include "cli/parse.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static tsr_status add_cut(block_cuts *cuts, int64_t cut)
 {
@@ -54,7 +55,8 @@ static bool has_few_intervals(const tsr_layout *layout)
 
 bool blocks_possible(const tsr_layout *layout)
 {
-    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS && has_few_intervals(layout);
+    return tsr_layout_ndim(layout) <= BLOCKS_DIMS && tsr_mesh_count(tsr_layout_mesh(layout)) <= BLOCKS_RANKS &&
+           has_few_intervals(layout);
 }
 
 bool blocks_have_dim(const blocks *b, int dim)

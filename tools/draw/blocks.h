@@ -5,8 +5,9 @@
 
 #include "shards/owned.h"
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** Upper bounds of ranks and tensor dims for a picture. */
 #define BLOCKS_RANKS 64

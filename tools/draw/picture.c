@@ -3,10 +3,11 @@
 #include "command.h"
 #include "draw/blocks.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Upper bounds of the blocks in a picture. */
 #define MOST_ROWS    32
@@ -97,7 +98,8 @@ static tsr_status draw_pieces(const blocks *b)
         return TSR_OK;
     }
     if (b->cuts[0].count > MOST_ROWS || b->cuts[1].count > MOST_COLUMNS) {
-        say("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS, MOST_COLUMNS);
+        say("no picture: %zu x %zu blocks are more than %d x %d\n", b->cuts[0].count, b->cuts[1].count, MOST_ROWS,
+            MOST_COLUMNS);
         return TSR_OK;
     }
     char(*const cells)[MOST_COLUMNS][CELL_BYTES] = calloc(MOST_ROWS, sizeof *cells);
@@ -114,7 +116,8 @@ static tsr_status draw_pieces(const blocks *b)
 tsr_status picture_print(const tsr_layout *layout)
 {
     if (!blocks_possible(layout)) {
-        say("no picture: that is for tensors of at most %d dims on at most %d ranks, each with at most %d intervals of a dim\n",
+        say("no picture: that is for tensors of at most %d dims on at most %d ranks, each with at most %d intervals of "
+            "a dim\n",
             BLOCKS_DIMS, BLOCKS_RANKS, BLOCKS_INTERVALS);
         return TSR_OK;
     }

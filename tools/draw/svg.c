@@ -23,7 +23,8 @@
 static const char *const defs =
     "<defs>\n"
     "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\">"
-    "<path d=\"M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5\" stroke=\"#000000\" stroke-width=\"0.6\" stroke-opacity=\"0.45\"/></pattern>\n"
+    "<path d=\"M-1,1 L1,-1 M0,6 L6,0 M5,7 L7,5\" stroke=\"#000000\" stroke-width=\"0.6\" "
+    "stroke-opacity=\"0.45\"/></pattern>\n"
     "<pattern id=\"dots\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">"
     "<circle cx=\"2.5\" cy=\"2.5\" r=\"0.7\" fill=\"#000000\" fill-opacity=\"0.5\"/></pattern>\n"
     "</defs>\n";
@@ -54,11 +55,13 @@ static void write_page(text_buffer *to, double width, double height, const char 
 {
     text_buffer_print(
         to,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" "
+        "width=\"%.0f\" "
         "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n<title>",
         width, height, width, height);
     write_escaped(to, title);
-    text_buffer_print(to, "</title>\n%s<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", defs, width, height);
+    text_buffer_print(to, "</title>\n%s<rect x=\"0\" y=\"0\" width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", defs,
+                      width, height);
     text_buffer_add(to, body);
     text_buffer_add(to, "</svg>\n");
 }
@@ -102,8 +105,8 @@ static svg_colour dark_colour_of(size_t index)
 {
     const double hue = fmod(0.6 + 6 * 0.61803398875 * (double)index, 6);
     svg_colour colour;
-    snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level_of(0.55 * hue_channel(hue, 0)), level_of(0.55 * hue_channel(hue, 4)),
-             level_of(0.55 * hue_channel(hue, 2)));
+    snprintf(colour.text, sizeof colour.text, "#%02x%02x%02x", level_of(0.55 * hue_channel(hue, 0)),
+             level_of(0.55 * hue_channel(hue, 4)), level_of(0.55 * hue_channel(hue, 2)));
     return colour;
 }
 
@@ -124,8 +127,10 @@ static void write_title(svg *s, const char *title)
 
 void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const char *title)
 {
-    text_buffer_print(&s->body, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"",
-                      r.x, r.y, r.width, r.height, fill, stroke);
+    text_buffer_print(
+        &s->body,
+        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\" stroke=\"%s\" stroke-width=\"0.8\"",
+        r.x, r.y, r.width, r.height, fill, stroke);
     if (!title) {
         text_buffer_add(&s->body, "/>\n");
         return;
@@ -137,8 +142,9 @@ void svg_box(svg *s, svg_rect r, const char *fill, const char *stroke, const cha
 
 void svg_line(svg *s, double x, double y, double to_x, double to_y, const char *stroke)
 {
-    text_buffer_print(&s->body, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x, y, to_x,
-                      to_y, stroke);
+    text_buffer_print(&s->body,
+                      "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" stroke-width=\"0.8\"/>\n", x,
+                      y, to_x, to_y, stroke);
 }
 
 /* The numbers of dashes and marks have no common divisor, so that their pairs repeat only after
@@ -158,7 +164,8 @@ void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
 {
     if (count < 2)
         return;
-    text_buffer_print(&s->body, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
+    text_buffer_print(&s->body,
+                      "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.4\" stroke-dasharray=\"%s\" points=\"",
                       dark_colour_of(index).text, dashes[index % DASHES]);
     for (size_t i = 0; i < count; i++)
         text_buffer_print(&s->body, "%s%.2f,%.2f", i > 0 ? " " : "", points[i].x, points[i].y);
@@ -168,8 +175,9 @@ void svg_curve(svg *s, size_t index, const svg_point *points, size_t count)
 void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 {
     const svg_colour colour = dark_colour_of(index);
-    text_buffer_print(&s->body, "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">", at.x,
-                      at.y, marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
+    text_buffer_print(&s->body,
+                      "<path transform=\"translate(%.2f %.2f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1\">",
+                      at.x, at.y, marks[index % MARKS], full ? colour.text : "#ffffff", colour.text);
     if (title)
         write_title(s, title);
     text_buffer_add(&s->body, "</path>\n");
@@ -177,18 +185,20 @@ void svg_mark(svg *s, size_t index, svg_point at, int full, const char *title)
 
 void svg_whisker(svg *s, size_t index, double x, double y, double to_y)
 {
-    text_buffer_print(&s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n", x - 4,
-                      y, to_y, dark_colour_of(index).text);
+    text_buffer_print(
+        &s->body, "<path d=\"M%.2f,%.2f h8 m-4,0 V%.2f m-4,0 h8\" fill=\"none\" stroke=\"%s\" stroke-width=\"1\"/>\n",
+        x - 4, y, to_y, dark_colour_of(index).text);
 }
 
 void svg_band(svg *s, double x, double y, double to_x, double to_y, double height, const char *fill, const char *title)
 {
     const double middle = (x + to_x) / 2;
-    text_buffer_print(&s->body,
-                      "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
-                      "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
-                      x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x,
-                      y + height, fill, height < THIN ? 0.05 : 0.35);
+    text_buffer_print(
+        &s->body,
+        "<path d=\"M%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f L%.2f,%.2f C%.2f,%.2f %.2f,%.2f %.2f,%.2f Z\" fill=\"%s\" "
+        "fill-opacity=\"0.65\" stroke=\"#404040\" stroke-width=\"%.2f\">",
+        x, y, middle, y, middle, to_y, to_x, to_y, to_x, to_y + height, middle, to_y + height, middle, y + height, x,
+        y + height, fill, height < THIN ? 0.05 : 0.35);
     write_title(s, title);
     text_buffer_add(&s->body, "</path>\n");
 }
@@ -208,8 +218,8 @@ static void cut_to_width(char *text, svg_style style)
 static void write_text(svg *s, double x, double y, svg_style style, const char *attributes, char *text)
 {
     cut_to_width(text, style);
-    text_buffer_print(&s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y, style.size, style.anchor,
-                      style.bold ? " font-weight=\"bold\"" : "", attributes);
+    text_buffer_print(&s->body, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"%s%s>", x, y,
+                      style.size, style.anchor, style.bold ? " font-weight=\"bold\"" : "", attributes);
     write_escaped(&s->body, text);
     text_buffer_add(&s->body, "</text>\n");
 }
@@ -274,7 +284,8 @@ int svg_words(svg *s, svg_rect r, double size, const char *words)
     const size_t lines = write_lines(NULL, 0, 0, style, words);
     if (lines == 0 || (double)lines * LINE * size > r.height)
         return 0;
-    write_lines(s, r.x + r.width / 2, r.y + r.height / 2 + (CENTRE - LINE * (double)(lines - 1) / 2) * size, style, words);
+    write_lines(s, r.x + r.width / 2, r.y + r.height / 2 + (CENTRE - LINE * (double)(lines - 1) / 2) * size, style,
+                words);
     return 1;
 }
 
@@ -282,7 +293,8 @@ int svg_upward_words(svg *s, svg_rect r, double size, const char *words)
 {
     if (svg_text_width(size, strlen(words)) > r.height - 3 || LINE * size > r.width)
         return 0;
-    svg_upward_text(s, r.x + r.width / 2 + CENTRE * size, r.y + r.height / 2, (svg_style){size, "middle", r.height, 0}, "%s", words);
+    svg_upward_text(s, r.x + r.width / 2 + CENTRE * size, r.y + r.height / 2, (svg_style){size, "middle", r.height, 0},
+                    "%s", words);
     return 1;
 }
 

@@ -114,8 +114,9 @@ static void draw_block(svg *s, const blocks *b, const edges *rows, const edges *
 {
     char name[BLOCK_NAME_BYTES], title[BLOCK_NAME_BYTES + 128];
     blocks_name(b, row, column, name);
-    snprintf(title, sizeof title, "[%lld, %lld) x [%lld, %lld): %s", (long long)b->cuts[0].at[row], (long long)b->cuts[0].at[row + 1],
-             (long long)b->cuts[1].at[column], (long long)b->cuts[1].at[column + 1], name);
+    snprintf(title, sizeof title, "[%lld, %lld) x [%lld, %lld): %s", (long long)b->cuts[0].at[row],
+             (long long)b->cuts[0].at[row + 1], (long long)b->cuts[1].at[column], (long long)b->cuts[1].at[column + 1],
+             name);
     const svg_rect r = {columns->at[column], rows->at[row], columns->at[column + 1] - columns->at[column],
                         rows->at[row + 1] - rows->at[row]};
     const svg_colour colour = svg_colour_of((size_t)b->owners[first_owner(b, row, column)].rank);
@@ -190,7 +191,8 @@ static void draw_blocks(svg *s, panel *p, double high)
 static const char *refusal(const panel *p)
 {
     if (p->b.owner_count == 0)
-        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks, with at most 4096 intervals each.";
+        return "Not drawn: layouts are drawn of tensors of at most 2 dims on at most 64 ranks, with at most 4096 "
+               "intervals each.";
     if (p->b.cuts[0].count > MOST_PIECES || p->b.cuts[1].count > MOST_PIECES)
         return "Not drawn: the tensor has more than 64 blocks on a side.";
     return p->b.cuts[0].count == 0 || p->b.cuts[1].count == 0 ? "The tensor is empty." : NULL;
@@ -220,14 +222,16 @@ static void draw_panels(svg *s, panel panels[2])
         draw_panel(s, &panels[i], high);
 }
 
-tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place, double *end)
+tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place,
+                       double *end)
 {
     panel panels[2] = {{.layout = layouts[0]}, {.layout = layouts[1]}};
     for (int i = 0; i < 2; i++) {
         panels[i].width = place.width / 2 - COLUMN_GAP;
         panels[i].x = place.x + (i == 0 ? 0 : place.width - panels[i].width);
         panels[i].y = place.y + HEADING + 8;
-        svg_text(s, panels[i].x, place.y + HEADING, (svg_style){HEADING, "start", panels[i].width, 1}, "%s", headings[i]);
+        svg_text(s, panels[i].x, place.y + HEADING, (svg_style){HEADING, "start", panels[i].width, 1}, "%s",
+                 headings[i]);
     }
     tsr_status status = read_panel(&panels[0]);
     if (status == TSR_OK)

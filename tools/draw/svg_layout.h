@@ -12,6 +12,7 @@
  * page, whose height is not used. `*end` gets the y where they end. A layout that cannot be drawn
  * gets a sentence instead. TSR_ERROR_MEMORY.
  */
-tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place, double *end);
+tsr_status svg_layouts(svg *s, const tsr_layout *const layouts[2], const char *const headings[2], svg_rect place,
+                       double *end);
 
 #endif

@@ -89,7 +89,8 @@ static void draw_nodes(svg *s, const scene *c, const column *side, double x, boo
         const node *const n = &side->at[i];
         char bytes[BYTES_TEXT], title[128];
         const long long rank = (long long)rank_of(c, n);
-        snprintf(title, sizeof title, "rank %lld %s %lld bytes", rank, receivers ? "receives" : "sends", (long long)n->bytes);
+        snprintf(title, sizeof title, "rank %lld %s %lld bytes", rank, receivers ? "receives" : "sends",
+                 (long long)n->bytes);
         svg_box(s, (svg_rect){x, n->y, BAR, n->height}, svg_colour_of((size_t)rank).text, "#000000", title);
         print_short_bytes(n->bytes, bytes);
         const double middle = n->y + n->height / 2 + LABEL / 3;
@@ -111,8 +112,8 @@ static void draw_bands(svg *s, scene *c, double x, double to_x)
             node *const from = &c->from.at[i], *const to = &c->to.at[j];
             const double height = fmax(c->scale * (double)bytes, 0.4);
             char title[128];
-            snprintf(title, sizeof title, "rank %lld to rank %lld: %lld bytes", (long long)rank_of(c, from), (long long)rank_of(c, to),
-                     (long long)bytes);
+            snprintf(title, sizeof title, "rank %lld to rank %lld: %lld bytes", (long long)rank_of(c, from),
+                     (long long)rank_of(c, to), (long long)bytes);
             svg_band(s, x, from->y + LEAST / 2 + from->used, to_x, to->y + LEAST / 2 + to->used, height,
                      svg_colour_of((size_t)rank_of(c, from)).text, title);
             from->used += c->scale * (double)bytes;
@@ -185,8 +186,10 @@ static double draw_table(svg *s, const scene *c, double x, double y, double widt
 {
     const double head = svg_text_width(LABEL, rank_digits(c)) + 10, left = x + head + 14, top = y + head + 30;
     const double cell = fmin((width - head - 16) / (double)c->to.count, LARGEST);
-    svg_text(s, left, y + 10, (svg_style){LABEL, "start", width - head, 1}, "bytes from each sender (row) to each receiver (column)");
-    svg_text(s, left, y + 24, (svg_style){LABEL, "start", width - head, 0}, "dotted: the same rank, whose own bytes do not travel");
+    svg_text(s, left, y + 10, (svg_style){LABEL, "start", width - head, 1},
+             "bytes from each sender (row) to each receiver (column)");
+    svg_text(s, left, y + 24, (svg_style){LABEL, "start", width - head, 0},
+             "dotted: the same rank, whose own bytes do not travel");
     draw_heads(s, c, left, top, cell);
     for (size_t i = 0; i < c->from.count; i++)
         for (size_t j = 0; j < c->to.count; j++)

@@ -3,12 +3,14 @@
 #include "cli/order.h"
 #include "cli/parse.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 bool traffic_possible(const tsr_layout *from, const tsr_layout *to)
 {
-    return tsr_mesh_count(tsr_layout_mesh(from)) <= TRAFFIC_RANKS && tsr_mesh_count(tsr_layout_mesh(to)) <= TRAFFIC_RANKS;
+    return tsr_mesh_count(tsr_layout_mesh(from)) <= TRAFFIC_RANKS &&
+           tsr_mesh_count(tsr_layout_mesh(to)) <= TRAFFIC_RANKS;
 }
 
 static tsr_status list_ranks(traffic *t, const tsr_mesh *mesh)

@@ -3,8 +3,9 @@
 #ifndef TESSERA_TOOLS_DRAW_TRAFFIC_H
 #define TESSERA_TOOLS_DRAW_TRAFFIC_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** Upper bound of the ranks of each of the two meshes. */
 #define TRAFFIC_RANKS 64

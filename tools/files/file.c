@@ -30,8 +30,8 @@ static void await_more(const char *option, const char *path, int file, bool *tol
     struct pollfd next = {.fd = file, .events = POLLIN};
     if (poll(&next, 1, *told ? -1 : SILENT_MS) != 0)
         return;
-    remark("%s %s is a pipe whose writer has written nothing for %d seconds; it is read until its writer closes it", option, path,
-           SILENT_MS / 1000);
+    remark("%s %s is a pipe whose writer has written nothing for %d seconds; it is read until its writer closes it",
+           option, path, SILENT_MS / 1000);
     *told = true;
 }
 

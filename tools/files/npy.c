@@ -2,12 +2,13 @@
 
 #include "files/fresh_file.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little-endian, and read in place");
@@ -131,7 +132,8 @@ tsr_status npy_open(const char *path, npy_file *out)
 static bool same_header(const npy_header *a, const npy_header *b)
 {
     return a->dtype == b->dtype && a->big_endian == b->big_endian && a->fortran == b->fortran && a->data == b->data &&
-           a->bytes == b->bytes && a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
+           a->bytes == b->bytes && a->ndim == b->ndim &&
+           memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape) == 0;
 }
 
 static tsr_status read_elements(const npy_file *file, int fd, void *to)
@@ -140,9 +142,10 @@ static tsr_status read_elements(const npy_file *file, int fd, void *to)
     size_t got;
     TSR_TRY(read_at(file->path, fd, h->data, to, h->bytes, &got));
     if (got < h->bytes)
-        return tsr_status_set(TSR_ERROR_IO,
-                              "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
-                              file->path, h->bytes, got);
+        return tsr_status_set(
+            TSR_ERROR_IO,
+            "%s: it was cut short while it was read: its header promises %zu bytes of elements, %zu are there",
+            file->path, h->bytes, got);
     if (h->big_endian)
         reverse_parts(to, h->bytes, part_bytes(h->dtype));
     return TSR_OK;
@@ -155,7 +158,8 @@ static tsr_status load_from(npy_file *file, int fd, const npy_header *now)
     if (!same_header(now, &file->header))
         return tsr_status_set(TSR_ERROR_IO, "%s: it was replaced while it was read", file->path);
     if (posix_memalign(&memory, ELEMENT_ALIGNMENT, bytes > 0 ? bytes : 1) != 0)
-        return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its %zu bytes of elements", file->path, bytes);
+        return tsr_status_set(TSR_ERROR_MEMORY, "%s: there is no memory for its %zu bytes of elements", file->path,
+                              bytes);
     const tsr_status status = read_elements(file, fd, memory);
     if (status == TSR_OK)
         file->memory = file->tensor.data = memory;
@@ -185,8 +189,8 @@ tsr_status npy_retype(npy_file *file, tsr_dtype dtype)
 {
     const tsr_dtype_info *const has = tsr_dtype_get(file->tensor.dtype), *const wanted = tsr_dtype_get(dtype);
     if (strcmp(has->npy, wanted->npy) != 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'", file->path,
-                              has->name, has->npy, wanted->name, wanted->npy);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: its elements are %s (descr '%s'), but dtype %s travels as '%s'",
+                              file->path, has->name, has->npy, wanted->name, wanted->npy);
     file->tensor.dtype = dtype;
     return TSR_OK;
 }
@@ -207,7 +211,8 @@ bool npy_write(int file, const tsr_tensor *tensor)
         return false;
     }
     const size_t length = npy_header_print(tensor->dtype, tensor->ndim, tensor->shape, header);
-    return fresh_file_write(file, header, length) && fresh_file_write(file, tensor->data, (size_t)count * tsr_dtype_bytes(tensor->dtype));
+    return fresh_file_write(file, header, length) &&
+           fresh_file_write(file, tensor->data, (size_t)count * tsr_dtype_bytes(tensor->dtype));
 }
 
 static bool write_fresh(const char *path, const tsr_tensor *tensor, fresh_file *out)

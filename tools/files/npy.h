@@ -1,10 +1,11 @@
 /**
  * NumPy's .npy files: a reader that trusts nothing it reads, and a writer.
  *
- * The format is NumPy's own (numpy.lib.format): the magic "\x93NUMPY", two bytes of version, the length of the header (2 bytes in version
- * 1, 4 bytes in versions 2 and 3, little-endian), a Python dict with exactly the keys descr, fortran_order and shape, then the elements.
- * bf16, f8e4m3 and f8e5m2, which NumPy lacks, travel as unsigned integers (tsr_dtype_info.npy). None of these calls communicates; any
- * thread.
+ * The format is NumPy's own (numpy.lib.format): the magic "\x93NUMPY", two bytes of version, the
+ * length of the header (2 bytes in version 1, 4 bytes in versions 2 and 3, little-endian), a Python
+ * dict with exactly the keys descr, fortran_order and shape, then the elements. bf16, f8e4m3 and
+ * f8e5m2, which NumPy lacks, travel as unsigned integers (tsr_dtype_info.npy). None of these calls
+ * communicates; any thread.
  */
 #ifndef TESSERA_TOOLS_FILES_NPY_H
 #define TESSERA_TOOLS_FILES_NPY_H
@@ -49,8 +50,8 @@ typedef struct npy_file {
     char *path; /**< on the heap; NULL if the file is not open */
     npy_header header;
     void *memory;      /**< elements that npy_load() read; NULL before that */
-    tsr_tensor tensor; /**< the elements as a tensor: row-major, or strided for a Fortran-order file; data is NULL before npy_load(), then
-                          little-endian and aligned */
+    tsr_tensor tensor; /**< the elements as a tensor: row-major, or strided for a Fortran-order file; data is NULL
+                          before npy_load(), then little-endian and aligned */
 } npy_file;
 
 /** Reads the header of `path`, which must be a regular file. The caller frees `out` with

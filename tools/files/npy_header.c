@@ -1,9 +1,10 @@
 #include "files/npy.h"
 
+#include <tessera/sys/status.h>
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
@@ -103,7 +104,8 @@ static tsr_status take_shape(reader *r, npy_header *h)
     if (ndim == 1 && !comma)
         return malformed("the shape is a number, not a tuple");
     if (ndim > TSR_MAX_DIMS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has %d dims; Tessera's tensors have at most %d", ndim, TSR_MAX_DIMS);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has %d dims; Tessera's tensors have at most %d",
+                              ndim, TSR_MAX_DIMS);
     h->ndim = ndim;
     return TSR_OK;
 }
@@ -126,19 +128,22 @@ static tsr_status take_descr(reader *r, npy_header *h)
 {
     skip_spaces(r);
     if (r->at < r->end && *r->at == '[')
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has a structured dtype; Tessera reads plain numbers and bool");
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "the .npy file has a structured dtype; Tessera reads plain numbers and bool");
     char descr[32];
     TSR_TRY(take_string(r, descr, sizeof descr));
     const char *const kind = descr + (descr[0] != '\0' && strchr("<>|=", descr[0]));
     unsigned bytes = 0;
     int used = 0;
-    if (*kind != '\0' && isdigit((unsigned char)kind[1]) && sscanf(kind + 1, "%2u%n", &bytes, &used) == 1 && kind[1 + used] == '\0')
+    if (*kind != '\0' && isdigit((unsigned char)kind[1]) && sscanf(kind + 1, "%2u%n", &bytes, &used) == 1 &&
+        kind[1 + used] == '\0')
         h->dtype = find_dtype(*kind, bytes);
     if (h->dtype == TSR_DTYPE_NONE)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "the .npy file has dtype '%s'; Tessera reads numbers and bool (f2 to f8, i1 to i8, u1 to u8, "
-                              "c8, c16, b1)",
-                              descr);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "the .npy file has dtype '%s'; Tessera reads numbers and bool (f2 to f8, i1 to i8, u1 to u8, "
+            "c8, c16, b1)",
+            descr);
     h->big_endian = descr[0] == '>' && bytes > 1;
     return TSR_OK;
 }
@@ -157,7 +162,8 @@ static tsr_status take_entry(reader *r, npy_header *h, unsigned *seen)
         const char *name;
         unsigned bit;
         tsr_status (*take)(reader *, npy_header *);
-    } keys[] = {{"descr", KEY_DESCR, take_descr}, {"fortran_order", KEY_ORDER, take_order}, {"shape", KEY_SHAPE, take_shape}};
+    } keys[] = {
+        {"descr", KEY_DESCR, take_descr}, {"fortran_order", KEY_ORDER, take_order}, {"shape", KEY_SHAPE, take_shape}};
     char name[32];
     TSR_TRY(take_string(r, name, sizeof name));
     if (!take(r, ':'))
@@ -197,7 +203,8 @@ static tsr_status find_dict(const unsigned char *file, size_t known, size_t size
         return tsr_status_set(TSR_ERROR_IO, "this is not a .npy file: it does not begin with \\x93NUMPY and a version");
     const unsigned major = file[MAGIC_BYTES], minor = file[MAGIC_BYTES + 1];
     if (major < 1 || major > 3 || minor != 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known", major, minor);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy file has version %u.%u; 1.0, 2.0 and 3.0 are known",
+                              major, minor);
     *begin = MAGIC_BYTES + (major == 1 ? 4 : 6);
     if (known < *begin)
         return malformed("the file ends within it");
@@ -209,7 +216,8 @@ static tsr_status find_dict(const unsigned char *file, size_t known, size_t size
         return malformed("the file ends within it");
     h->data = *begin + length;
     if (h->data > known)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data, known);
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "the .npy header has %zu bytes; up to %zu are read", h->data,
+                              known);
     return TSR_OK;
 }
 
@@ -244,11 +252,12 @@ tsr_status npy_header_parse_beginning(const void *file, size_t known, size_t siz
     TSR_TRY(take_dict(&r, &h));
     TSR_TRY(count_bytes(&h, &h.bytes));
     if (h.bytes > size - h.data)
-        return tsr_status_set(TSR_ERROR_IO, "the .npy file is truncated: its header promises %zu bytes of elements, %zu are there", h.bytes,
-                              size - h.data);
+        return tsr_status_set(TSR_ERROR_IO,
+                              "the .npy file is truncated: its header promises %zu bytes of elements, %zu are there",
+                              h.bytes, size - h.data);
     if (h.bytes < size - h.data)
-        return tsr_status_set(TSR_ERROR_IO, "the .npy file has %zu bytes after the %zu that its header promises", size - h.data - h.bytes,
-                              h.bytes);
+        return tsr_status_set(TSR_ERROR_IO, "the .npy file has %zu bytes after the %zu that its header promises",
+                              size - h.data - h.bytes, h.bytes);
     *out = h;
     return TSR_OK;
 }
@@ -257,9 +266,14 @@ size_t npy_header_print(tsr_dtype dtype, int ndim, const int64_t *shape, char he
 {
     char *const dict = header + MAGIC_BYTES + 4;
     const size_t room = NPY_HEADER_BYTES - MAGIC_BYTES - 4;
-    size_t used = (size_t)snprintf(dict, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", tsr_dtype_get(dtype)->npy);
+    size_t used =
+        (size_t)snprintf(dict, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", tsr_dtype_get(dtype)->npy);
     for (int d = 0; d < ndim; d++)
-        used += (size_t)snprintf(dict + used, room - used, d + 1 < ndim ? "%lld, " : ndim == 1 ? "%lld," : "%lld", (long long)shape[d]);
+        used += (size_t)snprintf(dict + used, room - used,
+                                 d + 1 < ndim ? "%lld, "
+                                 : ndim == 1  ? "%lld,"
+                                              : "%lld",
+                                 (long long)shape[d]);
     used += (size_t)snprintf(dict + used, room - used, "), }");
     /* Spaces and one newline bring the elements to a multiple of 64 bytes. */
     const size_t unpadded = MAGIC_BYTES + 4 + used + 1;

@@ -12,8 +12,9 @@
 
 #include "files/fresh_file.h"
 
-#include <signal.h>
 #include <tessera/tensor.h>
+
+#include <signal.h>
 
 /** Signals that are held, and bytes of the name of a file, with the NUL. */
 #define OUTPUT_SIGNALS    4
@@ -27,12 +28,12 @@ typedef struct output_file {
 
 typedef struct output {
     const char *directory;
-    char *path;                              /**< a copy of `directory`, from which output_cancel() removes folders; on the heap */
-    int folder;                              /**< descriptor of the folder; -1 while it is not open */
-    size_t made;                             /**< number of folders, from the end of the path, that output_begin() made */
-    output_file *files;                      /**< the files written so far; on the heap */
-    size_t count;                            /**< number of `files` */
-    size_t published;                        /**< number of `files` renamed so far */
+    char *path;         /**< a copy of `directory`, from which output_cancel() removes folders; on the heap */
+    int folder;         /**< descriptor of the folder; -1 while it is not open */
+    size_t made;        /**< number of folders, from the end of the path, that output_begin() made */
+    output_file *files; /**< the files written so far; on the heap */
+    size_t count;       /**< number of `files` */
+    size_t published;   /**< number of `files` renamed so far */
     struct sigaction before[OUTPUT_SIGNALS]; /**< the former actions of the signals */
 } output;
 

@@ -10,7 +10,8 @@
 
 int profile_parse(const char *what, const char *text, tsr_profile **out)
 {
-    return tsr_profile_parse(text, out) == TSR_OK ? EXIT_DONE : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
+    return tsr_profile_parse(text, out) == TSR_OK ? EXIT_DONE
+                                                  : complain(EXIT_USAGE, "%s: %s", what, tsr_status_message());
 }
 
 int profile_read(const char *path, tsr_profile **out)

@@ -5,9 +5,10 @@
 #include "command.h"
 #include "place/kernel_call.h"
 
+#include <tessera/context.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/context.h>
 
 /* Bytes that each call writes: enough that calls choose a way. */
 #define BYTES (INT64_C(16) << 20)
@@ -104,7 +105,8 @@ static json_t *rates_to_json(const tsr_kernel_choice *c)
 {
     json_t *rates = json_object();
     for (size_t way = 0; tsr_kernel_way_get(way) != NULL; way++)
-        rates = json_with_field(rates, tsr_kernel_way_get(way), c->bandwidth[way] > 0 ? json_real(c->bandwidth[way]) : json_null());
+        rates = json_with_field(rates, tsr_kernel_way_get(way),
+                                c->bandwidth[way] > 0 ? json_real(c->bandwidth[way]) : json_null());
     return rates;
 }
 
@@ -119,9 +121,10 @@ json_t *kernel_facts_to_json(const kernel_facts *f)
     json_t *array = json_array();
     for (size_t i = 0; i < f->count; i++) {
         const tsr_kernel_choice *const c = &f->choices[i];
-        array = json_with_item(array, json_pack("{ss so so so so ss? so}", "kernel", c->kernel, "run_from", bound_to_json(c->run_from),
-                                                "run_to", bound_to_json(c->run_to), "bytes_from", bound_to_json(c->bytes_from), "bytes_to",
-                                                bound_to_json(c->bytes_to), "way", c->way, "bandwidth", rates_to_json(c)));
+        array = json_with_item(
+            array, json_pack("{ss so so so so ss? so}", "kernel", c->kernel, "run_from", bound_to_json(c->run_from),
+                             "run_to", bound_to_json(c->run_to), "bytes_from", bound_to_json(c->bytes_from), "bytes_to",
+                             bound_to_json(c->bytes_to), "way", c->way, "bandwidth", rates_to_json(c)));
     }
     return array;
 }

@@ -3,8 +3,9 @@
 #ifndef TESSERA_TOOLS_INFO_INFO_KERNELS_H
 #define TESSERA_TOOLS_INFO_INFO_KERNELS_H
 
-#include <jansson.h>
 #include <tessera/sys/device.h>
+
+#include <jansson.h>
 
 /** Upper bound of the classes of calls that are measured. */
 #define KERNEL_FACTS 16

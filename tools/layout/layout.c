@@ -2,9 +2,10 @@
 #include "draw/picture.h"
 #include "shards/owned.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Upper bound of the intervals of a dim that the table shows. */
 #define SHOWN_INTERVALS 4
@@ -42,8 +43,8 @@ static json_t *part_to_json(const tsr_layout *layout, const part *p)
 {
     const int ndim = tsr_layout_ndim(layout);
     return json_pack("{sI so so so}", "rank", (json_int_t)p->rank, "coordinate",
-                     sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape", sizes_to_json(p->shape, ndim),
-                     "global_offset", sizes_to_json(p->offset, ndim));
+                     sizes_to_json(p->coordinate, tsr_mesh_ndim(tsr_layout_mesh(layout))), "local_shape",
+                     sizes_to_json(p->shape, ndim), "global_offset", sizes_to_json(p->offset, ndim));
 }
 
 static bool is_first(const tsr_layout *layout, const part *p)
@@ -85,7 +86,8 @@ static tsr_status print_part_json(const tsr_layout *layout, const part *p)
 {
     char *const text = open_object(part_to_json(layout, p));
     if (!text)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer", (long long)p->rank);
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for rank %lld's part of the answer",
+                              (long long)p->rank);
     say("%s%s, \"intervals\": [", is_first(layout, p) ? "" : ", ", text);
     free(text);
     TSR_TRY(print_intervals_json(layout, p->coordinate));
@@ -102,7 +104,8 @@ static tsr_status check_intervals(const tsr_layout *layout, bool all)
     owned has = {0};
     tsr_status status = TSR_OK;
     for (int d = 0; d < tsr_layout_ndim(layout) && status == TSR_OK; d++)
-        status = all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
+        status =
+            all ? owned_read(layout, origin, d, &has) : tsr_layout_intervals(layout, origin, d, NULL, 0, &has.count);
     free(has.at);
     return status;
 }
@@ -111,9 +114,9 @@ static tsr_status check_intervals(const tsr_layout *layout, bool all)
 static tsr_status print_layout_json(const tsr_layout *layout)
 {
     const int ndim = tsr_layout_ndim(layout);
-    json_t *const head =
-        json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape", sizes_to_json(tsr_layout_shape(layout), ndim),
-                  "dtype", tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
+    json_t *const head = json_pack("{so so ss so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "shape",
+                                   sizes_to_json(tsr_layout_shape(layout), ndim), "dtype",
+                                   tsr_dtype_name(tsr_layout_dtype(layout)), "placements", placements_to_json(layout));
     char *const text = open_object(head);
     if (!text)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for the answer");
@@ -215,8 +218,10 @@ static int run_layout(const tool_arguments *given)
 const tool_command layout_command = {
     .name = "layout",
     .summary = "which rank owns what of a tensor",
-    .details = "For each rank of the mesh: its coordinate, the shape of its local tensor, the first index that it owns, and the half-open "
-               "intervals that it owns along each dim. A tensor of at most two dims is drawn as well: ranks parted by spaces are replicas, "
+    .details = "For each rank of the mesh: its coordinate, the shape of its local tensor, the first index that it "
+               "owns, and the half-open "
+               "intervals that it owns along each dim. A tensor of at most two dims is drawn as well: ranks parted by "
+               "spaces are replicas, "
                "ranks joined by + hold terms that are still to be reduced. Nothing is run: the mesh may have any size.",
     .examples = "  tessera layout --mesh dp=2,tp=2 --shape 9x6 --placements 'S(0),S(1)'\n"
                 "  tessera layout --mesh 4 --shape 10 --placements 'S(0;balanced)'\n"

@@ -3,18 +3,19 @@
 #ifndef TESSERA_TOOLS_PLACE_BLAS_H
 #define TESSERA_TOOLS_PLACE_BLAS_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <tessera/comm.h>
 #include <tessera/sys/blas.h>
+
+#include <stddef.h>
+#include <stdint.h>
 
 /** Bytes of a description in words, and an upper bound of the providers of a context. */
 enum { BLAS_TEXT_BYTES = 512, BLAS_MOST = 8 };
 
 /** The providers of a context, and the speed of each on one thread. */
 typedef struct blas_facts {
-    char
-        text[BLAS_TEXT_BYTES]; /**< the first provider in words; "none" in a build without BLAS; else the reason why there is no provider */
+    char text[BLAS_TEXT_BYTES];  /**< the first provider in words; "none" in a build without BLAS; else the reason why
+                                    there is no provider */
     const tsr_blas_provider *by; /**< `count` providers; the context's */
     int count;
     double of_machine[BLAS_MOST]; /**< of each: its rate over peak_flops_measure(); 0 if unknown */

@@ -1,10 +1,10 @@
 #include "place/blas.h"
-
 #include "place/peak_flops.h"
+
+#include <tessera/sys/status.h>
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 static void hold(const tsr_blas_provider *provider)
 {

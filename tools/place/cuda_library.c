@@ -16,16 +16,18 @@ static bool find(void *library, const char *name, void *function)
 
 static bool find_device(void *library, cuda_library *out)
 {
-    return find(library, "tsr_cuda_driver_create", &out->driver_create) && find(library, "tsr_cuda_versions_get", &out->versions_get) &&
-           find(library, "tsr_cuda_device_describe", &out->device_describe) && find(library, "tsr_cuda_reaches", &out->reaches) &&
-           find(library, "cudaSetDevice", &out->set_device);
+    return find(library, "tsr_cuda_driver_create", &out->driver_create) &&
+           find(library, "tsr_cuda_versions_get", &out->versions_get) &&
+           find(library, "tsr_cuda_device_describe", &out->device_describe) &&
+           find(library, "tsr_cuda_reaches", &out->reaches) && find(library, "cudaSetDevice", &out->set_device);
 }
 
 /* Sets all functions of NCCL, or none. */
 static void find_nccl(void *library, cuda_library *out)
 {
     const bool found = find(library, "tsr_nccl_id_create", &out->nccl_id_create) &&
-                       find(library, "tsr_comm_create_nccl", &out->comm_create_nccl) && find(library, "ncclGetVersion", &out->nccl_version);
+                       find(library, "tsr_comm_create_nccl", &out->comm_create_nccl) &&
+                       find(library, "ncclGetVersion", &out->nccl_version);
     if (found)
         return;
     out->nccl_id_create = NULL;

@@ -3,9 +3,10 @@
 #ifndef TESSERA_TOOLS_PLACE_CUDA_LIBRARY_H
 #define TESSERA_TOOLS_PLACE_CUDA_LIBRARY_H
 
-#include <stdbool.h>
 #include <tessera/cuda.h>
 #include <tessera/nccl.h>
+
+#include <stdbool.h>
 
 /** Bytes of the reason why the library cannot be opened. */
 #define CUDA_REASON_BYTES 1100
@@ -19,7 +20,8 @@ typedef struct cuda_library {
     int (*set_device)(int index); /**< cudaSetDevice() */
     /* The functions below are NULL in a library that was built without NCCL. */
     tsr_status (*nccl_id_create)(tsr_nccl_id *out);
-    tsr_status (*comm_create_nccl)(int nranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options, tsr_comm **out);
+    tsr_status (*comm_create_nccl)(int nranks, int rank, const tsr_nccl_id *id, const tsr_nccl_options *options,
+                                   tsr_comm **out);
     int (*nccl_version)(int *version); /**< ncclGetVersion() */
 } cuda_library;
 

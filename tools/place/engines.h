@@ -16,7 +16,8 @@ typedef struct engine {
     /** The reason why this machine cannot use the engine; NULL if it can. */
     const char *(*missing)(const cuda_facts *cuda);
 
-    /** The version of the engine's library; NULL for an engine without one, or a library without a version. */
+    /** The version of the engine's library; NULL for an engine without one, or a library without a
+     * version. */
     const char *(*version)(const cuda_facts *cuda);
 
     /** Joins the processes that a launcher started, on the first call; gives this process's rank

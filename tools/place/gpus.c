@@ -2,11 +2,12 @@
 
 #include "command.h"
 
+#include <tessera/sys/device.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/device.h>
 
 /* 13020 prints as 13.2; for 0 the text is left alone. */
 static void print_version(int version, char text[CUDA_VERSION_BYTES])

@@ -19,7 +19,8 @@ typedef struct cuda_facts {
     int count;                      /**< number of GPUs */
     char reason[CUDA_REASON_BYTES]; /**< why there is no GPU; "" if there is one */
     /** Versions, as "13.0"; "" if unknown. */
-    char runtime[CUDA_VERSION_BYTES], driver_version[CUDA_VERSION_BYTES], cublaslt[CUDA_VERSION_BYTES], nccl[CUDA_VERSION_BYTES];
+    char runtime[CUDA_VERSION_BYTES], driver_version[CUDA_VERSION_BYTES], cublaslt[CUDA_VERSION_BYTES],
+        nccl[CUDA_VERSION_BYTES];
     cuda_gpu *gpus; /**< `count` rows after cuda_describe_gpus(), else NULL */
 } cuda_facts;
 

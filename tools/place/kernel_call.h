@@ -3,8 +3,9 @@
 #ifndef TESSERA_TOOLS_PLACE_KERNEL_CALL_H
 #define TESSERA_TOOLS_PLACE_KERNEL_CALL_H
 
-#include <stdbool.h>
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** The sources of a reduction, and the destinations of reduce-to-all. */
 #define KERNEL_SOURCES 2

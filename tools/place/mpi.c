@@ -4,10 +4,11 @@
 #include "place/held_log.h"
 #include "place/mpi_library.h"
 
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <tessera/sys/status.h>
 
 /* The MPI library and job of this process, which is one rank. */
 static struct {

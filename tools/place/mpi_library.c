@@ -2,12 +2,13 @@
 
 #include "place/shared_library.h"
 
+#include <tessera/sys/status.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* An implementation of MPI: its name for people, its word in TSR_MPI, and the file of its
  * libtessera-mpi. */
@@ -44,9 +45,11 @@ static bool find(void *library, const char *name, void *function)
 
 static bool find_all(void *library, mpi_library *out)
 {
-    return find(library, "tsr_mpi_job_create", &out->job_create) && find(library, "tsr_mpi_job_destroy", &out->job_destroy) &&
+    return find(library, "tsr_mpi_job_create", &out->job_create) &&
+           find(library, "tsr_mpi_job_destroy", &out->job_destroy) &&
            find(library, "tsr_mpi_job_rank", &out->job_rank) && find(library, "tsr_mpi_job_size", &out->job_size) &&
-           find(library, "tsr_mpi_job_run", &out->job_run) && find(library, "tsr_mpi_version_print", &out->version_print);
+           find(library, "tsr_mpi_job_run", &out->job_run) &&
+           find(library, "tsr_mpi_version_print", &out->version_print);
 }
 
 /* RTLD_GLOBAL, since MPI's plug-ins look up MPI's symbols in the global scope. */
@@ -90,7 +93,8 @@ int mpi_launched_rank(void)
 
 void mpi_launch_advice(int wanted, int joined, char advice[MPI_ADVICE_BYTES])
 {
-    snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined, joined == 1 ? "rank was" : "ranks were", wanted);
+    snprintf(advice, MPI_ADVICE_BYTES, "%d %s launched; start it by mpirun -n %d", joined,
+             joined == 1 ? "rank was" : "ranks were", wanted);
 }
 
 tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
@@ -99,8 +103,9 @@ tsr_status mpi_library_create_job(const mpi_library *library, tsr_mpi_job **out)
     const tsr_status status = library->job_create(out);
     if (status != TSR_ERROR_STATE || !word || word[0] == '\0')
         return status;
-    return tsr_status_set(status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
-                          word, tsr_status_message());
+    return tsr_status_set(
+        status, "TSR_MPI is \"%.20s\", which this launcher may not be of; without it the launcher's own is used: %s",
+        word, tsr_status_message());
 }
 
 /* The MPI that TSR_MPI names, else the launcher's, else NULL. False if TSR_MPI names no known

@@ -3,8 +3,9 @@
 #ifndef TESSERA_TOOLS_PLACE_MPI_LIBRARY_H
 #define TESSERA_TOOLS_PLACE_MPI_LIBRARY_H
 
-#include <stdbool.h>
 #include <tessera/mpi.h>
+
+#include <stdbool.h>
 
 /** Bytes of the reason why no library can be opened. */
 #define MPI_REASON_BYTES 1100

@@ -2,9 +2,10 @@
 #include "place/engines.h"
 #include "place/held_log.h"
 
+#include <tessera/sys/status.h>
+
 #include <pthread.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 /* One run. NCCL does not tell peers of a rank that fails, so the failed rank aborts the
  * communicators of all ranks. */
@@ -57,7 +58,8 @@ static tsr_status take_gpu(const gathering *g, tsr_comm *seat)
 {
     const int rank = tsr_comm_rank(seat), error = g->cuda->library.set_device(rank);
     if (error != 0)
-        return tsr_status_set(TSR_ERROR_DEVICE, "--engine nccl: rank %d cannot use GPU %d: CUDA's error %d", rank, rank, error);
+        return tsr_status_set(TSR_ERROR_DEVICE, "--engine nccl: rank %d cannot use GPU %d: CUDA's error %d", rank, rank,
+                              error);
     return tsr_comm_barrier(seat);
 }
 
@@ -98,10 +100,10 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
 {
     gathering g = {.cuda = cuda, .main = main, .arg = arg, .mutex = PTHREAD_MUTEX_INITIALIZER};
     if (ranks > cuda->count)
-        return tsr_status_set(
-            TSR_ERROR_UNAVAILABLE,
-            "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine threads ranks share a GPU", ranks,
-            cuda->count);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                              "--engine nccl: %d ranks take as many GPUs, and this process sees %d; with --engine "
+                              "threads ranks share a GPU",
+                              ranks, cuda->count);
     g.comms = calloc((size_t)ranks, sizeof *g.comms);
     if (!g.comms)
         return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for %d ranks", ranks);
@@ -111,5 +113,10 @@ static tsr_status run_gpus(int ranks, tsr_rank_main *main, void *arg, const cuda
     return status;
 }
 
-const engine nccl_engine = {
-    .name = "nccl", .ranks = "ranks are GPUs", .of_gpus = true, .sends = true, .missing = missing, .version = version, .run = run_gpus};
+const engine nccl_engine = {.name = "nccl",
+                            .ranks = "ranks are GPUs",
+                            .of_gpus = true,
+                            .sends = true,
+                            .missing = missing,
+                            .version = version,
+                            .run = run_gpus};

@@ -1,7 +1,8 @@
 #include "place/peak_flops.h"
 
-#include <stddef.h>
 #include <tessera/sys/device.h>
+
+#include <stddef.h>
 #include <time.h>
 
 /* Independent sums: more than the multiply-adds that a core has in flight, and no more than it has

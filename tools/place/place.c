@@ -107,7 +107,8 @@ int place_parse_mode(const place *p, const char *text, tsr_mode *out)
     if (status != EXIT_DONE)
         return status;
     if (p->engine->sends && text && mode != TSR_MODE_MESSAGE)
-        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text, p->engine->name);
+        return complain(EXIT_REFUSED, "--mode %s: ranks of --engine %s send messages and do nothing else", text,
+                        p->engine->name);
     *out = p->engine->sends ? TSR_MODE_MESSAGE : mode;
     return EXIT_DONE;
 }

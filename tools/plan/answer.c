@@ -1,8 +1,9 @@
 #include "plan/answer.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static tsr_plan_sum same(int64_t value)
 {

@@ -4,9 +4,10 @@
 #include "draw/svg_traffic.h"
 #include "plan/answer.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define WIDTH  1180.0
 #define MARGIN 28.0
@@ -73,7 +74,9 @@ static tsr_status draw_traffic(svg *s, const plan_answer *a, double *y)
 {
     const plan_request *const r = a->request;
     if (!traffic_possible(r->from, r->to)) {
-        *y = svg_paragraph(s, MARGIN, *y, INSIDE, 11, "Not drawn: who sends what to whom is drawn for meshes of at most 64 ranks.") + SPACE;
+        *y = svg_paragraph(s, MARGIN, *y, INSIDE, 11,
+                           "Not drawn: who sends what to whom is drawn for meshes of at most 64 ranks.") +
+             SPACE;
         return TSR_OK;
     }
     traffic t;
@@ -123,7 +126,8 @@ static void draw_figures(svg *s, const plan_answer *a, double *y)
     if (a->one_rank)
         snprintf(line, sizeof line, "Rank %lld alone: it receives %s.", (long long)a->request->options.rank, total);
     else
-        snprintf(line, sizeof line, "A rank receives at most %s, all together %s; the least possible is %s.", most, total, least);
+        snprintf(line, sizeof line, "A rank receives at most %s, all together %s; the least possible is %s.", most,
+                 total, least);
     *y = svg_paragraph(s, MARGIN, *y, INSIDE, 12, line) + SPACE / 2;
 }
 

@@ -16,7 +16,8 @@ static json_t *sum_to_json(tsr_plan_sum sum)
 
 static json_t *layout_to_json(const tsr_layout *layout)
 {
-    return json_pack("{so so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "placements", placements_to_json(layout));
+    return json_pack("{so so}", "mesh", mesh_to_json(tsr_layout_mesh(layout)), "placements",
+                     placements_to_json(layout));
 }
 
 static json_t *dims_to_json(unsigned dims)
@@ -36,9 +37,9 @@ static json_t *steps_to_json(const plan_answer *a)
         const tsr_plan_survey_step *const step = &a->figures.steps[i];
         char *const text = plan_step_text(a, i);
         array = json_with_item(array, !text ? NULL
-                                                   : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims",
-                                                               dims_to_json(step->mesh_dims), "bytes_received",
-                                                               sum_to_json(step->bytes_received), "text", text));
+                                            : json_pack("{ss so so ss}", "op", tsr_step_op_name(step->op), "mesh_dims",
+                                                        dims_to_json(step->mesh_dims), "bytes_received",
+                                                        sum_to_json(step->bytes_received), "text", text));
         free(text);
     }
     return array;
@@ -54,7 +55,8 @@ typedef struct transfer_list {
 static tsr_status write_transfer(const tsr_plan_transfer *t, void *user)
 {
     transfer_list *const list = user;
-    text_buffer_print(list->to, "%s{\"step\": %zu, \"%s\": %lld, \"box\": [", list->joint, t->step, list->peer, (long long)t->peer);
+    text_buffer_print(list->to, "%s{\"step\": %zu, \"%s\": %lld, \"box\": [", list->joint, t->step, list->peer,
+                      (long long)t->peer);
     for (int d = 0; d < t->ndim; d++)
         text_buffer_print(list->to, "%s[%lld, %lld]", d > 0 ? ", " : "", (long long)t->begin[d], (long long)t->end[d]);
     text_buffer_print(list->to, "], \"bytes\": %lld}", (long long)t->bytes);
@@ -79,10 +81,10 @@ static int write_transfers(const tsr_plan *plan, text_buffer *to)
 static json_t *relabel_to_json(const plan_request *r)
 {
     const tsr_relabel_report *const report = &r->relabel;
-    return json_pack("{ss s{sI sI sI} sI so}", "method", report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", "bytes_kept", "given",
-                     (json_int_t)report->bytes_kept_given, "chosen", (json_int_t)report->bytes_kept, "greedy",
-                     (json_int_t)report->bytes_kept_greedy, "moved_ranks", (json_int_t)report->moved_ranks, "ranks",
-                     ranks_to_json(tsr_layout_mesh(r->to)));
+    return json_pack("{ss s{sI sI sI} sI so}", "method", report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy",
+                     "bytes_kept", "given", (json_int_t)report->bytes_kept_given, "chosen",
+                     (json_int_t)report->bytes_kept, "greedy", (json_int_t)report->bytes_kept_greedy, "moved_ranks",
+                     (json_int_t)report->moved_ranks, "ranks", ranks_to_json(tsr_layout_mesh(r->to)));
 }
 
 /* Adds the fields of --relabel, and "rank" with --rank or "busiest_rank" without. */
@@ -98,20 +100,22 @@ static json_t *with_extras(const plan_answer *a, json_t *json)
 
 static json_t *question_to_json(const plan_request *r)
 {
-    return json_pack("{so ss ss ss so so}", "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
-                     tsr_dtype_name(tsr_layout_dtype(r->from)), "mode", mode_name(r->options.mode), "objective",
-                     objective_name(r->options.objective), "from", layout_to_json(r->from), "to", layout_to_json(r->to));
+    return json_pack("{so ss ss ss so so}", "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)),
+                     "dtype", tsr_dtype_name(tsr_layout_dtype(r->from)), "mode", mode_name(r->options.mode),
+                     "objective", objective_name(r->options.objective), "from", layout_to_json(r->from), "to",
+                     layout_to_json(r->to));
 }
 
 static json_t *figures_to_json(const plan_answer *a)
 {
     const tsr_plan_survey *const f = &a->figures;
     json_t *const bound = a->one_rank && f->lower_bound.max < 0 ? json_null() : sum_to_json(f->lower_bound);
-    return json_pack("{so so so so so so s{sI} sI sf so}", "steps", steps_to_json(a), "bytes_received", sum_to_json(f->bytes_received),
-                     "bytes_sent", sum_to_json(f->bytes_sent), "bytes_kept", sum_to_json(f->bytes_kept), "lower_bound", bound, "ratio",
-                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max", (json_int_t)f->messages_received,
-                     "workspace_bytes", (json_int_t)f->workspace_bytes, "seconds", f->seconds, "gather_and_slice",
-                     sum_to_json(f->gather_and_slice));
+    return json_pack("{so so so so so so s{sI} sI sf so}", "steps", steps_to_json(a), "bytes_received",
+                     sum_to_json(f->bytes_received), "bytes_sent", sum_to_json(f->bytes_sent), "bytes_kept",
+                     sum_to_json(f->bytes_kept), "lower_bound", bound, "ratio",
+                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max",
+                     (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes, "seconds",
+                     f->seconds, "gather_and_slice", sum_to_json(f->gather_and_slice));
 }
 
 /* The answer without the transfers; NULL if there is no memory. */

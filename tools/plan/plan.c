@@ -3,9 +3,10 @@
 #include "files/file.h"
 #include "plan/answer.h"
 
+#include <tessera/saved.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/saved.h>
 
 /* An output of the command. All outputs are complete in memory before the first is written. */
 typedef struct product {
@@ -128,25 +129,33 @@ static int run_plan(const tool_arguments *given)
 const tool_command plan_command = {
     .name = "plan",
     .summary = "what a redistribution would do: steps, bytes, the least possible",
-    .details =
-        "Plans a move without making it: its steps; the bytes that ranks receive and send, beside the least possible and beside "
-        "gathering the whole tensor and slicing it; messages, workspace, and the time by a model of the links. Nothing is run: the meshes "
-        "may have any size. "
-        "Without --rank all ranks are planned for, one after the other; --rank N plans for that rank alone, and lists its boxes with "
-        "--json."
-        "\n\nThe two meshes of --mesh and --to-mesh may be disjoint, overlap, or hold the same ranks in another order. --svg draws both "
-        "layouts (tensors of at most 2 dims) and who sends what to whom (meshes of at most 64 ranks). --save writes the plan, without its "
-        "schedule, for "
-        "tsr_plan_load(). Files are replaced at once, or left as they were.",
-    .examples = "  tessera plan --mesh 4x2 --shape 64x64 --from 'S(0),S(1)' --to 'S(1),S(0)'\n"
-                "  tessera plan --mesh 6 --to-mesh 8 --shape 1000x64 --dtype bf16 --from 'S(0)' --to 'S(0)' --svg grow.svg\n"
-                "  tessera plan --mesh 2x4 --shape 1024x1024 --from R,P --to 'R,S(0)' --mode message --ranks-per-node 4 --objective time\n"
-                "  tessera plan --mesh 15 --shape 840x1024 --from 'S(0)' --to R --nodes 7,8\n"
-                "  tessera plan --mesh 128x64x128 --shape 1048576x1048576 --from 'S(0),S(1),R' --to 'S(1),S(0),R' --rank 77 --json\n"
-                "  tessera plan --mesh 4 --to-mesh '4@[3,2,1,0]' --shape 64 --from 'S(0)' --to 'S(0)' --relabel --save plan.tsr\n",
-    .takes = TAKES(MESH) | TAKES(TO_MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) |
-             TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) | TAKES(PROFILE) | TAKES(RELABEL) | TAKES(SAVE) |
-             TAKES(SVG) | TAKES(JSON),
+    .details = "Plans a move without making it: its steps; the bytes that ranks receive and send, beside the least "
+               "possible and beside "
+               "gathering the whole tensor and slicing it; messages, workspace, and the time by a model of the links. "
+               "Nothing is run: the meshes "
+               "may have any size. "
+               "Without --rank all ranks are planned for, one after the other; --rank N plans for that rank alone, and "
+               "lists its boxes with "
+               "--json."
+               "\n\nThe two meshes of --mesh and --to-mesh may be disjoint, overlap, or hold the same ranks in another "
+               "order. --svg draws both "
+               "layouts (tensors of at most 2 dims) and who sends what to whom (meshes of at most 64 ranks). --save "
+               "writes the plan, without its "
+               "schedule, for "
+               "tsr_plan_load(). Files are replaced at once, or left as they were.",
+    .examples =
+        "  tessera plan --mesh 4x2 --shape 64x64 --from 'S(0),S(1)' --to 'S(1),S(0)'\n"
+        "  tessera plan --mesh 6 --to-mesh 8 --shape 1000x64 --dtype bf16 --from 'S(0)' --to 'S(0)' --svg grow.svg\n"
+        "  tessera plan --mesh 2x4 --shape 1024x1024 --from R,P --to 'R,S(0)' --mode message --ranks-per-node 4 "
+        "--objective time\n"
+        "  tessera plan --mesh 15 --shape 840x1024 --from 'S(0)' --to R --nodes 7,8\n"
+        "  tessera plan --mesh 128x64x128 --shape 1048576x1048576 --from 'S(0),S(1),R' --to 'S(1),S(0),R' --rank 77 "
+        "--json\n"
+        "  tessera plan --mesh 4 --to-mesh '4@[3,2,1,0]' --shape 64 --from 'S(0)' --to 'S(0)' --relabel --save "
+        "plan.tsr\n",
+    .takes = TAKES(MESH) | TAKES(TO_MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) |
+             TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) |
+             TAKES(PROFILE) | TAKES(RELABEL) | TAKES(SAVE) | TAKES(SVG) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_plan,
 };

@@ -4,10 +4,11 @@
 #include "cli/report.h"
 #include "files/profile.h"
 
+#include <tessera/status.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/status.h>
 
 static const char *const objective_names[] = {[TSR_OBJECTIVE_BYTES] = "bytes", [TSR_OBJECTIVE_TIME] = "time"};
 
@@ -85,7 +86,8 @@ static int refuse_rank(const plan_request *r)
     if (!from || !to)
         complain(EXIT_REFUSED, "there is no memory for the text of the meshes");
     else
-        complain(EXIT_REFUSED, "--rank %lld is not in %s%s%s", (long long)r->options.rank, from, two ? ", nor in " : "", two ? to : "");
+        complain(EXIT_REFUSED, "--rank %lld is not in %s%s%s", (long long)r->options.rank, from, two ? ", nor in " : "",
+                 two ? to : "");
     free(from);
     free(to);
     return EXIT_REFUSED;

@@ -25,7 +25,8 @@ static void print_question(text_buffer *to, const plan_request *r, const char *s
     if (tsr_mesh_equal(tsr_layout_mesh(from), tsr_layout_mesh(r->to)))
         text_buffer_print(to, "%s %s on mesh %s, from %s to %s\n", shape, dtype, texts[0], texts[1], texts[3]);
     else
-        text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0], texts[3], texts[2]);
+        text_buffer_print(to, "%s %s, from %s on mesh %s to %s on mesh %s\n", shape, dtype, texts[1], texts[0],
+                          texts[3], texts[2]);
 }
 
 /* Prints shape, dtype, meshes and layouts. */
@@ -33,8 +34,8 @@ static int print_head(text_buffer *to, const plan_answer *a)
 {
     const plan_request *const r = a->request;
     char shape[SHAPE_TEXT_BYTES];
-    char *const texts[4] = {mesh_text(tsr_layout_mesh(r->from)), layout_text(r->from), mesh_text(tsr_layout_mesh(r->to)),
-                            layout_text(r->to)};
+    char *const texts[4] = {mesh_text(tsr_layout_mesh(r->from)), layout_text(r->from),
+                            mesh_text(tsr_layout_mesh(r->to)), layout_text(r->to)};
     int status = EXIT_DONE;
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
     if (texts[0] && texts[1] && texts[2] && texts[3])
@@ -54,9 +55,10 @@ static void print_relabel(text_buffer *to, const plan_request *r)
     print_bytes(report->bytes_kept, chosen);
     print_bytes(report->bytes_kept_greedy, greedy);
     text_buffer_print(to,
-                      "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at other coordinates\n",
-                      report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy, (long long)report->moved_ranks,
-                      report->moved_ranks == 1 ? "" : "s");
+                      "relabelled (%s): %s stay in place, %s in the order given, %s by greedy choice; %lld rank%s at "
+                      "other coordinates\n",
+                      report->method == TSR_ASSIGNMENT_EXACT ? "exact" : "greedy", chosen, given, greedy,
+                      (long long)report->moved_ranks, report->moved_ranks == 1 ? "" : "s");
 }
 
 /* Prints the mesh dims in whose coordinate some sender and receiver differ, as " along mesh dims
@@ -115,7 +117,8 @@ static const char *judge(const plan_answer *a, char text[64])
         return "nothing need be received";
     if (a->figures.bytes_received.total == a->figures.lower_bound.total)
         return "ratio 1.00, the least possible";
-    snprintf(text, 64, "ratio %.2f%s", ratio, a->request->options.objective == TSR_OBJECTIVE_TIME ? ", for less time" : "");
+    snprintf(text, 64, "ratio %.2f%s", ratio,
+             a->request->options.objective == TSR_OBJECTIVE_TIME ? ", for less time" : "");
     return text;
 }
 
@@ -157,9 +160,10 @@ static void print_costs(text_buffer *to, const plan_answer *a)
     print_bytes((int64_t)f->workspace_bytes, workspace);
     print_seconds(f->seconds, seconds);
     const char *const most = a->one_rank ? "" : "at most ";
-    text_buffer_print(to, "  %-18s  %s%lld received, %s%lld sent\n", "messages", most, (long long)f->messages_received, most,
-                      (long long)f->messages_sent);
-    text_buffer_print(to, "  %-18s  %s%s\n", "workspace", f->workspace_bytes > 0 ? most : "", f->workspace_bytes > 0 ? workspace : "none");
+    text_buffer_print(to, "  %-18s  %s%lld received, %s%lld sent\n", "messages", most, (long long)f->messages_received,
+                      most, (long long)f->messages_sent);
+    text_buffer_print(to, "  %-18s  %s%s\n", "workspace", f->workspace_bytes > 0 ? most : "",
+                      f->workspace_bytes > 0 ? workspace : "none");
     text_buffer_print(to, "  %-18s  %s by the model of the links\n", "time", seconds);
 }
 

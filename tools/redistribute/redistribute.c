@@ -5,8 +5,9 @@
 #include "place/move.h"
 #include "shards/shards.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* What the ranks share. Each rank writes only its own row and result. */
 typedef struct job {
@@ -33,7 +34,8 @@ static tsr_status make_source(const job *j, const move *m, int rank, tsr_dtensor
     if (global->memory)
         return tsr_distribute_tensor(&global->tensor, m->mesh, tsr_layout_placements(m->from), NULL, out);
     if (global->path)
-        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL, out);
+        return tsr_distribute_file(global->path, (int64_t)global->header.data, global->tensor.dtype, m->from, NULL,
+                                   out);
     tsr_tensor outside = {.dtype = j->request.dtype, .ndim = 1};
     npy_file *const file = shards_find(&j->shards, rank);
     if (file)
@@ -148,7 +150,8 @@ static int settle_global_shape(const tensor_shape *wanted, const char *text, job
 
 static int open_shards(const tool_arguments *given, const tensor_shape *wanted, job *j, bool dtype_given)
 {
-    int status = shards_open(given->value[OPT_INPUT_SHARDS], j->mesh, dtype_given ? j->request.dtype : TSR_DTYPE_NONE, &j->shards);
+    int status = shards_open(given->value[OPT_INPUT_SHARDS], j->mesh, dtype_given ? j->request.dtype : TSR_DTYPE_NONE,
+                             &j->shards);
     if (status != EXIT_DONE)
         return status;
     j->request.dtype = j->shards.dtype;
@@ -231,11 +234,11 @@ static int report_job(const tool_arguments *given, const job *j)
         names = json_with_item(names, json_sprintf("rank-%d.npy", r));
     }
     if (given->value[OPT_JSON])
-        return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max", (json_int_t)max, "total",
-                                    (json_int_t)total, "seconds", seconds, "files", names));
+        return print_json(json_pack("{sI s{sI sI} sf so}", "ranks", (json_int_t)files, "bytes_received", "max",
+                                    (json_int_t)max, "total", (json_int_t)total, "seconds", seconds, "files", names));
     json_decref(names);
-    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files, given->value[OPT_OUTPUT],
-        (long long)total, (long long)max, seconds);
+    say("%lld files in %s; %lld bytes received (at most %lld by one rank) in %.6f s\n", (long long)files,
+        given->value[OPT_OUTPUT], (long long)total, (long long)max, seconds);
     return EXIT_DONE;
 }
 
@@ -306,17 +309,22 @@ const tool_command redistribute_command = {
     .name = "redistribute",
     .summary = "move a tensor from one layout to another, for real",
     .details =
-        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors are in the memory of "
-        "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes its part (a Partial "
-        "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after the move is "
-        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of ranks that the mesh "
+        "Runs one rank for each rank of the mesh: a thread, with --engine nccl a GPU. With --device cuda the tensors "
+        "are in the memory of "
+        "GPUs while they move, which ranks of threads share. The input is the global tensor, of which each rank takes "
+        "its part (a Partial "
+        "source holds terms that reduce to it), or every rank's local tensor as it is. Each rank's local tensor after "
+        "the move is "
+        "written to rank-N.npy, in C order and little-endian; on failure nothing is left there. A folder with files of "
+        "ranks that the mesh "
         "does not have is refused. bf16 travels as <u2 and f8e4m3, f8e5m2 "
         "as |u1: say so with --dtype. --shape gives the global shape of shards, which otherwise follows from theirs.",
     .examples = "  tessera redistribute --mesh 2x2 --from 'S(0),S(1)' --to 'S(1),S(0)' --input x.npy --output out\n"
                 "  tessera redistribute --mesh 4 --from P --to 'S(0)' --input-shards out --output reduced --json\n"
-                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full --mode message\n",
-    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) | TAKES(DTYPE) |
-             TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
+                "  tessera redistribute --mesh 3 --from 'S(0;unit=64)' --to R --input w.npy --dtype bf16 --output full "
+                "--mode message\n",
+    .takes = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(INPUT) | TAKES(INPUT_SHARDS) | TAKES(OUTPUT) | TAKES(SHAPE) |
+             TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO) | TAKES(OUTPUT),
     .run = run_redistribute,
 };

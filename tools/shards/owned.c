@@ -1,7 +1,8 @@
 #include "shards/owned.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 #define FIRST_INTERVALS 1024
 

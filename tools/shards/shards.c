@@ -1,9 +1,10 @@
 #include "shards/shards.h"
 
+#include <tessera/status.h>
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/status.h>
 
 static int open_shard(const char *directory, int64_t rank, tsr_dtype dtype, npy_file *out)
 {
@@ -21,8 +22,9 @@ static int check_alike(const char *directory, const shards *s)
 {
     const tsr_tensor *const first = &s->files[0].tensor, *const last = &s->files[s->count - 1].tensor;
     if (first->dtype != last->dtype)
-        return complain(EXIT_REFUSED, "%s: rank %lld's file is %s, but rank %lld's is %s", directory, (long long)s->ranks[s->count - 1],
-                        tsr_dtype_name(last->dtype), (long long)s->ranks[0], tsr_dtype_name(first->dtype));
+        return complain(EXIT_REFUSED, "%s: rank %lld's file is %s, but rank %lld's is %s", directory,
+                        (long long)s->ranks[s->count - 1], tsr_dtype_name(last->dtype), (long long)s->ranks[0],
+                        tsr_dtype_name(first->dtype));
     if (first->ndim != last->ndim)
         return complain(EXIT_REFUSED, "%s: rank %lld's file has %d dims, but rank %lld's has %d", directory,
                         (long long)s->ranks[s->count - 1], last->ndim, (long long)s->ranks[0], first->ndim);
@@ -134,8 +136,10 @@ int shards_refuse_others(const char *directory, const tsr_mesh *mesh)
     for (const struct dirent *entry = readdir(folder); entry && status == EXIT_DONE; entry = readdir(folder)) {
         int64_t rank;
         if (is_shard(entry->d_name, &rank) && !is_inside(mesh, rank))
-            status = complain(EXIT_REFUSED, "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",
-                              directory, entry->d_name, (long long)rank);
+            status =
+                complain(EXIT_REFUSED,
+                         "--output %s holds %s, which would stand beside the new files: rank %lld is not in the mesh",
+                         directory, entry->d_name, (long long)rank);
     }
     closedir(folder);
     return status;

@@ -41,12 +41,14 @@ bool holders_include(const holders *h, int64_t rank)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     int inside = 0;
-    return tsr_mesh_coordinate_of(h->mesh, rank, coordinate, &inside) == TSR_OK && inside != 0 && either_holds(h, coordinate);
+    return tsr_mesh_coordinate_of(h->mesh, rank, coordinate, &inside) == TSR_OK && inside != 0 &&
+           either_holds(h, coordinate);
 }
 
 static int turn_of(const tsr_placement *placements, int dim)
 {
-    return placements[dim].kind != TSR_SHARD || placements[dim].order == TSR_ORDER_DEFAULT ? dim : placements[dim].order;
+    return placements[dim].kind != TSR_SHARD || placements[dim].order == TSR_ORDER_DEFAULT ? dim
+                                                                                           : placements[dim].order;
 }
 
 /* Sorts the mesh dims by the order of the layout's cuts. */
@@ -67,7 +69,8 @@ static bool fits(const tsr_layout *layout, const int *order, int ndim)
     for (int late = 1; late < ndim; late++)
         for (int early = 0; early < late; early++) {
             const int a = order[early], b = order[late];
-            if (p[a].kind == TSR_SHARD && p[b].kind == TSR_SHARD && p[a].dim == p[b].dim && turn_of(p, a) > turn_of(p, b))
+            if (p[a].kind == TSR_SHARD && p[b].kind == TSR_SHARD && p[a].dim == p[b].dim &&
+                turn_of(p, a) > turn_of(p, b))
                 return false;
         }
     return true;
@@ -215,7 +218,8 @@ void holders_spread(const holders *h, int64_t count, int64_t wanted, int64_t *ra
 static bool has_shape(const walk *w, const int64_t *shape)
 {
     int64_t local[TSR_MAX_DIMS] = {0};
-    return tsr_layout_local(w->of->from, w->coordinate, local, NULL) == TSR_OK && memcmp(local, shape, sizeof local) == 0;
+    return tsr_layout_local(w->of->from, w->coordinate, local, NULL) == TSR_OK &&
+           memcmp(local, shape, sizeof local) == 0;
 }
 
 /* The first of `parts` along `dim` whose size differs from part 0's, or `parts` if none does:

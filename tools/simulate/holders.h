@@ -3,9 +3,10 @@
 #ifndef TESSERA_TOOLS_SIMULATE_HOLDERS_H
 #define TESSERA_TOOLS_SIMULATE_HOLDERS_H
 
+#include <tessera/layout.h>
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/layout.h>
 
 /** The layouts before and after a move, on one mesh. For the holders of one layout both are that
  * layout. */

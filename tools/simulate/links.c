@@ -48,7 +48,8 @@ static int measure(place *p, measured_links *links)
 static int add(links_book *book, place *p, int ranks, tsr_mode mode)
 {
     measured_links *const links = calloc(1, sizeof *links);
-    int status = place_agree(p, links ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the links of %d ranks", ranks));
+    int status = place_agree(p, links ? EXIT_DONE
+                                      : complain(EXIT_REFUSED, "there is no memory for the links of %d ranks", ranks));
     if (status == EXIT_DONE) {
         *links = (measured_links){.ranks = ranks, .mode = mode, .next = book->first};
         status = measure(p, links);

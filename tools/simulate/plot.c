@@ -1,9 +1,8 @@
-#include "simulate/simulation.h"
-
 #include "cli/report.h"
 #include "cli/words.h"
 #include "draw/svg.h"
 #include "files/profile.h"
+#include "simulate/simulation.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,7 +87,8 @@ enum { QUANTITIES = sizeof quantities / sizeof *quantities };
 static bool is_same_move(const simulation *a, const simulation *b)
 {
     return a->options.mode == b->options.mode && a->dtype == b->dtype && a->shape.ndim == b->shape.ndim &&
-           memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 && strcmp(a->to, b->to) == 0;
+           memcmp(a->shape.size, b->shape.size, sizeof a->shape.size) == 0 && strcmp(a->from, b->from) == 0 &&
+           strcmp(a->to, b->to) == 0;
 }
 
 /* Advances to the next series; false past the last. */
@@ -188,15 +188,16 @@ static void draw_frame(plot *p, const panel *a)
     draw_levels(p, a);
     draw_columns(p, a);
     svg_box(&p->out, (svg_rect){LEFT, a->top, RIGHT - LEFT, a->bottom - a->top}, SVG_NONE, INK, NULL);
-    svg_upward_text(&p->out, MARGIN, (a->top + a->bottom) / 2, (svg_style){13, "middle", HEIGHT, 0}, "%s", a->shows->name);
+    svg_upward_text(&p->out, MARGIN, (a->top + a->bottom) / 2, (svg_style){13, "middle", HEIGHT, 0}, "%s",
+                    a->shows->name);
 }
 
 static void draw_point(plot *p, const panel *a, const simulation *row, size_t index, double value, bool full)
 {
     char text[BYTES_TEXT], title[BYTES_TEXT + 96];
     a->shows->print(value, text);
-    snprintf(title, sizeof title, "%lld ranks, %s: %s%s%s", (long long)row->ranks, a->shows->name, row->estimated ? "~" : "", text,
-             full ? "" : " measured");
+    snprintf(title, sizeof title, "%lld ranks, %s: %s%s%s", (long long)row->ranks, a->shows->name,
+             row->estimated ? "~" : "", text, full ? "" : " measured");
     svg_mark(&p->out, index, (svg_point){x_of(p, row, index), y_of(a, value)}, full, title);
 }
 
@@ -256,7 +257,8 @@ static void draw_heading(plot *p)
     svg_text(&p->out, MARGIN, 32, (svg_style){18, "start", WIDTH - 2 * MARGIN, 1}, "%s", TITLE);
     if (p->measured)
         svg_text(&p->out, MARGIN, 54, style,
-                 "links as they were measured, for each number of ranks; empty marks: measured times, whiskers from least to most");
+                 "links as they were measured, for each number of ranks; empty marks: measured times, whiskers from "
+                 "least to most");
     else
         svg_text(&p->out, MARGIN, 54, style, "%s (seconds, bytes a second)", links);
     if (estimated > 0)
@@ -286,7 +288,8 @@ static void draw(plot *p, char **text, size_t *bytes)
         const panel a = find_edges(p, i);
         draw_panel(p, &a);
     }
-    svg_text(&p->out, (LEFT + RIGHT) / 2, y - 14, (svg_style){13, "middle", RIGHT - LEFT, 0}, "ranks; series stand side by side");
+    svg_text(&p->out, (LEFT + RIGHT) / 2, y - 14, (svg_style){13, "middle", RIGHT - LEFT, 0},
+             "ranks; series stand side by side");
     y += LINE;
     for (series s = {0}; next_series(p, &s); y += LINE)
         draw_legend(p, s, y);

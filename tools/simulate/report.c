@@ -18,14 +18,15 @@ static json_t *row_to_json(const simulation *s)
     const int64_t node = s->options.nodes.ranks_per_node;
     char links[LINKS_TEXT_BYTES];
     profile_print_links(s->links, links);
-    return json_pack("{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks", (json_int_t)s->ranks,
-                     "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype", tsr_dtype_name(s->dtype), "from",
-                     s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective", objective_name(s->options.objective),
-                     "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links", links, "tables",
-                     tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned, "estimated", s->estimated, "seconds", f->seconds,
-                     "bytes_received", sum_to_json(f->bytes_received), "lower_bound", sum_to_json(f->lower_bound), "ratio",
-                     f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received", "max", (json_int_t)f->messages_received,
-                     "workspace_bytes", (json_int_t)f->workspace_bytes);
+    return json_pack(
+        "{ss sI ss so ss ss ss ss ss so ss sb sI sb sf so so so s{sI} sI}", "bench", "simulate", "ranks",
+        (json_int_t)s->ranks, "mesh", s->mesh, "shape", sizes_to_json(s->shape.size, s->shape.ndim), "dtype",
+        tsr_dtype_name(s->dtype), "from", s->from, "to", s->to, "mode", mode_name(s->options.mode), "objective",
+        objective_name(s->options.objective), "ranks_per_node", node > 0 ? json_integer(node) : json_null(), "links",
+        links, "tables", tsr_profile_has_tables(s->links), "planned", (json_int_t)s->planned, "estimated", s->estimated,
+        "seconds", f->seconds, "bytes_received", sum_to_json(f->bytes_received), "lower_bound",
+        sum_to_json(f->lower_bound), "ratio", f->ratio < 0 ? json_null() : json_real(f->ratio), "messages_received",
+        "max", (json_int_t)f->messages_received, "workspace_bytes", (json_int_t)f->workspace_bytes);
 }
 
 static json_t *error_to_json(fit_error error)
@@ -36,10 +37,11 @@ static json_t *error_to_json(fit_error error)
 static json_t *measured_to_json(const simulation *s, const place *p)
 {
     const measured_links *const links = s->measured_links;
-    return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes", links->node_count,
-                     "links_error", "inside", links->has_inside ? error_to_json(links->inside) : json_null(), "between",
-                     links->node_count > 1 ? error_to_json(links->between) : json_null(), "measured_seconds", spread_to_json(s->measured),
-                     "error", simulation_error(s));
+    return json_pack("{ss ss si s{so so} so sf}", "engine", place_engine(p), "device", place_device_name(p), "nodes",
+                     links->node_count, "links_error", "inside",
+                     links->has_inside ? error_to_json(links->inside) : json_null(), "between",
+                     links->node_count > 1 ? error_to_json(links->between) : json_null(), "measured_seconds",
+                     spread_to_json(s->measured), "error", simulation_error(s));
 }
 
 static json_t *whole_row_to_json(const simulation *s, const place *p)
@@ -89,8 +91,8 @@ static void print_links(const measured_links *links)
 {
     char text[LINKS_TEXT_BYTES];
     profile_print_links(links->profile, text);
-    say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count, links->node_count == 1 ? "" : "s",
-        mode_name(links->mode), text);
+    say("# links of %d ranks on %d node%s, %s: %s\n", links->ranks, links->node_count,
+        links->node_count == 1 ? "" : "s", mode_name(links->mode), text);
     say_text("#   relative error of the calibration: ");
     print_error("inside a node", links->has_inside, links->inside);
     say_text("; ");
@@ -120,12 +122,12 @@ static void print_given_links(const simulation *first)
 
 static void print_columns(bool measured)
 {
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode", "time", "received",
-        "received", "ratio", "messages", "workspace", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "ranks", "mesh", "shape", "type", "move", "mode",
+        "time", "received", "received", "ratio", "messages", "workspace", measured ? "" : "\n");
     if (measured)
         say(" %12s %6s\n", "measured", "error");
-    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)", "(all, B)", "", "(most)",
-        "(B)", measured ? "" : "\n");
+    say("#%9s %12s %16s %7s %20s %8s %14s %17s %21s %9s %10s %14s%s", "", "", "", "", "", "", "(us)", "(most, B)",
+        "(all, B)", "", "(most)", "(B)", measured ? "" : "\n");
     if (measured)
         say(" %12s\n", "(us)");
 }

@@ -129,16 +129,18 @@ static int weigh(const plan_request *r, sample *s)
     pick(s, 1, middle);
     if (s->node > SAMPLED_RANKS)
         return complain(EXIT_REFUSED,
-                        "--ranks-per-node is %lld: on a mesh of more than %d ranks %d a node are the most, for whole nodes are planned for",
+                        "--ranks-per-node is %lld: on a mesh of more than %d ranks %d a node are the most, for whole "
+                        "nodes are planned for",
                         (long long)node, SIMULATION_MOST_RANKS, SAMPLED_RANKS);
     if (count_messages(r, middle[0], &s->messages) != TSR_OK)
         return complain_status(EXIT_REFUSED);
     if (s->messages * s->node > MOST_NODE_MESSAGES)
-        return complain(
-            EXIT_REFUSED,
-            "--ranks-per-node is %lld: a node of ranks that have %lld messages each has more than %lld, which would take minutes "
-            "to plan; at most %lld ranks a node can be simulated here",
-            (long long)node, (long long)s->messages, (long long)MOST_NODE_MESSAGES, (long long)(MOST_NODE_MESSAGES / s->messages));
+        return complain(EXIT_REFUSED,
+                        "--ranks-per-node is %lld: a node of ranks that have %lld messages each has more than %lld, "
+                        "which would take minutes "
+                        "to plan; at most %lld ranks a node can be simulated here",
+                        (long long)node, (long long)s->messages, (long long)MOST_NODE_MESSAGES,
+                        (long long)(MOST_NODE_MESSAGES / s->messages));
     return EXIT_DONE;
 }
 
@@ -259,7 +261,8 @@ static int take_receivers(const plan_request *r, sample *s)
         return complain_status(EXIT_REFUSED);
     if (s->node * (s->messages + 1) > MOST_MESSAGES)
         s->node = 1;
-    const int64_t ranks = limit(MOST_MESSAGES / (s->messages + 1), 1, SAMPLED_RANKS), wanted = limit(ranks / s->node, 1, s->holding);
+    const int64_t ranks = limit(MOST_MESSAGES / (s->messages + 1), 1, SAMPLED_RANKS),
+                  wanted = limit(ranks / s->node, 1, s->holding);
     holders_spread(&s->of, s->holding, wanted, picked);
     const int status = take(s, picked, (size_t)wanted);
     size_t kept = 0;
@@ -273,8 +276,8 @@ static int take_receivers(const plan_request *r, sample *s)
 /* Sets the totals of a move after which only some of the holders, after->holding, hold an element.
  * They get a sample of their own: the first sample may have by chance too many or too few of
  * them. */
-static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges, sample *after,
-                            tsr_plan_survey *out)
+static int survey_receivers(const plan_request *r, const tsr_plan *plan, const sample *s, const sample *edges,
+                            sample *after, tsr_plan_survey *out)
 {
     tsr_plan_survey figures;
     int64_t passed = 0;

@@ -44,7 +44,8 @@ static int count_ranks(const job *j, const tool_arguments *given, int *ranks)
         return status;
     status = place_count_ranks(j->place, mesh, ranks);
     if (status == EXIT_DONE && *ranks < 2)
-        status = complain(EXIT_REFUSED, "--mesh %s has one rank; --validate measures links, so that it takes 2", given->value[OPT_MESH]);
+        status = complain(EXIT_REFUSED, "--mesh %s has one rank; --validate measures links, so that it takes 2",
+                          given->value[OPT_MESH]);
     tsr_mesh_destroy(mesh);
     return status;
 }
@@ -149,9 +150,10 @@ static int check_options(const tool_arguments *given)
         return complain(EXIT_USAGE, "--links and --profile say the same; give one of them");
     for (size_t i = 0; given->value[OPT_VALIDATE] && i < sizeof others / sizeof *others; i++)
         if (given->value[others[i].option])
-            return complain(EXIT_USAGE,
-                            "--validate measures the links of this machine and plans as tessera redistribute does; leave out --%s",
-                            others[i].name);
+            return complain(
+                EXIT_USAGE,
+                "--validate measures the links of this machine and plans as tessera redistribute does; leave out --%s",
+                others[i].name);
     return EXIT_DONE;
 }
 
@@ -239,26 +241,36 @@ static int run_simulate(const tool_arguments *given)
 const tool_command bench_simulate_command = {
     .name = "bench simulate",
     .summary = "what moves would take on a machine that is not at hand, up to a million ranks",
-    .details =
-        "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes / bandwidth, and the "
-        "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into the busiest node. Where the "
-        "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and the pair of --from and --to "
-        "may be repeated, shapes, dtypes and modes be lists; "
-        "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 ranks that hold anything "
-        "some "
-        "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the edges of the layouts; all "
-        "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
-        "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, inside a node into one "
-        "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate does, then the moves "
-        "themselves, planned by those links whatever TSR_COST says, and says how far the model is off. --svg draws time, bytes and "
-        "workspace against ranks.",
-    .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 between=1e-5,50e9' \\\n"
-                "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg moves.svg\n"
-                "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R --validate --json\n",
+    .details = "Plans each move and times it by the model of the links: for each kind of link, steps * latency + bytes "
+               "/ bandwidth, and the "
+               "slower kind counts. Inside a node the bytes are those into the busiest rank, between nodes those into "
+               "the busiest node. Where the "
+               "profile has tables, these tell what is inside. Nothing is run. --mesh, --shape, --dtype, --mode and "
+               "the pair of --from and --to "
+               "may be repeated, shapes, dtypes and modes be lists; "
+               "--sweep adds the meshes that halving the longest even dim leaves, down to 16 ranks. Of more than 4096 "
+               "ranks that hold anything "
+               "some "
+               "stand for all: up to 256, in whole nodes, fewer where they have very many peers, and those at the "
+               "edges of the layouts; all "
+               "figures are then estimates, marked ~ (\"estimated\" in JSON).\n\n"
+               "--links is a profile as bench calibrate writes it, in the place of a file: seconds and bytes a second, "
+               "inside a node into one "
+               "rank, between nodes into one node. --validate measures the links of this machine, as bench calibrate "
+               "does, then the moves "
+               "themselves, planned by those links whatever TSR_COST says, and says how far the model is off. --svg "
+               "draws time, bytes and "
+               "workspace against ranks.",
+    .examples = "  tessera bench simulate --mesh 131072x8 --sweep --ranks-per-node 8 --links 'inside=2e-6,450e9 "
+                "between=1e-5,50e9' \\\n"
+                "      --shape 1048576x8192 --dtype bf16 --from 'S(0),R' --to 'S(1),R' --from 'S(0),R' --to R,R --svg "
+                "moves.svg\n"
+                "  tessera bench simulate --mesh 2 --shape 256x256,4096x4096 --from 'S(0)' --to 'S(1)' --from P --to R "
+                "--validate --json\n",
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
-    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) |
-             TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) | TAKES(VALIDATE) | TAKES(ENGINE) | TAKES(DEVICE) |
-             TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(OBJECTIVE) |
+             TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(LINKS) | TAKES(PROFILE) | TAKES(SWEEP) |
+             TAKES(VALIDATE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .requires_all = TAKES(MESH) | TAKES(SHAPE) | TAKES(FROM) | TAKES(TO),
     .run = run_simulate,
 };

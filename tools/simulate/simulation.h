@@ -17,7 +17,8 @@ typedef struct simulation {
     tsr_profile *links;       /**< the profile, a reference of its own */
     int64_t ranks;            /**< of the mesh */
     int64_t planned;          /**< number of ranks planned for: all, all holders, or a sample of them */
-    bool estimated; /**< the planned ranks are a sample: another rank may exceed the maxima, and totals are estimates, or -1 for unknown */
+    bool estimated; /**< the planned ranks are a sample: another rank may exceed the maxima, and totals are estimates,
+                       or -1 for unknown */
     tsr_plan_survey figures;              /**< maxima of the planned ranks, and totals of all ranks */
     const measured_links *measured_links; /**< with --validate: the measured links, borrowed; else NULL */
     spread measured;                      /**< with --validate: measured times; else all 0 */

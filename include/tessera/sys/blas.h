@@ -10,10 +10,11 @@
 #ifndef TESSERA_SYS_BLAS_H
 #define TESSERA_SYS_BLAS_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <tessera/context.h>
 #include <tessera/dtype.h>
+
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {

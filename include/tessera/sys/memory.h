@@ -6,8 +6,9 @@
 #ifndef TESSERA_SYS_MEMORY_H
 #define TESSERA_SYS_MEMORY_H
 
-#include <stddef.h>
 #include <tessera/context.h>
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

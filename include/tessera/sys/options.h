@@ -6,9 +6,10 @@
 #ifndef TESSERA_SYS_OPTIONS_H
 #define TESSERA_SYS_OPTIONS_H
 
+#include <tessera/context.h>
+
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/context.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -3,10 +3,12 @@
 #include "base/memory/pages.h"
 #include "base/memory/pool.h"
 #include "base/settings.h"
+
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #if defined(__linux__)
 #include <sys/mman.h>

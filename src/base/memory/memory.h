@@ -1,4 +1,5 @@
-/** Memory from a context's allocator: aligned to 64 bytes, its size remembered. Thread-safe as the allocator is. */
+/** Memory from a context's allocator: aligned to 64 bytes, its size remembered. Thread-safe as the
+ * allocator is. */
 #ifndef TSR_BASE_MEMORY_MEMORY_H
 #define TSR_BASE_MEMORY_MEMORY_H
 

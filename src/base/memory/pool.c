@@ -1,6 +1,7 @@
 #include "base/memory/pool.h"
 
 #include "base/memory/pages.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

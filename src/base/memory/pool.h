@@ -10,9 +10,10 @@
 #ifndef TSR_BASE_MEMORY_POOL_H
 #define TSR_BASE_MEMORY_POOL_H
 
+#include <tessera/sys/memory.h>
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/sys/memory.h>
 
 /** Blocks of up to this many bytes come from the C library, which keeps lists of small blocks
  * itself. */

@@ -1,9 +1,10 @@
 #include "base/text/decimal.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 /* Digits that a text may have; 17 are enough for any double. */
 #define MOST_DIGITS   64

@@ -3,10 +3,11 @@
 #ifndef TSR_BASE_TEXT_SCAN_H
 #define TSR_BASE_TEXT_SCAN_H
 
+#include <tessera/status.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/status.h>
 
 typedef struct tsr_scan {
     const char *what; /**< names the text in errors: "mesh" */

@@ -3,8 +3,9 @@
 #ifndef TSR_BASE_TEXT_TEXT_H
 #define TSR_BASE_TEXT_TEXT_H
 
-#include <stddef.h>
 #include <tessera/api.h>
+
+#include <stddef.h>
 
 typedef struct tsr_text {
     char *buffer; /**< may be NULL with capacity 0 */

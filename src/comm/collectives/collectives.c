@@ -46,7 +46,8 @@ static tsr_status get_scratch_by_nodes(tsr_comm *comm, tsr_collective *call, siz
 {
     (call->operation->parts ? tsr_hierarchy_divide : tsr_hierarchy_divide_by_shares)(comm, call);
     *bytes = tsr_hierarchy_scratch_bytes(comm, call);
-    return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch) : TSR_OK;
+    return *bytes ? call->ops.table->alloc(call->ops.self, call->ops.index, *bytes, call->stream, &call->scratch)
+                  : TSR_OK;
 }
 
 /* Allocates call->scratch for operations that reduce: room for a part from every rank, or what
@@ -74,8 +75,10 @@ static tsr_status agree_on_call(tsr_comm *comm, const tsr_collective *call, tsr_
     const uint64_t fingerprint = tsr_collective_fingerprint(comm, call);
     if (!call->receive_counts)
         return tsr_comm_agree(comm, fingerprint, local, tsr_collective_describe, &described);
-    const tsr_sizes sizes = {
-        .caller = "tsr_comm_all_to_all", .unit = "elements", .send_counts = call->counts, .receive_counts = call->receive_counts};
+    const tsr_sizes sizes = {.caller = "tsr_comm_all_to_all",
+                             .unit = "elements",
+                             .send_counts = call->counts,
+                             .receive_counts = call->receive_counts};
     uint64_t balance = local == TSR_OK ? tsr_balance_of(comm, &sizes) : 0;
     TSR_TRY(tsr_comm_agree_balance(comm, fingerprint, local, &balance, tsr_collective_describe, &described));
     return balance == 0 ? TSR_OK : tsr_balance_explain(comm, &sizes);
@@ -120,11 +123,16 @@ static tsr_status run_collective(tsr_comm *comm, tsr_collective *call)
 }
 
 /* A call with the arguments that all collectives have. */
-static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count, tsr_dtype dtype,
-                              tsr_device device, tsr_stream stream)
+static tsr_collective call_of(const tsr_operation *operation, const void *send, void *receive, int64_t count,
+                              tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
-    return (tsr_collective){
-        .operation = operation, .send = send, .receive = receive, .count = count, .dtype = dtype, .device = device, .stream = stream};
+    return (tsr_collective){.operation = operation,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .device = device,
+                            .stream = stream};
 }
 
 static const tsr_operation gathers_all = {
@@ -160,16 +168,17 @@ tsr_status tsr_broadcast_bytes(tsr_comm *comm, void *data, size_t bytes, int roo
     return run_within(comm, &call);
 }
 
-tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                               tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                               tsr_dtype dtype, tsr_device device, tsr_stream stream)
 {
     tsr_collective call = call_of(&gathers_all, send, receive, count, dtype, device, stream);
     call.counts = counts;
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                                   tsr_reduce_op op, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count,
+                                   const int64_t *counts, tsr_dtype dtype, tsr_reduce_op op, tsr_device device,
+                                   tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_reduce_scatter",
@@ -186,8 +195,8 @@ tsr_status tsr_comm_reduce_scatter(tsr_comm *comm, const void *send, void *recei
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                               tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                               tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_all_reduce",
@@ -203,8 +212,9 @@ tsr_status tsr_comm_all_reduce(tsr_comm *comm, const void *send, void *receive, 
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *send_counts,
-                               const int64_t *receive_counts, tsr_dtype dtype, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, int64_t count,
+                               const int64_t *send_counts, const int64_t *receive_counts, tsr_dtype dtype,
+                               tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_all_to_all",
@@ -221,15 +231,16 @@ tsr_status tsr_comm_all_to_all(tsr_comm *comm, const void *send, void *receive, 
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_broadcast(tsr_comm *comm, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                              tsr_stream stream)
 {
     tsr_collective call = call_of(&broadcasts, buffer, buffer, count, dtype, device, stream);
     call.root = root;
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype,
-                            int root, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                            tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_scatter",
@@ -246,8 +257,8 @@ tsr_status tsr_comm_scatter(tsr_comm *comm, const void *send, void *receive, int
     return run_collective(comm, &call);
 }
 
-tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts, tsr_dtype dtype, int root,
-                           tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_gather(tsr_comm *comm, const void *send, void *receive, int64_t count, const int64_t *counts,
+                           tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
 {
     static const tsr_operation operation = {
         .call = "tsr_comm_gather",

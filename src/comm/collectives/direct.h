@@ -1,4 +1,5 @@
-/** Collectives in which ranks read one another's memory: each carries out a call on which all ranks have agreed. */
+/** Collectives in which ranks read one another's memory: each carries out a call on which all ranks
+ * have agreed. */
 #ifndef TSR_COMM_COLLECTIVES_DIRECT_H
 #define TSR_COMM_COLLECTIVES_DIRECT_H
 

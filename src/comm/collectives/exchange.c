@@ -6,18 +6,22 @@
 #include "comm/core/balance.h"
 #include "comm/core/call.h"
 #include "comm/core/traits.h"
+
 #include <string.h>
 
-static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list, size_t count)
+static tsr_status check_list(const tsr_comm *comm, const char *caller, const char *name, const tsr_message *list,
+                             size_t count)
 {
     if (count > 0 && !list)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss is NULL, but %s_count is %zu", caller, name, name, count);
     for (size_t i = 0; i < count; i++) {
         if (list[i].peer < 0 || list[i].peer >= comm->size || list[i].peer == comm->rank)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss[%zu].peer is %d; it must be a rank of 0 to %d other than %d", caller, name,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: %ss[%zu].peer is %d; it must be a rank of 0 to %d other than %d", caller, name,
                                   i, list[i].peer, comm->size - 1, comm->rank);
         if (list[i].bytes > 0 && !list[i].data)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss[%zu].data is NULL, but it has %zu bytes", caller, name, i, list[i].bytes);
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %ss[%zu].data is NULL, but it has %zu bytes", caller, name,
+                                  i, list[i].bytes);
     }
     return TSR_OK;
 }
@@ -62,16 +66,19 @@ static tsr_status match(tsr_comm *comm, const tsr_exchange *mine)
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
         if (!send)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: rank %d expects %zu bytes from rank %d, which sends 0 more",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_comm_exchange: rank %d expects %zu bytes from rank %d, which sends 0 more",
                                   comm->rank, receive->bytes, receive->peer);
         if (send->bytes != receive->bytes)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: rank %d sends %zu bytes to rank %d, which expects %zu",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_comm_exchange: rank %d sends %zu bytes to rank %d, which expects %zu",
                                   receive->peer, send->bytes, comm->rank, receive->bytes);
     }
     for (int r = 0; r < comm->size; r++) {
         const tsr_message *left = next_from(comm, r);
         if (left)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_exchange: rank %d sends %zu bytes to rank %d, which expects 0 more", r,
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_comm_exchange: rank %d sends %zu bytes to rank %d, which expects 0 more", r,
                                   left->bytes, comm->rank);
     }
     return TSR_OK;
@@ -99,7 +106,8 @@ static tsr_status pull_messages(tsr_comm *comm, const tsr_exchange *mine)
     tsr_cursors_rewind(comm);
     for (size_t i = 0; i < mine->receive_count; i++) {
         const tsr_message *receive = &mine->receives[i], *send = next_from(comm, receive->peer);
-        TSR_TRY(tsr_collective_copy(is_staged(mine, receive) ? &bytes : &landing, receive->data, send->data, (int64_t)receive->bytes));
+        TSR_TRY(tsr_collective_copy(is_staged(mine, receive) ? &bytes : &landing, receive->data, send->data,
+                                    (int64_t)receive->bytes));
     }
     return TSR_OK;
 }
@@ -137,8 +145,8 @@ static void word_call(tsr_comm *comm, tsr_exchange *mine)
 
 static tsr_status exchange_by_messages(const tsr_comm *comm, const tsr_exchange *mine)
 {
-    return comm->engine.messages.exchange(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
-                                          mine->stream);
+    return comm->engine.messages.exchange(comm->self, mine->sends, mine->send_count, mine->receives,
+                                          mine->receive_count, mine->device, mine->stream);
 }
 
 /* After the begin, where peers do not reach all memory: exchanges by messages if the lists match
@@ -183,8 +191,8 @@ static tsr_exchange given_to(const char *call, const tsr_message *sends, size_t 
                           .stream = stream};
 }
 
-tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                             tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_exchange(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                             size_t receive_count, tsr_device device, tsr_stream stream)
 {
     static const char call[] = "tsr_comm_exchange";
     if (!comm)
@@ -198,8 +206,8 @@ static tsr_status start_by_messages(tsr_comm *comm, const tsr_exchange *mine)
 {
     TSR_TRY(check_lists(comm, mine));
     if (comm->engine.messages.start)
-        TSR_TRY(comm->engine.messages.start(comm->self, mine->sends, mine->send_count, mine->receives, mine->receive_count, mine->device,
-                                            mine->stream));
+        TSR_TRY(comm->engine.messages.start(comm->self, mine->sends, mine->send_count, mine->receives,
+                                            mine->receive_count, mine->device, mine->stream));
     comm->started = true;
     return TSR_OK;
 }
@@ -218,8 +226,9 @@ tsr_status tsr_exchange_start(tsr_comm *comm, const tsr_exchange *given)
     return TSR_OK;
 }
 
-tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                   size_t receive_count, tsr_device device, tsr_stream stream)
+tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, size_t send_count,
+                                   const tsr_message *receives, size_t receive_count, tsr_device device,
+                                   tsr_stream stream)
 {
     static const char call[] = "tsr_comm_exchange_start";
     if (!comm)
@@ -232,12 +241,14 @@ tsr_status tsr_comm_exchange_start(tsr_comm *comm, const tsr_message *sends, siz
 static tsr_status check_started(const tsr_comm *comm)
 {
     if (!comm->exchanging)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_comm_exchange_finish: rank %d of %d has started no exchange on this communicator",
                               comm->rank, comm->size);
     if (tsr_group_is_busy(&comm->whole.group))
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
-                              comm->rank, comm->size);
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "tsr_comm_exchange_finish: the exchange of rank %d of %d was started by a plan: call tsr_plan_finish()",
+            comm->rank, comm->size);
     return TSR_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "comm/collectives/collective.h"
 #include "comm/collectives/native.h"
+
 #include <string.h>
 
 /* A round of a reduction takes as many elements of each part as fit SCRATCH_BYTES of scratch, but
@@ -91,7 +92,8 @@ tsr_status tsr_hierarchy_all_gather(tsr_comm *comm, const tsr_collective *call, 
     const tsr_hierarchy *h = comm->hierarchy;
     TSR_TRY(spread_own(comm, call, part));
     TSR_TRY(hand_round(comm, call));
-    return tsr_collective_copy(call, tsr_element(call, call->receive, h->bounds[comm->rank]), part, length_of(h, comm->rank));
+    return tsr_collective_copy(call, tsr_element(call, call->receive, h->bounds[comm->rank]), part,
+                               length_of(h, comm->rank));
 }
 
 /* The root sends to all ranks of its node and to its deputy in every other node; then each deputy
@@ -216,7 +218,8 @@ static tsr_status collect_terms(tsr_comm *comm, const tsr_collective *call, cons
     return tsr_traffic_deliver(&t);
 }
 
-static tsr_status reduce_sources(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to, int64_t count)
+static tsr_status reduce_sources(tsr_comm *comm, const tsr_collective *call, int terms, int64_t divisor, void *to,
+                                 int64_t count)
 {
     if (count == 0)
         return TSR_OK;
@@ -277,7 +280,8 @@ static tsr_status collect_sums(tsr_comm *comm, const tsr_collective *call, const
     return tsr_traffic_deliver(&t);
 }
 
-static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums, void *part)
+static tsr_status reduce_sums(tsr_comm *comm, const tsr_collective *call, const window *w, int64_t own, int64_t sums,
+                              void *part)
 {
     const tsr_hierarchy *h = comm->hierarchy;
     for (int k = 0; k < h->count; k++)

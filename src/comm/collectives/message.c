@@ -14,7 +14,8 @@
 static tsr_status conclude_reduction(tsr_comm *comm, const tsr_collective *call, tsr_status local)
 {
     const tsr_described described = {call, comm->size};
-    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe, &described);
+    return tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, call->operation->name), local, tsr_collective_describe,
+                          &described);
 }
 
 /* True if the engine has this reduction itself and it gives the same bits as ours. */
@@ -27,8 +28,8 @@ static bool has_exact(const tsr_comm *comm, tsr_native kind, const tsr_collectiv
 tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.all_gather && !call->counts)
-        return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype, call->device,
-                                                   call->stream);
+        return comm->engine.collectives.all_gather(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                   call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call)) {
         tsr_hierarchy_divide(comm, call);
         return tsr_hierarchy_all_gather(comm, call, call->send);
@@ -48,7 +49,8 @@ tsr_status tsr_message_all_gather(tsr_comm *comm, const tsr_collective *call)
 
 /* Reduces `count` elements into `receive`: this rank's terms are at `send`, those of other ranks in
  * the scratch. */
-static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive, int64_t count)
+static tsr_status reduce_scratch(tsr_comm *comm, const tsr_collective *call, const void *send, void *receive,
+                                 int64_t count)
 {
     for (int r = 0; r < comm->size; r++)
         comm->sources[r] = r == comm->rank ? send : tsr_element(call, call->scratch, count * r);
@@ -66,8 +68,8 @@ static tsr_status reduce_scatter_by_nodes(tsr_comm *comm, const tsr_collective *
 tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call)
 {
     if (!call->counts && has_exact(comm, TSR_NATIVE_REDUCE_SCATTER, call))
-        return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype, call->op,
-                                                       call->device, call->stream);
+        return comm->engine.collectives.reduce_scatter(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                       call->op, call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return reduce_scatter_by_nodes(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);
@@ -80,7 +82,8 @@ tsr_status tsr_message_reduce_scatter(tsr_comm *comm, const tsr_collective *call
         offset += count;
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
-    const tsr_status local = reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
+    const tsr_status local =
+        reduce_scratch(comm, call, tsr_element(call, call->send, own), call->receive, call->receive_total);
     return conclude_reduction(comm, call, local);
 }
 
@@ -120,8 +123,8 @@ static tsr_status all_reduce_by_nodes(tsr_comm *comm, const tsr_collective *call
 tsr_status tsr_message_all_reduce(tsr_comm *comm, const tsr_collective *call)
 {
     if (has_exact(comm, TSR_NATIVE_ALL_REDUCE, call))
-        return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype, call->op, call->device,
-                                                   call->stream);
+        return comm->engine.collectives.all_reduce(comm->self, call->send, call->receive, call->count, call->dtype,
+                                                   call->op, call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return all_reduce_by_nodes(comm, call);
     const tsr_share mine = tsr_share_of(comm, call, comm->rank);
@@ -150,14 +153,15 @@ tsr_status tsr_message_all_to_all(tsr_comm *comm, const tsr_collective *call)
         received += receive_count;
     }
     TSR_TRY(tsr_traffic_deliver(&moves));
-    return tsr_collective_copy(call, tsr_element(call, call->receive, own_received), tsr_element(call, call->send, own_sent), own);
+    return tsr_collective_copy(call, tsr_element(call, call->receive, own_received),
+                               tsr_element(call, call->send, own_sent), own);
 }
 
 tsr_status tsr_message_broadcast(tsr_comm *comm, const tsr_collective *call)
 {
     if (comm->engine.collectives.broadcast)
-        return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root, call->device,
-                                                  call->stream);
+        return comm->engine.collectives.broadcast(comm->self, call->receive, call->count, call->dtype, call->root,
+                                                  call->device, call->stream);
     if (tsr_hierarchy_serves(comm, call))
         return tsr_hierarchy_broadcast(comm, call);
     tsr_traffic moves = tsr_traffic_begin(comm, call, comm->messages, (size_t)comm->size);

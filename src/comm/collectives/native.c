@@ -22,7 +22,8 @@ tsr_status tsr_native_reserve(tsr_comm *comm, tsr_native kind, int64_t count, ts
 
 bool tsr_native_is_reserved(const tsr_comm *comm, tsr_native kind, int64_t count, tsr_dtype dtype)
 {
-    return !tsr_native_goes_by_nodes(comm, kind) || comm->hierarchy->scratch_bytes >= scratch_bytes(comm, kind, count, dtype);
+    return !tsr_native_goes_by_nodes(comm, kind) ||
+           comm->hierarchy->scratch_bytes >= scratch_bytes(comm, kind, count, dtype);
 }
 
 static tsr_status reduce_by_nodes(tsr_comm *comm, const tsr_native_call *c)

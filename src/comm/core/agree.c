@@ -10,9 +10,11 @@
 #include "comm/core/call.h"
 #include "comm/core/object.h"
 #include "comm/core/traits.h"
+
+#include <tessera/sys/log.h>
+
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/log.h>
 
 #define WORDS 512
 
@@ -36,7 +38,8 @@ tsr_status tsr_message_to_root(tsr_comm *comm, const void *mine, void *all, size
     memcpy(all, mine, bytes);
     for (int r = 1; r < comm->size; r++)
         messages[r - 1] = (tsr_message){r, (char *)all + (size_t)r * bytes, bytes};
-    return comm->engine.messages.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, NULL, 0, messages, (size_t)comm->size - 1, tsr_device_host(),
+                                          NULL);
 }
 
 tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
@@ -46,7 +49,8 @@ tsr_status tsr_message_from_root(tsr_comm *comm, void *data, size_t bytes)
         messages[r - 1] = (tsr_message){comm->rank == 0 ? r : 0, data, bytes};
     if (comm->rank > 0)
         return comm->engine.messages.exchange(comm->self, NULL, 0, messages, 1, tsr_device_host(), NULL);
-    return comm->engine.messages.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, messages, (size_t)comm->size - 1, NULL, 0, tsr_device_host(),
+                                          NULL);
 }
 
 static tsr_status brought_by(const tsr_comm *comm, int rank)
@@ -79,8 +83,8 @@ static tsr_status fetch_words(tsr_comm *comm, int from, char *words)
         return TSR_OK;
     tsr_message message = {comm->rank == 0 ? from : 0, words, WORDS};
     const size_t sends = comm->rank == from, receives = comm->rank == 0;
-    return comm->engine.messages.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL, receives,
-                                          tsr_device_host(), NULL);
+    return comm->engine.messages.exchange(comm->self, sends ? &message : NULL, sends, receives ? &message : NULL,
+                                          receives, tsr_device_host(), NULL);
 }
 
 static tsr_status explain_failure(tsr_comm *comm, int failed, tsr_status cause, tsr_status local)
@@ -105,7 +109,8 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
     return tsr_disagreement(tsr_comm_name(comm, 0), words[0], tsr_comm_name(comm, odd), words[1]);
 }
 
-static tsr_status explain_verdict(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe, const void *arg)
+static tsr_status explain_verdict(tsr_comm *comm, const verdict *found, tsr_status local, tsr_call_describe *describe,
+                                  const void *arg)
 {
     const int rank = (int)found->rank;
     const tsr_status status = found->outcome == FAILED ? explain_failure(comm, rank, (tsr_status)found->status, local)
@@ -123,8 +128,8 @@ static tsr_status exchange_verdict(tsr_comm *comm, const tsr_agreement *mine, ve
     return tsr_message_from_root(comm, found, sizeof *found);
 }
 
-static tsr_status agree_by_messages(tsr_comm *comm, const tsr_agreement *mine, bool *able, uint64_t *balance, tsr_call_describe *describe,
-                                    const void *arg)
+static tsr_status agree_by_messages(tsr_comm *comm, const tsr_agreement *mine, bool *able, uint64_t *balance,
+                                    tsr_call_describe *describe, const void *arg)
 {
     verdict found = {.outcome = AGREED};
     TSR_TRY(exchange_verdict(comm, mine, &found));
@@ -152,7 +157,8 @@ tsr_status tsr_message_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status lo
     return status == TSR_ERROR_PEER && local != TSR_ERROR_PEER ? tsr_status_restore(&own, local) : status;
 }
 
-static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe, const void *arg)
+static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t *balance, tsr_call_describe *describe,
+                                 const void *arg)
 {
     TSR_TRY(tsr_call_begin(comm, mine, describe, arg));
     if (balance)
@@ -160,8 +166,8 @@ static tsr_status agree_directly(tsr_comm *comm, const tsr_call *mine, uint64_t 
     return tsr_call_end(comm, TSR_OK);
 }
 
-tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
-                                  const void *arg)
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance,
+                                  tsr_call_describe *describe, const void *arg)
 {
     if (!tsr_comm_is_direct(comm))
         return tsr_message_agree(comm, fingerprint, local, NULL, balance, describe, arg);
@@ -172,7 +178,8 @@ tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_stat
     return status;
 }
 
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe,
+                          const void *arg)
 {
     return tsr_comm_agree_balance(comm, fingerprint, local, NULL, describe, arg);
 }
@@ -186,8 +193,8 @@ static void describe_name(const void *arg, char *text, size_t capacity)
     text[length] = '\0';
 }
 
-tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                               const void *arg)
+tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able,
+                               tsr_call_describe *describe, const void *arg)
 {
     return tsr_message_agree(comm, fingerprint, local, able, NULL, describe, arg);
 }

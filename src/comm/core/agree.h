@@ -8,17 +8,18 @@
 /** Collective: compares ranks' fingerprints and statuses as tsr_call_begin() does, over any engine,
  * and returns what tsr_call_begin() would; no call is in flight afterwards. A message engine sends
  * 32 bytes per rank to rank 0 and a verdict back: for checks and prepare, not for hot paths. */
-tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg);
+tsr_status tsr_comm_agree(tsr_comm *comm, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe,
+                          const void *arg);
 
 /** tsr_comm_agree() in which each rank also brings what tsr_balance_of() returned, in `*balance`.
  * On success `*balance` becomes the sum over all ranks. */
-tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance, tsr_call_describe *describe,
-                                  const void *arg);
+tsr_status tsr_comm_agree_balance(tsr_comm *comm, uint64_t fingerprint, tsr_status local, uint64_t *balance,
+                                  tsr_call_describe *describe, const void *arg);
 
 /** tsr_comm_agree() over a message engine, in which each rank also says in `*able` whether it can
  * make the native call. On success `*able` becomes true if all ranks can. */
-tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able, tsr_call_describe *describe,
-                               const void *arg);
+tsr_status tsr_comm_agree_able(tsr_comm *comm, uint64_t fingerprint, tsr_status local, bool *able,
+                               tsr_call_describe *describe, const void *arg);
 
 /** tsr_comm_agree() whose fingerprint and description are the name of a call. */
 tsr_status tsr_comm_agree_on(tsr_comm *comm, const char *name, tsr_status local);

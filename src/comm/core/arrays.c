@@ -2,6 +2,7 @@
 
 #include "base/memory/memory.h"
 #include "comm/core/traits.h"
+
 #include <string.h>
 
 static tsr_status reserve_array(tsr_comm *comm, void **array, size_t bytes)

@@ -4,6 +4,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/agree.h"
 #include "comm/core/arrays.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -81,20 +82,22 @@ static window list_sizes(const tsr_sizes *sizes, bool receives, int peer, int64_
 }
 
 /* Returns true if it found a mismatch in this window, with the words in `out`. */
-static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int peer, int64_t first, const window *sent, finding *out)
+static bool compare_windows(const tsr_comm *comm, const tsr_sizes *sizes, int peer, int64_t first, const window *sent,
+                            finding *out)
 {
     const window wanted = list_sizes(sizes, true, peer, first);
     const int64_t most = sent->count > wanted.count ? sent->count : wanted.count;
     for (int64_t i = first; i < most && i < first + WINDOW; i++) {
         if (i >= sent->count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d expects %lld %s from rank %d, which sends 0 more", sizes->caller,
-                     comm->rank, (long long)wanted.sizes[i - first], sizes->unit, peer);
+            snprintf(out->words, sizeof out->words, "%s: rank %d expects %lld %s from rank %d, which sends 0 more",
+                     sizes->caller, comm->rank, (long long)wanted.sizes[i - first], sizes->unit, peer);
         else if (i >= wanted.count)
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects 0 more", sizes->caller, peer,
-                     (long long)sent->sizes[i - first], sizes->unit, comm->rank);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects 0 more",
+                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank);
         else if (sent->sizes[i - first] != wanted.sizes[i - first])
-            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects %lld", sizes->caller, peer,
-                     (long long)sent->sizes[i - first], sizes->unit, comm->rank, (long long)wanted.sizes[i - first]);
+            snprintf(out->words, sizeof out->words, "%s: rank %d sends %lld %s to rank %d, which expects %lld",
+                     sizes->caller, peer, (long long)sent->sizes[i - first], sizes->unit, comm->rank,
+                     (long long)wanted.sizes[i - first]);
         else
             continue;
         return true;
@@ -131,7 +134,8 @@ static void judge_findings(const tsr_comm *comm, const finding *all, finding *ve
     }
 }
 
-static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t first, window *windows, finding *all, finding *verdict)
+static tsr_status look_through(tsr_comm *comm, const tsr_sizes *mine, int64_t first, window *windows, finding *all,
+                               finding *verdict)
 {
     finding own = {0};
     TSR_TRY(swap_windows(comm, mine, first, windows));
@@ -150,7 +154,8 @@ static tsr_status look_through_all(tsr_comm *comm, const tsr_sizes *mine, window
         TSR_TRY(look_through(comm, mine, first, windows, all, &verdict));
     if (verdict.found)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s", verdict.words);
-    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs", mine->caller);
+    return tsr_status_set(TSR_ERROR_INTERNAL, "%s: ranks do not expect what is sent, but no single message differs",
+                          mine->caller);
 }
 
 static void describe_caller(const void *arg, char *text, size_t capacity)

@@ -4,8 +4,10 @@
 #include "comm/core/object.h"
 #include "comm/core/traits.h"
 #include "device/driver.h"
-#include <string.h>
+
 #include <tessera/sys/log.h>
+
+#include <string.h>
 
 /* A live peer finishes any copy within COPY_MS; after it the peer is presumed dead. A stopped
  * process may never go on: it is given STOPPED_MS. */
@@ -24,7 +26,8 @@ tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, 
     if (comm->started || comm->broken)
         return TSR_OK;
     if (!tsr_comm_shares_all(comm))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "ranks of engine \"%s\" share host memory alone, and this is on another device",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "ranks of engine \"%s\" share host memory alone, and this is on another device",
                               comm->engine.table.name);
     tsr_order *order;
     TSR_TRY(tsr_order_find(comm, device, &order));
@@ -95,7 +98,8 @@ static void await_exit(const tsr_comm *comm, int rank, tsr_deadline copied, tsr_
  * have died inside. */
 static void give_up(const tsr_comm *comm, const tsr_order *order, tsr_stream stream)
 {
-    const tsr_deadline copied = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : COPY_MS), stopped = tsr_deadline_in(STOPPED_MS);
+    const tsr_deadline copied = tsr_deadline_in(tsr_comm_shares_all(comm) ? 0 : COPY_MS),
+                       stopped = tsr_deadline_in(STOPPED_MS);
     tsr_order_drain(order, stream);
     leave_memory(comm);
     __atomic_store_n(&own_slot(comm)->gone, 1, __ATOMIC_SEQ_CST);
@@ -156,7 +160,8 @@ static void publish_text(const tsr_comm *comm, const char *text)
 
 tsr_status tsr_disagreement(int base, const char *base_text, int odd, const char *odd_text)
 {
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "ranks disagree: rank %d calls %s, but rank %d calls %s", base, base_text, odd, odd_text);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "ranks disagree: rank %d calls %s, but rank %d calls %s", base, base_text,
+                          odd, odd_text);
 }
 
 tsr_status tsr_peer_failed(int rank, const char *text)
@@ -190,7 +195,8 @@ static tsr_status explain_disagreement(tsr_comm *comm, int odd, tsr_call_describ
         describe(arg, slot->text, sizeof slot->text);
     }
     TSR_TRY(meet_ranks(comm));
-    return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
+    return tsr_disagreement(tsr_comm_name(comm, 0), comm->slots[0]->text, tsr_comm_name(comm, odd),
+                            comm->slots[odd]->text);
 }
 
 /* The fingerprint of a call without the part that depends on where memory is. */
@@ -206,21 +212,22 @@ static tsr_status explain_kinds(tsr_comm *comm, const tsr_call *mine, int base, 
         publish_text(comm, tsr_device_print(mine->order ? mine->order->device : tsr_device_host(), device));
     }
     TSR_TRY(meet_ranks(comm));
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
-                          tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "ranks disagree: the memory of rank %d is on %s, but that of rank %d on %s: a call takes one kind of device",
+        tsr_comm_name(comm, base), comm->slots[base]->text, tsr_comm_name(comm, odd), comm->slots[odd]->text);
 }
 
 static tsr_status refuse_captures(const tsr_comm *comm, int base, int odd)
 {
     static const char *const words[] = {"runs", "is captured", "is captured apart"};
     const bool both = tsr_call_of(comm, base)->capture && tsr_call_of(comm, odd)->capture;
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork the streams of all ranks from one capture, "
-        "and join them to it",
-        tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0], tsr_comm_name(comm, odd),
-        words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "ranks disagree: the stream of rank %d %s, but that of rank %d %s: fork the streams of all "
+                          "ranks from one capture, "
+                          "and join them to it",
+                          tsr_comm_name(comm, base), words[tsr_call_of(comm, base)->capture != 0],
+                          tsr_comm_name(comm, odd), words[both ? 2 : tsr_call_of(comm, odd)->capture != 0]);
 }
 
 /* For ranks that agree on the operation: those with memory must have it on one kind of device, and
@@ -256,14 +263,17 @@ static tsr_status explain_calls(tsr_comm *comm, const tsr_call *mine, tsr_call_d
 static tsr_status say_broken(tsr_comm *comm)
 {
     const tsr_status status = meet_ranks(comm);
-    return status != TSR_OK ? status : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
+    return status != TSR_OK
+               ? status
+               : tsr_status_set(TSR_ERROR_PEER, "an earlier call has lost a rank: this communicator is broken");
 }
 
 tsr_status tsr_comm_check_idle(const tsr_comm *comm)
 {
     if (!comm->started)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started a call on this communicator: it is to be finished before the next",
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "rank %d of %d has started a call on this communicator: it is to be finished before the next",
                           comm->rank, comm->size);
 }
 
@@ -358,7 +368,8 @@ tsr_status tsr_call_start(tsr_comm *comm, const tsr_call *mine)
 tsr_status tsr_call_join(tsr_comm *comm, const tsr_call *mine, tsr_call_describe *describe, const void *arg)
 {
     if (!comm->started)
-        return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started no call on this communicator", comm->rank, comm->size);
+        return tsr_status_set(TSR_ERROR_STATE, "rank %d of %d has started no call on this communicator", comm->rank,
+                              comm->size);
     comm->started = false;
     if (comm->broken)
         return say_broken(comm);

@@ -17,9 +17,10 @@ typedef struct tsr_order tsr_order;
 typedef struct tsr_call {
     uint64_t fingerprint; /**< equal on all ranks if and only if their arguments agree */
     tsr_status status;    /**< TSR_OK, or the local failure with which this rank takes part */
-    bool reaches;         /**< between begin and end this rank reads or writes peers' own memory, not their tsr_call_buffer() alone */
-    bool placeless;       /**< this rank has no memory in the call, so that peers' may be on any kind of device */
-    bool shows;           /**< peers read its tsr_call_buffer() */
+    bool reaches;   /**< between begin and end this rank reads or writes peers' own memory, not their tsr_call_buffer()
+                       alone */
+    bool placeless; /**< this rank has no memory in the call, so that peers' may be on any kind of device */
+    bool shows;     /**< peers read its tsr_call_buffer() */
     const void *src;
     void *dst;
     const void *extra; /**< for the operation's own use; must live until end */
@@ -29,7 +30,8 @@ typedef struct tsr_call {
     tsr_order *order;
     tsr_stream stream;
     uint64_t kind;    /**< tsr_device_kind() of the device */
-    uint64_t capture; /**< identifies the capture that records the stream; tsr_call_place() adds `kind` and `capture` to `fingerprint` */
+    uint64_t capture; /**< identifies the capture that records the stream; tsr_call_place() adds `kind` and `capture` to
+                         `fingerprint` */
 } tsr_call;
 
 /** Writes words for one rank's arguments ("all_reduce of 3 f32, op sum"); called when ranks
@@ -47,7 +49,8 @@ tsr_status tsr_call_place_on(tsr_comm *comm, tsr_call *mine, tsr_device device, 
  * a device creates its events; later ones allocate nothing. `local` is the rank's status so far;
  * the caller stores the returned status in mine->status.
  */
-static inline tsr_status tsr_call_place(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream, tsr_status local)
+static inline tsr_status tsr_call_place(tsr_comm *comm, tsr_call *mine, tsr_device device, tsr_stream stream,
+                                        tsr_status local)
 {
     return device.driver && local == TSR_OK ? tsr_call_place_on(comm, mine, device, stream) : local;
 }

@@ -2,10 +2,11 @@
 #ifndef TSR_COMM_CORE_COMM_H
 #define TSR_COMM_CORE_COMM_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <tessera/comm.h>
 #include <tessera/sys/comm.h>
+
+#include <stdbool.h>
+#include <stddef.h>
 
 /** Bytes of a group's slot. */
 #define TSR_GROUP_SLOT_BYTES 64
@@ -33,7 +34,8 @@ typedef struct tsr_group_keeper {
 /** A group of ranks as this rank holds it. All ranks of a communicator are a group too, whose
  * `comm` is the communicator itself. */
 typedef struct tsr_group {
-    tsr_comm *comm;      /**< this group's communicator: its ranks are positions in `ranks`; NULL if this rank is not in it */
+    tsr_comm
+        *comm; /**< this group's communicator: its ranks are positions in `ranks`; NULL if this rank is not in it */
     const int *ranks;    /**< group rank -> parent rank; NULL for the whole communicator (identity) */
     const int *position; /**< parent rank -> group rank, -1 outside; NULL for identity */
     int count;
@@ -57,7 +59,8 @@ static inline bool tsr_group_is_busy(const tsr_group *group)
 /** tsr_comm_create_from_table() for arguments that are known not to be NULL. `parent`: the
  * communicator that this one is split off, whose kernel choices it shares; NULL: it gets choices of
  * its own. */
-tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent, tsr_comm **out);
+tsr_status tsr_comm_create_with(tsr_context *context, const tsr_comm_table *table, void *self, const tsr_comm *parent,
+                                tsr_comm **out);
 
 /** Allocates memory that peers can read in place; only where tsr_comm_shares_some(). Not
  * collective. Freed with tsr_comm_free(). */

@@ -2,6 +2,7 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/object.h"
+
 #include <tessera/sys/log.h>
 
 /* How long tsr_comm_close() waits for a call to end after it was aborted. */
@@ -17,9 +18,10 @@ static tsr_status refuse_null(const char *call)
 
 static tsr_status refuse_destroyed(const tsr_comm *comm, const char *call)
 {
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
-                          call, comm->rank, comm->size, comm->engine.table.name);
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "%s: the communicator (rank %d of %d, \"%s\") was destroyed: what lies over it can only be read and destroyed",
+        call, comm->rank, comm->size, comm->engine.table.name);
 }
 
 tsr_status tsr_comm_check_open(const tsr_comm *comm, const char *call)
@@ -61,7 +63,8 @@ static tsr_status refuse_call(const tsr_comm *comm, const char *call, const char
         return refuse_destroyed(comm, call);
     const char *const held = __atomic_load_n(&comm->mark.held, __ATOMIC_RELAXED);
     return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: rank %d of %d is in %s() already, which another thread called with this handle: a handle is one rank's, and "
+                          "%s: rank %d of %d is in %s() already, which another thread called with this handle: a "
+                          "handle is one rank's, and "
                           "takes one call at a time",
                           call, comm->rank, comm->size, held ? held : inside);
 }
@@ -107,7 +110,8 @@ tsr_status tsr_comm_let_go(tsr_comm *comm, tsr_status status)
     if (!comm)
         return refuse_null("tsr_comm_let_go");
     if (!is_held_here(comm, __atomic_load_n(&comm->mark.inside, __ATOMIC_RELAXED)))
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_comm_let_go: this thread does not hold the communicator (rank %d of %d)", comm->rank,
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_comm_let_go: this thread does not hold the communicator (rank %d of %d)", comm->rank,
                               comm->size);
     if (comm->mark.holds > 1)
         comm->mark.holds--;
@@ -131,8 +135,8 @@ static bool close_if_idle(tsr_comm *comm)
 static bool keep_open(const tsr_comm *comm, const char *why)
 {
     const char *const inside = tsr_comm_call_in_flight(comm);
-    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is", comm->rank,
-            comm->size, inside ? inside : "a call", why);
+    tsr_log(comm->context, TSR_LOG_ERROR, "tsr_comm_destroy: rank %d of %d is in %s(), %s: the handle stays as it is",
+            comm->rank, comm->size, inside ? inside : "a call", why);
     return false;
 }
 

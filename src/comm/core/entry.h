@@ -8,11 +8,12 @@
 #ifndef TSR_COMM_CORE_ENTRY_H
 #define TSR_COMM_CORE_ENTRY_H
 
+#include <tessera/sys/comm.h>
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/sys/comm.h>
 
 /**
  * The first member of a tsr_comm: which call is in flight. A thread writes its own id to `caller`
@@ -22,7 +23,8 @@
  */
 typedef struct tsr_comm_mark {
     const char *inside; /**< atomic; name of the call in flight, "tsr_comm_barrier", or equal to `held`; NULL: none */
-    const char *held;   /**< atomic; name of the call that holds the handle (tsr_comm_hold()), also while it makes no call; NULL: none */
+    const char *held;   /**< atomic; name of the call that holds the handle (tsr_comm_hold()), also while it makes no
+                           call; NULL: none */
     uintptr_t caller;   /**< atomic; thread that made the call `inside`; 0: none, or not written yet */
     uintptr_t holder;   /**< atomic; thread that holds the handle; 0: none, or not written yet */
     int holds;          /**< how many nested holds the holder has */

@@ -2,6 +2,7 @@
 
 #include "base/text/text.h"
 #include "comm/core/traits.h"
+
 #include <tessera/sys/log.h>
 
 #define WORDS 512
@@ -34,5 +35,6 @@ void tsr_comm_tell_late(void *arg, int seconds, const char *ranks)
     if (call)
         tsr_text_append(&text, " in %s()", call);
     append_arguments(comm, &text);
-    tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s%s for %s", comm->rank, comm->size, seconds, words, ranks);
+    tsr_log(comm->context, TSR_LOG_ERROR, "rank %d of %d has waited %d s%s for %s", comm->rank, comm->size, seconds,
+            words, ranks);
 }

@@ -3,6 +3,7 @@
 #define TSR_COMM_CORE_LATENESS_H
 
 #include "comm/core/clock.h"
+
 #include <tessera/sys/comm.h>
 
 /** The arguments of tsr_comm_table.tell_late; `tell` is NULL before that is called. */

@@ -10,7 +10,7 @@
 #include "comm/core/table.h"
 
 /** Bytes of a slot's `text`: what the other fields leave of TSR_COMM_SLOT_BYTES. */
-#define TSR_SLOT_TEXT_BYTES                                                                                                                \
+#define TSR_SLOT_TEXT_BYTES                                                                                            \
     (TSR_COMM_SLOT_BYTES - 2 * TSR_CALL_BUFFER_BYTES - 2 * sizeof(tsr_call) - sizeof(tsr_order *) - 4 * sizeof(int32_t))
 
 /**
@@ -35,7 +35,8 @@ typedef struct tsr_slot {
     tsr_call call[2];
     tsr_order *order; /**< atomic */
     int32_t done[2];  /**< a tsr_status, plus TSR_DONE_SHARED */
-    int32_t gone;     /**< atomic; beside fields that peers read in every call, so that reading it costs no further cache line */
+    int32_t gone; /**< atomic; beside fields that peers read in every call, so that reading it costs no further cache
+                     line */
     char text[TSR_SLOT_TEXT_BYTES];
     int32_t inside; /**< atomic; written in every call, so apart from the fields that peers read in every call */
     char buffer[2][TSR_CALL_BUFFER_BYTES];
@@ -54,10 +55,11 @@ typedef struct tsr_exchange {
     size_t send_count, receive_count;
     tsr_device device;
     tsr_stream stream;
-    const char *staging;  /**< memory from which received messages are unpacked later; NULL: every message is received where it is to lie */
+    const char *staging;  /**< memory from which received messages are unpacked later; NULL: every message is received
+                             where it is to lie */
     size_t staging_bytes; /**< of `staging` */
-    void *landing;        /**< `self` for the device's copy of receives outside `staging`; NULL: the same as for the others */
-    tsr_call call;        /**< what a rank of a direct engine publishes for it */
+    void *landing; /**< `self` for the device's copy of receives outside `staging`; NULL: the same as for the others */
+    tsr_call call; /**< what a rank of a direct engine publishes for it */
 } tsr_exchange;
 
 /** What a rank of a message engine brings to tsr_comm_agree(). */
@@ -72,9 +74,10 @@ typedef struct tsr_agreement {
 typedef struct tsr_group_record {
     uint64_t hash, fingerprint;
     int64_t rounds;
-    int32_t count;            /**< ranks in the set */
-    int32_t missing, growing; /**< `missing`: this rank does not hold the group; `growing`: the group's slot lacks something */
-    int32_t odd;              /**< the lowest rank of this rank's set that brought a different set or fingerprint; -1: none did */
+    int32_t count; /**< ranks in the set */
+    int32_t missing,
+        growing; /**< `missing`: this rank does not hold the group; `growing`: the group's slot lacks something */
+    int32_t odd; /**< the lowest rank of this rank's set that brought a different set or fingerprint; -1: none did */
 } tsr_group_record;
 
 /** See hierarchy.h. */
@@ -90,8 +93,9 @@ struct tsr_group_entry {
 struct tsr_comm {
     tsr_comm_mark mark;        /**< see entry.h; first */
     tsr_references references; /**< the handle's owner, meshes over it, and communicators that were split off it */
-    tsr_comm *parent;     /**< the communicator that this one was split off, retained; NULL if it was not split off, and for a group's */
-    tsr_comm *outer;      /**< of a group's communicator: the one that holds the group; else NULL */
+    tsr_comm *parent; /**< the communicator that this one was split off, retained; NULL if it was not split off, and for
+                         a group's */
+    tsr_comm *outer;  /**< of a group's communicator: the one that holds the group; else NULL */
     int *ranks_in_parent; /**< one per rank of this communicator; NULL if and only if `parent` is */
     uint64_t number;      /**< see tsr_comm_number(); 0 for a communicator without parent */
     uint64_t descendants; /**< atomic; of a communicator without parent: how many have ever descended from it */
@@ -101,16 +105,18 @@ struct tsr_comm {
     tsr_kernel_choices *choices; /**< of the host's kernels; shared with communicators split off this one */
     tsr_device_ops host;         /**< the context's host kernels, with `choices` as their `self` */
     int rank, size;
-    const int *names; /**< of a group's communicator: rank here -> rank in the communicator that users hold; NULL: the same */
-    int turn;         /**< index of the slot's `call` and `buffer` that the call in flight uses */
-    int phase;        /**< index of the slot's `done` that the call in flight uses next */
+    const int
+        *names; /**< of a group's communicator: rank here -> rank in the communicator that users hold; NULL: the same */
+    int turn;   /**< index of the slot's `call` and `buffer` that the call in flight uses */
+    int phase;  /**< index of the slot's `done` that the call in flight uses next */
     bool broken;      /**< a meet failed: nothing is published any more */
     bool started;     /**< the first half of a call is done: only its second half may be called */
     bool exchanging;  /**< the call that is started is `exchange` */
     tsr_order *order; /**< of the call in flight, from begin to end; NULL: its memory is on the host */
     tsr_stream stream;
-    tsr_meeting meeting;         /**< the meeting that the call in flight came to last */
-    tsr_call_describe *describe; /**< of the last call that has begun, with its argument `described`; valid while that call meets */
+    tsr_meeting meeting; /**< the meeting that the call in flight came to last */
+    tsr_call_describe
+        *describe; /**< of the last call that has begun, with its argument `described`; valid while that call meets */
     const void *described;
     tsr_order *orders; /**< a list: one for each device that has held the memory of a call */
     tsr_exchange exchange;
@@ -130,7 +136,8 @@ struct tsr_comm {
     tsr_agreement *agreements;
     tsr_group_record *records;
 
-    tsr_group_entry whole; /**< the group of all ranks, whose communicator is this one; its hash is 0 until it is prepared */
+    tsr_group_entry
+        whole; /**< the group of all ranks, whose communicator is this one; its hash is 0 until it is prepared */
     tsr_group_entry *groups;
 };
 

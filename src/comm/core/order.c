@@ -40,7 +40,8 @@ static tsr_status create_events(tsr_order *order)
 static tsr_status create_order(const tsr_comm *comm, tsr_device device, tsr_order **out)
 {
     tsr_order *order;
-    TSR_TRY(tsr_allocate_zeroed(comm->context, sizeof *order + (size_t)comm->size * sizeof *order->known, (void **)&order));
+    TSR_TRY(
+        tsr_allocate_zeroed(comm->context, sizeof *order + (size_t)comm->size * sizeof *order->known, (void **)&order));
     order->references = 1;
     order->context = tsr_context_retain(comm->context);
     order->device = (tsr_device){tsr_device_driver_retain(device.driver), device.index};
@@ -115,11 +116,12 @@ static tsr_status reach_peer(const tsr_comm *comm, const tsr_order *mine, int ra
     if (reached)
         return TSR_OK;
     char own[64], theirs[64];
-    return tsr_status_set(
-        TSR_ERROR_UNSUPPORTED,
-        "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices that reach each other, or an "
-        "engine of messages",
-        tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank), tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "%s, where rank %d has its memory, does not reach %s, where rank %d has its: use devices "
+                          "that reach each other, or an "
+                          "engine of messages",
+                          tsr_device_print(mine->device, own), tsr_comm_name(comm, comm->rank),
+                          tsr_device_print(there, theirs), tsr_comm_name(comm, rank));
 }
 
 tsr_status tsr_order_reach_peers(const tsr_comm *comm)

@@ -1,8 +1,9 @@
 #include "comm/core/table.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdbool.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 #define CALL "tsr_comm_create_from_table"
 
@@ -29,7 +30,8 @@ static tsr_status copy_table(const char *name, const void *given, size_t first_b
         return TSR_OK;
     memcpy(&size, given, sizeof size);
     if (size < first_bytes)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s.size is %zu, but such a table has %zu bytes", name, size, first_bytes);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, CALL ": %s.size is %zu, but such a table has %zu bytes", name, size,
+                              first_bytes);
     memcpy(out, given, size < known ? size : known);
     memcpy(out, &known, sizeof known);
     return TSR_OK;
@@ -41,7 +43,8 @@ static tsr_status copy_tables(const tsr_comm_table *table, tsr_engine *e)
     TSR_TRY(copy_table("table.direct", e->table.direct, FIRST_BYTES_DIRECT, sizeof e->direct, &e->direct));
     TSR_TRY(copy_table("table.messages", e->table.messages, FIRST_BYTES_MESSAGES, sizeof e->messages, &e->messages));
     TSR_TRY(copy_table("table.memory", e->table.memory, FIRST_BYTES_MEMORY, sizeof e->memory, &e->memory));
-    TSR_TRY(copy_table("table.collectives", e->table.collectives, FIRST_BYTES_COLLECTIVES, sizeof e->collectives, &e->collectives));
+    TSR_TRY(copy_table("table.collectives", e->table.collectives, FIRST_BYTES_COLLECTIVES, sizeof e->collectives,
+                       &e->collectives));
     return copy_table("table.nodes", e->table.nodes, FIRST_BYTES_NODES, sizeof e->nodes, &e->nodes);
 }
 

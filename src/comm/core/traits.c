@@ -77,7 +77,8 @@ bool tsr_comm_has_native(const tsr_comm *comm, tsr_native kind, tsr_dtype dtype,
 bool tsr_comm_has_natives(const tsr_comm *comm)
 {
     const tsr_comm_collectives *own = &comm->engine.collectives;
-    return !tsr_comm_is_direct(comm) && (own->all_gather || own->reduce_scatter || own->all_reduce || own->broadcast || comm->hierarchy);
+    return !tsr_comm_is_direct(comm) &&
+           (own->all_gather || own->reduce_scatter || own->all_reduce || own->broadcast || comm->hierarchy);
 }
 
 bool tsr_native_goes_by_nodes(const tsr_comm *comm, tsr_native kind)

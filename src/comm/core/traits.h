@@ -3,8 +3,9 @@
 #ifndef TSR_COMM_CORE_TRAITS_H
 #define TSR_COMM_CORE_TRAITS_H
 
-#include <stdbool.h>
 #include <tessera/comm.h>
+
+#include <stdbool.h>
 
 /** True if ranks can read, in place, the memory of peers that the engine shares. */
 bool tsr_comm_is_direct(const tsr_comm *comm);

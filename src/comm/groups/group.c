@@ -9,6 +9,7 @@
 #include "comm/core/arrays.h"
 #include "comm/core/traits.h"
 #include "comm/groups/split.h"
+
 #include <string.h>
 
 #define WORDS 256
@@ -55,8 +56,8 @@ static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
     bool inside = set.count == 0;
     for (int i = 0; i < set.count; i++) {
         if (set.ranks[i] < 0 || set.ranks[i] >= comm->size || (i > 0 && set.ranks[i] <= set.ranks[i - 1]))
-            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i, set.ranks[i],
-                                  comm->size - 1);
+            return tsr_status_set(TSR_ERROR_INTERNAL, "group: ranks[%d] is %d, not an ascending rank of 0 to %d", i,
+                                  set.ranks[i], comm->size - 1);
         inside |= set.ranks[i] == comm->rank;
     }
     return inside ? TSR_OK : tsr_status_set(TSR_ERROR_INTERNAL, "group: rank %d is not in its own set", comm->rank);
@@ -65,7 +66,8 @@ static tsr_status check_set(const tsr_comm *comm, tsr_rank_set set)
 static bool has_ranks(const tsr_group_entry *entry, tsr_rank_set set)
 {
     const tsr_group *group = &entry->group;
-    return group->count == set.count && (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
+    return group->count == set.count &&
+           (!group->ranks || memcmp(group->ranks, set.ranks, (size_t)set.count * sizeof *set.ranks) == 0);
 }
 
 static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
@@ -73,10 +75,11 @@ static tsr_status check_hash(tsr_comm *comm, tsr_rank_set set)
     const tsr_group_entry *entry = find_entry(comm, tsr_rank_set_hash(set));
     if (!entry || has_ranks(entry, set))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "group: this set of %d ranks has the hash of another of %d ranks, which this communicator knows already; "
-                          "use a communicator of its own for one of them (tsr_comm_split)",
-                          set.count, entry->group.count);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "group: this set of %d ranks has the hash of another of %d ranks, which this communicator knows already; "
+        "use a communicator of its own for one of them (tsr_comm_split)",
+        set.count, entry->group.count);
 }
 
 /* An operation in flight uses the slot, which prepare may have to change. */
@@ -85,7 +88,8 @@ static tsr_status check_finished(tsr_comm *comm, tsr_rank_set set)
     const tsr_group_entry *entry = set.count > 0 ? find_entry(comm, tsr_rank_set_hash(set)) : NULL;
     if (!entry || !tsr_group_is_busy(&entry->group))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "prepare: what was started over these %d ranks is not finished: call tsr_plan_finish() first",
                           set.count);
 }
 
@@ -259,7 +263,8 @@ static void install(tsr_comm *comm, tsr_group_entry *entry, tsr_group_entry *hel
 }
 
 /* Makes what the slot of a group lacks, in the slot of `grown`. */
-static tsr_status grow_slot(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held, tsr_group *grown)
+static tsr_status grow_slot(tsr_comm *comm, const tsr_group_request *request, const tsr_group_entry *held,
+                            tsr_group *grown)
 {
     grown->keeper = request->keeper;
     return grown->keeper->make(comm, held ? held->group.slot : unmade.slot, request->wanted, grown->slot);
@@ -272,11 +277,14 @@ static tsr_status make_groups(tsr_comm *comm, const tsr_group_request *request, 
     const bool missing = anybody(comm, is_missing);
     if (missing && !tsr_comm_can_split(comm))
         return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" is lent and may not "
+                              "prepare: some of the %d ranks need a communicator of their own, but this one of \"%s\" "
+                              "is lent and may not "
                               "be split: let all of its ranks take part",
                               comm->size, comm->engine.table.name);
     const bool make = set_is_missing(comm, set);
-    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole : set.count > 0 ? find_entry(comm, mine->hash) : NULL;
+    tsr_group_entry *entry = NULL, *held = set.count == comm->size ? &comm->whole
+                                           : set.count > 0         ? find_entry(comm, mine->hash)
+                                                                   : NULL;
     tsr_comm *made = NULL;
     tsr_group grown = {.keeper = NULL};
     tsr_status local = make ? make_entry(comm, set, mine->hash, &entry) : TSR_OK;
@@ -336,7 +344,8 @@ tsr_status tsr_group_prepare(tsr_comm *comm, const tsr_group_request *request, t
         local = tsr_cursors_reserve(comm);
     if (local == TSR_OK)
         local = tsr_records_create(comm);
-    tsr_status status = tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
+    tsr_status status =
+        tsr_comm_agree(comm, tsr_hash_text(TSR_HASH_SEED, "prepare"), local, request->describe, request->arg);
     if (status == TSR_OK)
         status = prepare_group(comm, request, out);
     tsr_records_destroy(comm);

@@ -20,7 +20,7 @@ static inline int tsr_group_position(const tsr_group *group, int64_t rank)
 
 /** What a rank brings to tsr_group_prepare(). */
 typedef struct tsr_group_request {
-    tsr_rank_set set;               /**< has this rank; two ranks' sets are equal or disjoint; empty: the rank is in no group */
+    tsr_rank_set set; /**< has this rank; two ranks' sets are equal or disjoint; empty: the rank is in no group */
     const tsr_group_keeper *keeper; /**< of the slot; NULL: the slot is not used */
     const void *wanted;             /**< what the slot must be enough for; the keeper reads it */
     uint64_t fingerprint;           /**< must be equal on all ranks of the set */

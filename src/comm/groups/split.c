@@ -89,7 +89,8 @@ tsr_status tsr_comm_split(tsr_comm *comm, int color, int key, tsr_comm **out)
 {
     TSR_TRY(tsr_comm_check(comm, "tsr_comm_split"));
     if (!tsr_comm_can_split(comm))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "tsr_comm_split: this communicator of \"%s\" is lent and may not be split",
                               comm->engine.table.name);
     TSR_TRY(tsr_comm_enter(comm, "tsr_comm_split"));
     return tsr_comm_leave(comm, split_by_color(comm, color, key, out));

@@ -1,4 +1,5 @@
 #include "device/cuda/batch.h"
+
 #include <stdlib.h>
 
 /* Runs of fewer bytes are not cut into a middle aligned to 16 bytes and two ends. */
@@ -68,8 +69,8 @@ static void put_dims(tsr_cuda_batcher *batcher, const piece *p)
 {
     for (int d = 0; d < p->ndim; d++) {
         const uint32_t size = (uint32_t)p->size[d], parts = p->tiled && d < 2 ? (uint32_t)tiles_along(size) : size;
-        batcher->batch.dim[batcher->dim_count++] =
-            (tsr_cuda_dim){.size = size, .by = tsr_cuda_make_divisor(parts), .dst = p->dst_stride[d], .src = p->src_stride[d]};
+        batcher->batch.dim[batcher->dim_count++] = (tsr_cuda_dim){
+            .size = size, .by = tsr_cuda_make_divisor(parts), .dst = p->dst_stride[d], .src = p->src_stride[d]};
     }
 }
 
@@ -141,8 +142,8 @@ static uint32_t log_width_of(uint64_t bits)
 static bool is_transposition(const tsr_box *box, uint32_t log_width)
 {
     const int inner = box->ndim - 1, outer = box->ndim - 2;
-    return box->run == (size_t)1 << log_width && llabs(box->src[outer]) < llabs(box->src[inner]) && box->src[outer] != 0 &&
-           box->shape[inner] >= SHORTEST_SIDE && box->shape[outer] >= SHORTEST_SIDE;
+    return box->run == (size_t)1 << log_width && llabs(box->src[outer]) < llabs(box->src[inner]) &&
+           box->src[outer] != 0 && box->shape[inner] >= SHORTEST_SIDE && box->shape[outer] >= SHORTEST_SIDE;
 }
 
 static void add_dim(piece *p, int64_t size, int64_t dst_stride, int64_t src_stride)
@@ -190,7 +191,8 @@ static tsr_status add_box(tsr_cuda_batcher *batcher, const tsr_box *box, const p
     return add_part(batcher, box, base, tail, box->run);
 }
 
-tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst, const unsigned char *src)
+tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst,
+                             const unsigned char *src)
 {
     return add_box(batcher, box, &(piece){.dst = dst, .src = src}, 1);
 }

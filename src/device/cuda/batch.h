@@ -5,6 +5,7 @@
 
 #include "device/cuda/work.h"
 #include "device/host/box.h"
+
 #include <stdbool.h>
 
 /** Launches a batch of at least one box. `to` is what tsr_cuda_batcher_init() was given;
@@ -24,8 +25,10 @@ tsr_cuda_divisor tsr_cuda_make_divisor(uint32_t value);
 /** Begins with an empty batch; `flush` is called with `to`. */
 void tsr_cuda_batcher_init(tsr_cuda_batcher *batcher, tsr_cuda_flush *flush, void *to);
 
-/** Adds a box that tsr_box_normalise() made, in as many pieces as alignment and size ask for; flushes when the batch is full. */
-tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst, const unsigned char *src);
+/** Adds a box that tsr_box_normalise() made, in as many pieces as alignment and size ask for;
+ * flushes when the batch is full. */
+tsr_status tsr_cuda_add_copy(tsr_cuda_batcher *batcher, const tsr_box *box, unsigned char *dst,
+                             const unsigned char *src);
 
 /** Adds a box of a fill, with elements of `element_bytes` bytes, as tsr_cuda_add_copy() adds a
  * copy; its source strides are not read. */

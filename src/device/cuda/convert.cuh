@@ -30,7 +30,8 @@ template <> struct tsr_cuda_way<tsr_cuda_f64, tsr_cuda_f32> {
 
 /** Converts `count` elements from `first` on: a whole run with wide loads if both addresses are
  * aligned, else one element at a time. */
-template <typename source, typename target> TSR_BOTH void tsr_cuda_convert_run(const tsr_cuda_convert &given, int64_t first, int count)
+template <typename source, typename target>
+TSR_BOTH void tsr_cuda_convert_run(const tsr_cuda_convert &given, int64_t first, int count)
 {
     typedef tsr_cuda_pack<typename source::stored, TSR_CUDA_CONVERT_RUN> from_pack;
     typedef tsr_cuda_pack<typename target::stored, TSR_CUDA_CONVERT_RUN> to_pack;
@@ -46,8 +47,10 @@ template <typename source, typename target> TSR_BOTH void tsr_cuda_convert_run(c
         return;
     }
     for (int i = 0; i < count; i++) {
-        const auto value = tsr_cuda_load<typename source::stored>(src + i * (int)sizeof(typename source::stored), false);
-        tsr_cuda_store(dst + i * (int)sizeof(typename target::stored), target::narrow(tsr_cuda_way<source, target>::through(value)), false);
+        const auto value =
+            tsr_cuda_load<typename source::stored>(src + i * (int)sizeof(typename source::stored), false);
+        tsr_cuda_store(dst + i * (int)sizeof(typename target::stored),
+                       target::narrow(tsr_cuda_way<source, target>::through(value)), false);
     }
 }
 

@@ -6,9 +6,10 @@
  */
 #include "device/cuda/cublaslt.h"
 
+#include <tessera/sys/memory.h>
+
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/memory.h>
 
 /* What NVIDIA's guide recommends for Hopper; on other devices less memory would only exclude
  * algorithms. */
@@ -125,8 +126,10 @@ static tsr_status refuse_capture(tsr_stream stream)
     else
         TSR_TRY(tsr_cuda_status(error, "cudaStreamIsCapturing", "asking whether a stream is being captured"));
     if (error != cudaSuccess || capture != cudaStreamCaptureStatusNone)
-        return tsr_status_set(TSR_ERROR_STATE, "cuda device: the first GEMM on a device makes cuBLASLt's handle, which cannot be captured; "
-                                               "ask for its workspace (gemm_workspace), or run it once, before the capture begins");
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "cuda device: the first GEMM on a device makes cuBLASLt's handle, which cannot be captured; "
+            "ask for its workspace (gemm_workspace), or run it once, before the capture begins");
     return TSR_OK;
 }
 
@@ -197,7 +200,8 @@ static problem problem_of(const tsr_cuda *cuda, const tsr_gemm *g, size_t worksp
 
 /* Describes a matrix of `rows` stored rows with `columns` elements each, `ld` elements apart;
  * cuBLASLt sees the rows as columns. */
-static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld)
+static tsr_status describe_matrix(cublasLtMatrixLayoutOpaque_t *out, cudaDataType_t type, int64_t rows, int64_t columns,
+                                  int64_t ld)
 {
     TSR_BLAS_TRY(cublasLtMatrixLayoutInit(out, type, (uint64_t)columns, (uint64_t)rows, ld), "describing a matrix");
     return TSR_OK;
@@ -271,12 +275,13 @@ static tsr_status ask_for_algorithm(cublasLtHandle_t handle, const problem *p, b
     memset(&c, 0, sizeof c);
     TSR_TRY(describe_product(p, adds_bias, &c));
     TSR_TRY(prefer(p, &preference));
-    TSR_BLAS_TRY(
-        cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result, &preference, 1, &found, &count),
-        "choosing an algorithm");
+    TSR_BLAS_TRY(cublasLtMatmulAlgoGetHeuristic(handle, &c.product, &c.left, &c.right, &c.result, &c.result,
+                                                &preference, 1, &found, &count),
+                 "choosing an algorithm");
     if (count == 0 || found.state != CUBLAS_STATUS_SUCCESS)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: cuBLASLt knows no algorithm for %s [%lld,%lld] x [%lld,%lld]",
-                              tsr_dtype_name((tsr_dtype)p->dtype), (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED, "cuda device: cuBLASLt knows no algorithm for %s [%lld,%lld] x [%lld,%lld]",
+            tsr_dtype_name((tsr_dtype)p->dtype), (long long)p->m, (long long)p->k, (long long)p->k, (long long)p->n);
     c.handle = handle;
     c.algorithm = found.algo;
     c.workspace = found.workspaceSize;
@@ -330,8 +335,8 @@ static size_t rounded_down(size_t bytes)
     return power;
 }
 
-tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *g, size_t workspace, bool aligned, tsr_stream stream,
-                                tsr_cuda_choice *out)
+tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *g, size_t workspace, bool aligned,
+                                tsr_stream stream, tsr_cuda_choice *out)
 {
     station *s;
     problem p = problem_of(cuda, g, MOST_WORKSPACE, aligned);
@@ -354,9 +359,9 @@ tsr_status tsr_cuda_blas_enqueue(tsr_cuda_choice *c, const tsr_gemm *g, void *wo
     const bool wide = g->c_dtype == TSR_F64;
     if (c->adds_bias)
         TSR_TRY(set_bias(c, g->bias));
-    TSR_BLAS_TRY(cublasLtMatmul(c->handle, &c->product, wide ? (const void *)&g->alpha : &alpha, g->b, &c->left, g->a, &c->right,
-                                wide ? (const void *)&g->beta : &beta, g->c, &c->result, g->c, &c->result, &c->algorithm, workspace,
-                                c->workspace, stream),
+    TSR_BLAS_TRY(cublasLtMatmul(c->handle, &c->product, wide ? (const void *)&g->alpha : &alpha, g->b, &c->left, g->a,
+                                &c->right, wide ? (const void *)&g->beta : &beta, g->c, &c->result, g->c, &c->result,
+                                &c->algorithm, workspace, c->workspace, stream),
                  "multiplying matrices");
     return TSR_OK;
 }

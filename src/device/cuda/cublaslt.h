@@ -2,9 +2,9 @@
 #ifndef TSR_DEVICE_CUDA_CUBLASLT_H
 #define TSR_DEVICE_CUDA_CUBLASLT_H
 
-#include <cublasLt.h>
-
 #include "device/cuda/gpu.h"
+
+#include <cublasLt.h>
 
 /** How a product is computed: enough to enqueue it any number of times on operands with the same
  * alignments. */
@@ -13,7 +13,8 @@ typedef struct tsr_cuda_choice {
     cublasLtMatrixLayoutOpaque_t left, right, result;
     cublasLtMatmulAlgo_t algorithm;
     cublasLtHandle_t handle;
-    size_t workspace; /**< bytes that the algorithm uses, at an address that is a multiple of TSR_CUDA_WORKSPACE_ALIGNMENT */
+    size_t workspace; /**< bytes that the algorithm uses, at an address that is a multiple of
+                         TSR_CUDA_WORKSPACE_ALIGNMENT */
     bool adds_bias;   /**< the product adds the bias; false: the caller adds it */
 } tsr_cuda_choice;
 
@@ -29,8 +30,8 @@ bool tsr_cuda_blas_takes(tsr_dtype dtype);
  * their pointers. `stream` is the stream on which it will be enqueued. TSR_ERROR_UNSUPPORTED: no
  * algorithm computes it. TSR_ERROR_STATE: the device has no handle yet, and the stream is being
  * captured. */
-tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *gemm, size_t workspace, bool aligned, tsr_stream stream,
-                                tsr_cuda_choice *out);
+tsr_status tsr_cuda_blas_choose(tsr_cuda *cuda, int index, const tsr_gemm *gemm, size_t workspace, bool aligned,
+                                tsr_stream stream, tsr_cuda_choice *out);
 
 /** The fastest choice for aligned operands, if it gets all the workspace it wants (32 MiB at
  * most). */

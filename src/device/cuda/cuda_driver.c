@@ -5,11 +5,13 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/product.h"
 #include "device/cuda/streams.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/cuda.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
+
+#include <stdio.h>
+#include <string.h>
 
 static tsr_status count(void *self, int *out, const char **reason)
 {
@@ -76,7 +78,8 @@ static int count_devices(char *reason, size_t bytes)
     else if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
         snprintf(reason, bytes, "no CUDA driver is installed (cudaGetDeviceCount: %s)", cudaGetErrorName(error));
     else
-        snprintf(reason, bytes, "cudaGetDeviceCount failed: %s (%s)", cudaGetErrorName(error), cudaGetErrorString(error));
+        snprintf(reason, bytes, "cudaGetDeviceCount failed: %s (%s)", cudaGetErrorName(error),
+                 cudaGetErrorString(error));
     return 0;
 }
 
@@ -162,11 +165,13 @@ static tsr_status find_device(const char *call, const tsr_device_driver *driver,
     const tsr_device_table *const of = tsr_device_driver_table(driver, &self);
     tsr_cuda *const cuda = self;
     if (of->count != count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: driver is for \"%s\"; it must come from tsr_cuda_driver_create()", call, of->name);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: driver is for \"%s\"; it must come from tsr_cuda_driver_create()", call, of->name);
     if (index < 0 || index >= cuda->count)
         return cuda->count == 0
                    ? tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d: %s", call, index, cuda->reason)
-                   : tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d; there are 0 to %d", call, index, cuda->count - 1);
+                   : tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: there is no device %d; there are 0 to %d", call, index,
+                                    cuda->count - 1);
     *out = cuda;
     return TSR_OK;
 }

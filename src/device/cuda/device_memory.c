@@ -1,8 +1,8 @@
 #include "device/cuda/device_memory.h"
 
-#include <stdio.h>
-
 #include "device/cuda/gpu.h"
+
+#include <stdio.h>
 
 /* Room for what a sentence says the library was doing. */
 #define DOING_BYTES 96
@@ -23,7 +23,8 @@ static tsr_status no_memory(size_t bytes, int index)
     (void)cudaGetLastError();
     if (cudaMemGetInfo(&unused, &total) != cudaSuccess)
         (void)cudaGetLastError();
-    return tsr_status_set(TSR_ERROR_MEMORY, "cuda device: no memory for %zu bytes on device %d, where %zu of %zu are free", bytes, index,
+    return tsr_status_set(TSR_ERROR_MEMORY,
+                          "cuda device: no memory for %zu bytes on device %d, where %zu of %zu are free", bytes, index,
                           unused, total);
 }
 
@@ -89,17 +90,20 @@ static const enum cudaMemcpyKind kinds[] = {[TSR_COPY_WITHIN] = cudaMemcpyDevice
                                             [TSR_COPY_FROM_HOST] = cudaMemcpyHostToDevice,
                                             [TSR_COPY_TO_HOST] = cudaMemcpyDeviceToHost};
 
-tsr_status tsr_cuda_copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+tsr_status tsr_cuda_copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                         tsr_stream stream)
 {
     static const char *const ways[] = {"within devices", "from the host", "to the host"};
     char doing[DOING_BYTES];
     int previous;
     if ((unsigned)kind >= sizeof kinds / sizeof kinds[0])
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: the kind of copy is %d, not 0 to %d", (int)kind, (int)TSR_COPY_TO_HOST);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: the kind of copy is %d, not 0 to %d", (int)kind,
+                              (int)TSR_COPY_TO_HOST);
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     snprintf(doing, sizeof doing, "copying %zu bytes %s", bytes, ways[kind]);
     const tsr_status status =
-        bytes > 0 ? tsr_cuda_status(cudaMemcpyAsync(dst, src, bytes, kinds[kind], stream), "cudaMemcpyAsync", doing) : TSR_OK;
+        bytes > 0 ? tsr_cuda_status(cudaMemcpyAsync(dst, src, bytes, kinds[kind], stream), "cudaMemcpyAsync", doing)
+                  : TSR_OK;
     tsr_cuda_leave(previous);
     return status;
 }

@@ -6,6 +6,7 @@
 
 tsr_status tsr_cuda_alloc(void *self, int index, size_t bytes, tsr_stream stream, void **out);
 void tsr_cuda_free(void *self, int index, void *memory, size_t bytes, tsr_stream stream);
-tsr_status tsr_cuda_copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream);
+tsr_status tsr_cuda_copy(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                         tsr_stream stream);
 
 #endif

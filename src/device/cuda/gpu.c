@@ -14,9 +14,11 @@ static tsr_status make_pool(tsr_cuda_gpu *gpu, int index)
     uint64_t kept = KEPT_BYTES;
     int off = 0;
     TSR_CUDA_TRY(cudaMemPoolCreate(&gpu->pool, &properties), "making a device's memory pool");
-    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolAttrReleaseThreshold, &kept), "setting up a memory pool");
+    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolAttrReleaseThreshold, &kept),
+                 "setting up a memory pool");
     /* Else a stream could have to wait for another stream only because that stream freed memory. */
-    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolReuseAllowInternalDependencies, &off), "setting up a memory pool");
+    TSR_CUDA_TRY(cudaMemPoolSetAttribute(gpu->pool, cudaMemPoolReuseAllowInternalDependencies, &off),
+                 "setting up a memory pool");
     return TSR_OK;
 }
 
@@ -116,7 +118,8 @@ static tsr_status check_index(const tsr_cuda *cuda, int index)
     if (cuda->count == 0)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d: %s", index, cuda->reason);
     if (index < 0 || index >= cuda->count)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d; there are 0 to %d", index, cuda->count - 1);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "cuda device: there is no device %d; there are 0 to %d", index,
+                              cuda->count - 1);
     return TSR_OK;
 }
 

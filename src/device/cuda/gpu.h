@@ -5,11 +5,13 @@
 
 #include "device/cuda/kernels.h"
 #include "device/cuda/runtime.h"
+
+#include <tessera/context.h>
+#include <tessera/sys/device.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <tessera/context.h>
-#include <tessera/sys/device.h>
 
 typedef struct tsr_cuda_gemms tsr_cuda_gemms;
 
@@ -28,7 +30,8 @@ typedef struct tsr_cuda {
     pthread_mutex_t mutex; /**< held while a device is opened or kernels are loaded */
     tsr_cuda_kernels kernels;
     tsr_cuda_gemms *gemms;
-    atomic_bool *refused; /**< refused[index * count + owner]: the hardware had no room for `owner` as a peer of `index` */
+    atomic_bool
+        *refused; /**< refused[index * count + owner]: the hardware had no room for `owner` as a peer of `index` */
     tsr_cuda_gpu gpu[];
 } tsr_cuda;
 

@@ -4,6 +4,7 @@
 #define TSR_DEVICE_CUDA_INDEX_CUH
 
 #include "device/cuda/work.h"
+
 #include <stdint.h>
 #include <string.h>
 

@@ -2,25 +2,27 @@
  * launches them: all boxes of a call at once if they fit. */
 #include "device/cuda/launch.h"
 
-#include <string.h>
-
 #include "device/cuda/batch.h"
 #include "device/cuda/device_memory.h"
 #include "device/cuda/gpu.h"
 #include "device/cuda/reduction.h"
 #include "device/request.h"
 
+#include <string.h>
+
 /* Enqueues `blocks` blocks of a kernel; its arguments are copied. The thread's device is that of
  * `stream`. */
-static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments, tsr_stream stream)
+static tsr_status launch(const tsr_cuda *cuda, tsr_cuda_kernel kernel, uint32_t blocks, void **arguments,
+                         tsr_stream stream)
 {
     const dim3 grid = {blocks, 1, 1}, block = {TSR_CUDA_THREADS, 1, 1};
     const char *const doing = kernel < TSR_CUDA_FILL_SMALL    ? "launching a copy of boxes"
                               : kernel < TSR_CUDA_CONVERT     ? "launching a fill"
                               : kernel < TSR_CUDA_REDUCE_WIDE ? "launching a conversion"
                                                               : "launching a reduction";
-    return tsr_cuda_status(cudaLaunchKernel((const void *)cuda->kernels.kernel[kernel], grid, block, arguments, 0, stream),
-                           "cudaLaunchKernel", doing);
+    return tsr_cuda_status(
+        cudaLaunchKernel((const void *)cuda->kernels.kernel[kernel], grid, block, arguments, 0, stream),
+        "cudaLaunchKernel", doing);
 }
 
 typedef struct box_launch {
@@ -113,8 +115,8 @@ static const unsigned char floats[TSR_DTYPE_END] = {
     [TSR_BF16] = 1 + TSR_CUDA_BF16, [TSR_F8E4M3] = 1 + TSR_CUDA_F8E4M3, [TSR_F8E5M2] = 1 + TSR_CUDA_F8E5M2,
 };
 
-static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
-                                    int64_t count, tsr_stream stream)
+static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype dst_dtype, const void *src,
+                                    tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     const int64_t per_block = (int64_t)TSR_CUDA_THREADS * TSR_CUDA_CONVERT_RUN;
     tsr_cuda_convert given = {.dst = dst,
@@ -123,18 +125,21 @@ static tsr_status launch_conversion(const tsr_cuda *cuda, void *dst, tsr_dtype d
                               .dst_type = (uint8_t)(floats[dst_dtype] - 1),
                               .aligned = ((uintptr_t)dst | (uintptr_t)src) % 16 == 0};
     void *arguments[] = {&given};
-    return launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block), arguments, stream);
+    return launch(cuda, TSR_CUDA_CONVERT + floats[src_dtype] - 1, (uint32_t)((count + per_block - 1) / per_block),
+                  arguments, stream);
 }
 
-tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype,
-                                     int64_t count, tsr_stream stream)
+tsr_status tsr_cuda_convert_elements(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
+                                     tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     int previous;
     TSR_TRY(tsr_request_check_conversion("cuda", dst_dtype, src_dtype, count));
     if (dst_dtype == src_dtype)
-        return tsr_cuda_copy(self, index, dst, src, (size_t)count * tsr_dtype_bytes(dst_dtype), TSR_COPY_WITHIN, stream);
+        return tsr_cuda_copy(self, index, dst, src, (size_t)count * tsr_dtype_bytes(dst_dtype), TSR_COPY_WITHIN,
+                             stream);
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
-    const tsr_status status = count > 0 ? launch_conversion(self, dst, dst_dtype, src, src_dtype, count, stream) : TSR_OK;
+    const tsr_status status =
+        count > 0 ? launch_conversion(self, dst, dst_dtype, src, src_dtype, count, stream) : TSR_OK;
     tsr_cuda_leave(previous);
     return status;
 }
@@ -158,8 +163,11 @@ static const tsr_cuda_number numbers[TSR_DTYPE_END] = {
 
 static tsr_cuda_op op_of(tsr_reduce_op op, tsr_dtype_class kind)
 {
-    static const tsr_cuda_op ops[TSR_REDUCE_OP_END] = {
-        [TSR_SUM] = TSR_CUDA_SUM, [TSR_AVG] = TSR_CUDA_SUM, [TSR_MIN] = TSR_CUDA_MIN, [TSR_MAX] = TSR_CUDA_MAX, [TSR_PROD] = TSR_CUDA_PROD};
+    static const tsr_cuda_op ops[TSR_REDUCE_OP_END] = {[TSR_SUM] = TSR_CUDA_SUM,
+                                                       [TSR_AVG] = TSR_CUDA_SUM,
+                                                       [TSR_MIN] = TSR_CUDA_MIN,
+                                                       [TSR_MAX] = TSR_CUDA_MAX,
+                                                       [TSR_PROD] = TSR_CUDA_PROD};
     if (kind == TSR_CLASS_SIGNED && op == TSR_MIN)
         return TSR_CUDA_SIGNED_MIN;
     return kind == TSR_CLASS_SIGNED && op == TSR_MAX ? TSR_CUDA_SIGNED_MAX : ops[op];
@@ -178,7 +186,8 @@ static tsr_status launch_reduction(void *opaque, const tsr_cuda_reduce *given, b
     const reduction_launch *const to = opaque;
     const tsr_cuda_kernel first = wide ? TSR_CUDA_REDUCE_WIDE : TSR_CUDA_REDUCE_SINGLE;
     void *arguments[] = {(void *)(uintptr_t)given};
-    return launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS, arguments, to->stream);
+    return launch(to->cuda, first + to->number, (given->head.units + TSR_CUDA_THREADS - 1) / TSR_CUDA_THREADS,
+                  arguments, to->stream);
 }
 
 tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *given, tsr_stream stream)
@@ -187,9 +196,10 @@ tsr_status tsr_cuda_reduce_boxes(void *self, int index, const tsr_box_reduce *gi
     TSR_TRY(tsr_request_check_reduction("cuda", given));
     TSR_TRY(tsr_cuda_enter(self, index, &previous));
     reduction_launch to = {.cuda = self, .number = numbers[given->dtype], .stream = stream};
-    const tsr_status status =
-        is_empty(given) ? TSR_OK
-                        : tsr_cuda_plan_reduction(given, op_of(given->op, tsr_dtype_get(given->dtype)->kind), launch_reduction, &to);
+    const tsr_status status = is_empty(given)
+                                  ? TSR_OK
+                                  : tsr_cuda_plan_reduction(given, op_of(given->op, tsr_dtype_get(given->dtype)->kind),
+                                                            launch_reduction, &to);
     tsr_cuda_leave(previous);
     return status;
 }

@@ -12,22 +12,34 @@
 
 TSR_BOTH float tsr_cuda_min(float a, float b)
 {
-    return a != a || b != b ? f32_of_bits(F32_NAN) : a == b ? f32_of_bits(bits_of_f32(a) | bits_of_f32(b)) : a < b ? a : b;
+    return a != a || b != b ? f32_of_bits(F32_NAN)
+           : a == b         ? f32_of_bits(bits_of_f32(a) | bits_of_f32(b))
+           : a < b          ? a
+                            : b;
 }
 
 TSR_BOTH float tsr_cuda_max(float a, float b)
 {
-    return a != a || b != b ? f32_of_bits(F32_NAN) : a == b ? f32_of_bits(bits_of_f32(a) & bits_of_f32(b)) : a < b ? b : a;
+    return a != a || b != b ? f32_of_bits(F32_NAN)
+           : a == b         ? f32_of_bits(bits_of_f32(a) & bits_of_f32(b))
+           : a < b          ? b
+                            : a;
 }
 
 TSR_BOTH double tsr_cuda_min(double a, double b)
 {
-    return a != a || b != b ? f64_of_bits(F64_NAN) : a == b ? f64_of_bits(bits_of_f64(a) | bits_of_f64(b)) : a < b ? a : b;
+    return a != a || b != b ? f64_of_bits(F64_NAN)
+           : a == b         ? f64_of_bits(bits_of_f64(a) | bits_of_f64(b))
+           : a < b          ? a
+                            : b;
 }
 
 TSR_BOTH double tsr_cuda_max(double a, double b)
 {
-    return a != a || b != b ? f64_of_bits(F64_NAN) : a == b ? f64_of_bits(bits_of_f64(a) & bits_of_f64(b)) : a < b ? b : a;
+    return a != a || b != b ? f64_of_bits(F64_NAN)
+           : a == b         ? f64_of_bits(bits_of_f64(a) & bits_of_f64(b))
+           : a < b          ? b
+                            : a;
 }
 
 TSR_BOTH float tsr_cuda_canonical(float value)
@@ -110,19 +122,19 @@ struct tsr_cuda_f16 : tsr_cuda_real<float> {
     }
 };
 
-#define TSR_CUDA_NARROW_FLOAT(name, code_type)                                                                                             \
-    struct tsr_cuda_##name : tsr_cuda_real<float> {                                                                                        \
-        typedef code_type stored;                                                                                                          \
-                                                                                                                                           \
-        TSR_BOTH float widen(code_type code)                                                                                               \
-        {                                                                                                                                  \
-            return name##_widen(code);                                                                                                     \
-        }                                                                                                                                  \
-                                                                                                                                           \
-        TSR_BOTH code_type narrow(float value)                                                                                             \
-        {                                                                                                                                  \
-            return (code_type)name##_narrow(value);                                                                                        \
-        }                                                                                                                                  \
+#define TSR_CUDA_NARROW_FLOAT(name, code_type)                                                                         \
+    struct tsr_cuda_##name : tsr_cuda_real<float> {                                                                    \
+        typedef code_type stored;                                                                                      \
+                                                                                                                       \
+        TSR_BOTH float widen(code_type code)                                                                           \
+        {                                                                                                              \
+            return name##_widen(code);                                                                                 \
+        }                                                                                                              \
+                                                                                                                       \
+        TSR_BOTH code_type narrow(float value)                                                                         \
+        {                                                                                                              \
+            return (code_type)name##_narrow(value);                                                                    \
+        }                                                                                                              \
     }
 
 TSR_CUDA_NARROW_FLOAT(bf16, uint16_t);
@@ -212,7 +224,8 @@ typedef tsr_cuda_complex<double> tsr_cuda_c128;
 
 /** `count` neighbouring elements that are read and written together, 16 bytes at a time if they
  * have 16. */
-template <typename stored, int count> struct alignas(count * sizeof(stored) < 16 ? count * sizeof(stored) : 16) tsr_cuda_pack {
+template <typename stored, int count>
+struct alignas(count * sizeof(stored) < 16 ? count * sizeof(stored) : 16) tsr_cuda_pack {
     stored element[count];
 };
 

@@ -2,10 +2,10 @@
  * biases) with other kernels. */
 #include "device/cuda/product.h"
 
-#include <stdint.h>
-
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/launch.h"
+
+#include <stdint.h>
 
 static bool is_uniform(const tsr_gemm *g)
 {
@@ -19,23 +19,24 @@ static tsr_status check_gemm(const tsr_gemm *g)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: no GEMM of %s; there are f64, f32, f16 and bf16",
                               tsr_dtype_name(g->a_dtype));
     if (!is_uniform(g))
-        return tsr_status_set(
-            TSR_ERROR_UNSUPPORTED,
-            "cuda device: no GEMM of %s and %s to %s; both operands must have one dtype, and the result theirs or, for f16 and "
-            "bf16, f32; convert one of them",
-            tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                              "cuda device: no GEMM of %s and %s to %s; both operands must have one dtype, and the "
+                              "result theirs or, for f16 and "
+                              "bf16, f32; convert one of them",
+                              tsr_dtype_name(g->a_dtype), tsr_dtype_name(g->b_dtype), tsr_dtype_name(g->c_dtype));
     if (g->bias && g->bias_dtype != g->c_dtype)
         return tsr_status_set(TSR_ERROR_UNSUPPORTED, "cuda device: a GEMM to %s adds no bias of %s; convert the bias",
                               tsr_dtype_name(g->c_dtype), tsr_dtype_name(g->bias_dtype));
     if (g->m < 0 || g->n < 0 || g->k < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a GEMM of m=%lld, n=%lld, k=%lld; sizes are at least 0", (long long)g->m,
-                              (long long)g->n, (long long)g->k);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "cuda device: a GEMM of m=%lld, n=%lld, k=%lld; sizes are at least 0",
+                              (long long)g->m, (long long)g->n, (long long)g->k);
     const int64_t a = g->trans_a ? g->m : g->k, b = g->trans_b ? g->k : g->n;
     if (g->lda < a || g->ldb < b || g->ldc < g->n)
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "cuda device: lda, ldb, ldc are %lld, %lld, %lld; rows have %lld, %lld"
                               ", %lld elements",
-                              (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)a, (long long)b, (long long)g->n);
+                              (long long)g->lda, (long long)g->ldb, (long long)g->ldc, (long long)a, (long long)b,
+                              (long long)g->n);
     return TSR_OK;
 }
 
@@ -89,8 +90,11 @@ static tsr_status start_from_bias(tsr_cuda *cuda, int index, const tsr_gemm *g, 
 /* A product with k = 0: c = beta c + bias. */
 static tsr_status multiply_nothing(tsr_cuda *cuda, int index, const tsr_gemm *g, tsr_stream stream)
 {
-    const tsr_box_fill zero = {
-        .dst = g->c, .element_bytes = tsr_dtype_bytes(g->c_dtype), .ndim = 2, .shape = {g->m, g->n}, .dst_strides = {g->ldc, 1}};
+    const tsr_box_fill zero = {.dst = g->c,
+                               .element_bytes = tsr_dtype_bytes(g->c_dtype),
+                               .ndim = 2,
+                               .shape = {g->m, g->n},
+                               .dst_strides = {g->ldc, 1}};
     if (g->bias)
         return start_from_bias(cuda, index, g, stream);
     if (g->beta == 1)

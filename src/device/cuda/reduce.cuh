@@ -59,7 +59,8 @@ TSR_BOTH void tsr_cuda_combine_by(typename number::wide *sum, const tsr_cuda_uni
 
 /** Combines a unit; the op is tested once per unit, not per element. */
 template <typename number, int count>
-TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum, const tsr_cuda_unit<typename number::stored, count> &unit)
+TSR_BOTH void tsr_cuda_combine(int op, typename number::wide *sum,
+                               const tsr_cuda_unit<typename number::stored, count> &unit)
 {
     switch (op) {
     case TSR_CUDA_SUM:
@@ -87,7 +88,8 @@ TSR_BOTH void tsr_cuda_start(typename number::wide *sum, const tsr_cuda_unit<typ
 
 /** Combines unit `index` of all sources, in ascending order of sources. */
 template <typename number, int count>
-TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t index, bool aligned, typename number::wide *sum)
+TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t index, bool aligned,
+                                      typename number::wide *sum)
 {
     typedef tsr_cuda_unit<typename number::stored, count> unit;
     const tsr_cuda_reduce_head &head = given.head;
@@ -98,7 +100,8 @@ TSR_BOTH void tsr_cuda_reduce_sources(const tsr_cuda_reduce &given, uint32_t ind
 #pragma unroll
         for (int j = 0; j < TSR_CUDA_TOGETHER; j++)
             if (first + j < head.src_count)
-                loaded[j] = tsr_cuda_load<unit>(tsr_cuda_address(head, given.word + (first + j) * words, index), aligned);
+                loaded[j] =
+                    tsr_cuda_load<unit>(tsr_cuda_address(head, given.word + (first + j) * words, index), aligned);
 #pragma unroll
         for (int j = 0; j < TSR_CUDA_TOGETHER; j++) {
             if (j == 0 && first == 0)

@@ -1,5 +1,7 @@
 #include "device/cuda/reduction.h"
+
 #include "device/cuda/batch.h"
+
 #include <stdlib.h>
 
 /* Rows of fewer bytes than this are not cut into a middle of 16-byte units and two ends. */
@@ -88,9 +90,10 @@ static tsr_status check_room(const reduction *r)
 {
     const int64_t most = TSR_CUDA_REDUCE_WORDS / (1 + r->ndim);
     if (r->given->src_count > most || r->given->dst_count > most || operand_count(r) > most)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "cuda device: a reduction from %d sources to %d destinations in %d dims; they may be %d together",
-                              r->given->src_count, r->given->dst_count, r->ndim, (int)most);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "cuda device: a reduction from %d sources to %d destinations in %d dims; they may be %d together",
+            r->given->src_count, r->given->dst_count, r->ndim, (int)most);
     return TSR_OK;
 }
 
@@ -168,7 +171,8 @@ static bool lies_alike(const reduction *r, int64_t *head)
     const intptr_t first = address_of(r, 0);
     for (int i = 0; i < operand_count(r); i++) {
         const int64_t *const strides = strides_of(r, i);
-        bool alike = strides[r->dim[0]] == 1 && (address_of(r, i) - first) % 16 == 0 && address_of(r, i) % r->bytes == 0;
+        bool alike =
+            strides[r->dim[0]] == 1 && (address_of(r, i) - first) % 16 == 0 && address_of(r, i) % r->bytes == 0;
         for (int d = 1; d < r->ndim; d++)
             alike = alike && strides[r->dim[d]] * r->bytes % 16 == 0;
         if (!alike)
@@ -190,9 +194,11 @@ static tsr_status cut_rows(const reduction *r)
     return add_range(r, tail, size, 1);
 }
 
-tsr_status tsr_cuda_plan_reduction(const tsr_box_reduce *reduce, tsr_cuda_op op, tsr_cuda_reduce_launch *launch, void *to)
+tsr_status tsr_cuda_plan_reduction(const tsr_box_reduce *reduce, tsr_cuda_op op, tsr_cuda_reduce_launch *launch,
+                                   void *to)
 {
-    reduction r = {.given = reduce, .op = op, .bytes = (int64_t)tsr_dtype_bytes(reduce->dtype), .launch = launch, .to = to};
+    reduction r = {
+        .given = reduce, .op = op, .bytes = (int64_t)tsr_dtype_bytes(reduce->dtype), .launch = launch, .to = to};
     order_dims(&r);
     merge_dims(&r);
     TSR_TRY(check_room(&r));

@@ -1,7 +1,9 @@
 #include "device/cuda/runtime.h"
+
 #include <string.h>
 
-/* Errors after which, by the runtime's reference, the process must be terminated and relaunched to use CUDA again. */
+/* Errors after which, by the runtime's reference, the process must be terminated and relaunched to
+ * use CUDA again. */
 static const cudaError_t sticky[] = {
     cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,     cudaErrorAssert,           cudaErrorHardwareStackError,
     cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress, cudaErrorInvalidPc,        cudaErrorInvalidAddressSpace,
@@ -47,7 +49,9 @@ tsr_status tsr_cuda_status(cudaError_t error, const char *call, const char *doin
         return TSR_OK;
     (void)cudaGetLastError();
     const char *const lost =
-        tsr_cuda_is_sticky(error) ? "; the CUDA context is lost, and nothing works on its devices until the process is started again" : "";
-    return tsr_status_set(status_of(error), "cuda device: %.*s, %s, failed: %s (%s)%s", (int)strcspn(call, "("), call, doing,
-                          cudaGetErrorName(error), cudaGetErrorString(error), lost);
+        tsr_cuda_is_sticky(error)
+            ? "; the CUDA context is lost, and nothing works on its devices until the process is started again"
+            : "";
+    return tsr_status_set(status_of(error), "cuda device: %.*s, %s, failed: %s (%s)%s", (int)strcspn(call, "("), call,
+                          doing, cudaGetErrorName(error), cudaGetErrorString(error), lost);
 }

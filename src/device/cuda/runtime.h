@@ -2,8 +2,9 @@
 #ifndef TSR_DEVICE_CUDA_RUNTIME_H
 #define TSR_DEVICE_CUDA_RUNTIME_H
 
-#include <cuda_runtime_api.h>
 #include <tessera/sys/status.h>
+
+#include <cuda_runtime_api.h>
 
 /**
  * TSR_OK for cudaSuccess; else the error's status, with a sentence that names the call, the error

@@ -75,7 +75,14 @@ typedef struct tsr_cuda_pattern {
 
 /** The op of a reduction. Signed and unsigned integers share kernels, so min and max of signed ones
  * are ops of their own. */
-typedef enum tsr_cuda_op { TSR_CUDA_SUM, TSR_CUDA_PROD, TSR_CUDA_MIN, TSR_CUDA_MAX, TSR_CUDA_SIGNED_MIN, TSR_CUDA_SIGNED_MAX } tsr_cuda_op;
+typedef enum tsr_cuda_op {
+    TSR_CUDA_SUM,
+    TSR_CUDA_PROD,
+    TSR_CUDA_MIN,
+    TSR_CUDA_MAX,
+    TSR_CUDA_SIGNED_MIN,
+    TSR_CUDA_SIGNED_MAX
+} tsr_cuda_op;
 
 #define TSR_CUDA_REDUCE_DIMS 8
 /** 8 KiB of arguments: 333 operands in 2 dims. */
@@ -93,7 +100,8 @@ typedef struct tsr_cuda_reduce_head {
 
 typedef struct tsr_cuda_reduce {
     tsr_cuda_reduce_head head;
-    /** An operand is 1 + ndim words: its address, then its strides in bytes. Sources come first, in rank order. */
+    /** An operand is 1 + ndim words: its address, then its strides in bytes. Sources come first, in
+     * rank order. */
     int64_t word[TSR_CUDA_REDUCE_WORDS];
 } tsr_cuda_reduce;
 

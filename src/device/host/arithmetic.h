@@ -13,7 +13,8 @@ typedef void tsr_combine(void *dst, const void *a, const void *b, int64_t count)
  * STREAM_LINE, go to each of `count` destinations from its byte `begin` on, which lies at a
  * multiple of STREAM_LINE. A destination overlaps nothing else.
  */
-typedef void tsr_combine_streamed(char *const *dst, int count, size_t begin, const void *a, const void *b, size_t bytes);
+typedef void tsr_combine_streamed(char *const *dst, int count, size_t begin, const void *a, const void *b,
+                                  size_t bytes);
 
 /** dst[i] = src[i], a NaN canonical, for `count` accumulators; `dst` may be `src`. */
 typedef void tsr_settle(void *dst, const void *src, int64_t count);
@@ -28,10 +29,10 @@ typedef struct tsr_combination {
 } tsr_combination;
 
 typedef struct tsr_arithmetic {
-    size_t bytes;                               /**< bytes of an element while it is accumulated; narrow floats accumulate in f32 */
-    int parts;                                  /**< accumulators per element: 2 for a complex number, else 1 */
-    tsr_settle *settle;                         /**< for a single source; NULL: its bits are kept */
-    tsr_divide *divide;                         /**< NULL: no op of the dtype divides */
+    size_t bytes;       /**< bytes of an element while it is accumulated; narrow floats accumulate in f32 */
+    int parts;          /**< accumulators per element: 2 for a complex number, else 1 */
+    tsr_settle *settle; /**< for a single source; NULL: its bits are kept */
+    tsr_divide *divide; /**< NULL: no op of the dtype divides */
     tsr_combination combine[TSR_REDUCE_OP_END]; /**< by op; that of TSR_AVG adds */
 } tsr_arithmetic;
 

@@ -1,4 +1,5 @@
 #include "device/host/box.h"
+
 #include <stdlib.h>
 
 bool tsr_box_is_contiguous(const tsr_box_copy *copy, size_t *bytes)
@@ -49,7 +50,8 @@ static void merge_dims(tsr_box *box)
 {
     int last = 0;
     for (int d = 1; d < box->ndim; d++) {
-        const bool together = box->dst[last] == box->dst[d] * box->shape[d] && box->src[last] == box->src[d] * box->shape[d];
+        const bool together =
+            box->dst[last] == box->dst[d] * box->shape[d] && box->src[last] == box->src[d] * box->shape[d];
         const int64_t shape = together ? box->shape[last] * box->shape[d] : box->shape[d];
         last += !together;
         box->shape[last] = shape;

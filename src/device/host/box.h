@@ -3,8 +3,9 @@
 #ifndef TSR_DEVICE_HOST_BOX_H
 #define TSR_DEVICE_HOST_BOX_H
 
-#include <stdbool.h>
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 /** The largest element, in bytes, that kernels move as a whole; smaller elements are powers of two
  * too. */

@@ -1,5 +1,6 @@
 /* The public calls that describe choices of ways. */
 #include "device/host/choose.h"
+
 #include <string.h>
 
 #define CLASSES ((size_t)TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES)
@@ -33,7 +34,10 @@ static void describe_choice(const tsr_way_class *choice, tsr_kernel_choice *out)
 tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t index, tsr_kernel_choice *out, int *found)
 {
     if (!choices || !out || !found)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_kernel_choices_get: %s is NULL", !choices ? "choices" : !out ? "out" : "found");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_kernel_choices_get: %s is NULL",
+                              !choices ? "choices"
+                              : !out   ? "out"
+                                       : "found");
     *found = choices->at && index < CLASSES;
     if (!*found)
         return TSR_OK;
@@ -47,7 +51,8 @@ tsr_status tsr_kernel_choices_get(const tsr_kernel_choices *choices, size_t inde
     return TSR_OK;
 }
 
-const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes, size_t bytes)
+const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char *kernel, size_t run_bytes,
+                                   size_t bytes)
 {
     int task = 0;
     while (task < TSR_TASKS && (!kernel || strcmp(kernels[task], kernel) != 0))
@@ -59,5 +64,7 @@ const char *tsr_kernel_choices_way(const tsr_kernel_choices *choices, const char
     if (!choices || !choices->at || run_bytes < TSR_SHORTEST_RUN)
         return tsr_way_name(tsr_choices_rule(choices, run_bytes));
     const tsr_way_class *const choice = tsr_way_class_find(choices, (tsr_task)task, run_bytes, bytes);
-    return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED) ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED)) : NULL;
+    return __atomic_load_n(&choice->settled, __ATOMIC_RELAXED)
+               ? tsr_way_name(__atomic_load_n(&choice->way, __ATOMIC_RELAXED))
+               : NULL;
 }

@@ -1,7 +1,9 @@
 #include "device/host/choose.h"
+
 #include "base/context.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -52,13 +54,15 @@ tsr_status tsr_kernel_choices_create(tsr_context *context, tsr_kernel_choices **
     TSR_TRY(tsr_context_resolve(context, &held));
     const tsr_way way = tsr_context_settings(held)->way;
     const size_t classes = way == TSR_WAY_MEASURED ? TSR_TASKS * TSR_RUN_CLASSES * TSR_SIZE_CLASSES : 0;
-    const tsr_status status = tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_way_class), &memory);
+    const tsr_status status =
+        tsr_allocate_zeroed(held, 2 * sizeof(tsr_kernel_choices) + classes * sizeof(tsr_way_class), &memory);
     if (status != TSR_OK) {
         tsr_context_destroy(held);
         return status;
     }
     tsr_kernel_choices *const made = memory;
-    *made = (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
+    *made =
+        (tsr_kernel_choices){.references = 1, .context = held, .way = way, .large = TSR_LARGE_CALL, .now = read_clock};
     made->parts = made + 1;
     made->at = classes > 0 ? (tsr_way_class *)(made + 2) : NULL;
     made[1] = (tsr_kernel_choices){.way = way, .large = TSR_LARGE_PART, .whole = made};
@@ -85,8 +89,9 @@ void tsr_kernel_choices_destroy(tsr_kernel_choices *choices)
 tsr_kernel_choices *tsr_choices_pinned(tsr_way way)
 {
 #define ROW(name) [name] = {.references = 1, .way = (name), .large = TSR_LARGE_CALL }
-    static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),  ROW(TSR_WAY_PLAIN_AHEAD),  ROW(TSR_WAY_PLAIN_ROWS),
-                                                      ROW(TSR_WAY_STREAM), ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
+    static const tsr_kernel_choices rows[TSR_WAYS] = {ROW(TSR_WAY_PLAIN),        ROW(TSR_WAY_PLAIN_AHEAD),
+                                                      ROW(TSR_WAY_PLAIN_ROWS),   ROW(TSR_WAY_STREAM),
+                                                      ROW(TSR_WAY_STREAM_AHEAD), ROW(TSR_WAY_STREAM_ROWS)};
 #undef ROW
     /* The cast is safe: choices that measure nothing are only read. */
     return way < TSR_WAYS ? (tsr_kernel_choices *)&rows[way] : NULL;
@@ -110,7 +115,8 @@ static int find_class(const size_t *begins, int count, size_t bytes)
 
 tsr_way_class *tsr_way_class_find(const tsr_kernel_choices *choices, tsr_task task, size_t run, size_t total)
 {
-    const int runs = find_class(run_begins, TSR_RUN_CLASSES, run), sizes = find_class(size_begins, TSR_SIZE_CLASSES, total);
+    const int runs = find_class(run_begins, TSR_RUN_CLASSES, run),
+              sizes = find_class(size_begins, TSR_SIZE_CLASSES, total);
     return &choices->at[((int)task * TSR_RUN_CLASSES + runs) * TSR_SIZE_CLASSES + sizes];
 }
 
@@ -134,7 +140,8 @@ static tsr_way find_best(const tsr_way_class *c, int least)
 {
     tsr_way best = TSR_WAYS;
     for (tsr_way way = TSR_WAY_PLAIN; way < TSR_WAYS; way++)
-        if (GET(c->counts[way]) >= least && (best == TSR_WAYS || tsr_way_class_estimate(c, way) < tsr_way_class_estimate(c, best)))
+        if (GET(c->counts[way]) >= least &&
+            (best == TSR_WAYS || tsr_way_class_estimate(c, way) < tsr_way_class_estimate(c, best)))
             best = way;
     return best;
 }
@@ -146,7 +153,8 @@ static bool is_wanted(const tsr_way_class *c, tsr_way way)
     const tsr_way best = find_best(c, HOPELESS);
     if (count < HOPELESS || best == TSR_WAYS)
         return count < FIRST;
-    return count < FIRST && 2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
+    return count < FIRST &&
+           2 * (uint64_t)tsr_way_class_estimate(c, way) <= 3 * (uint64_t)tsr_way_class_estimate(c, best);
 }
 
 /* The way with the fewest samples among the wanted ones, so that they take turns; TSR_WAYS: no way
@@ -224,7 +232,8 @@ static void begin_use(tsr_way_class *c)
 static void review(tsr_way_class *c)
 {
     const tsr_way way = GET(c->way), best = find_best(c, 1);
-    const uint64_t takes = tsr_way_class_estimate(c, way), least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
+    const uint64_t takes = tsr_way_class_estimate(c, way),
+                   least = best < TSR_WAYS ? tsr_way_class_estimate(c, best) : takes;
     SET(c->stretches, GET(c->stretches) + 1);
     if (100 * least < 97 * takes) {
         settle_way(c, best);
@@ -313,7 +322,8 @@ void tsr_stretch_enter_run(tsr_stretch *s, size_t run)
         return;
     }
     enter_choice(s, NULL);
-    const tsr_way whole = choices && choices->whole && run >= TSR_SHORTEST_RUN ? find_whole(choices->whole, s->task, run) : TSR_WAYS;
+    const tsr_way whole =
+        choices && choices->whole && run >= TSR_SHORTEST_RUN ? find_whole(choices->whole, s->task, run) : TSR_WAYS;
     s->way = whole < TSR_WAYS ? whole : tsr_choices_rule(choices, run);
 }
 

@@ -16,8 +16,10 @@
 
 #include "base/references.h"
 #include "base/ways.h"
-#include <stdint.h>
+
 #include <tessera/sys/device.h>
+
+#include <stdint.h>
 
 /** Calls that write fewer bytes use ordinary stores, and are never timed. Measured on two threads
  * of a processor with 1 MiB of second- and 32 MiB of third-level cache: streaming itself is faster
@@ -43,23 +45,23 @@ typedef enum tsr_task { TSR_TASK_COPY, TSR_TASK_REDUCE, TSR_TASK_REDUCE_TO_ALL, 
 /** The state of a class. All fields are read and written atomically, with relaxed order. */
 typedef struct tsr_way_class {
     uint32_t samples[TSR_WAYS][TSR_SAMPLES]; /**< per way a ring of its latest times, in nanoseconds per MiB */
-    uint8_t counts[TSR_WAYS];                /**< per way: samples since the last trial of all ways, TSR_SAMPLES at most */
-    uint8_t places[TSR_WAYS];                /**< per way: the place in its ring for the next sample */
-    uint8_t way;                             /**< the fastest way; valid if `settled` */
-    uint8_t settled;                         /**< 0 while all ways are tried, then 1 */
-    uint8_t changes;                         /**< how often another way became the fastest, 255 at most */
-    uint8_t restarts;                        /**< how often all ways were tried again, 255 at most */
-    uint32_t reference;                      /**< the least estimate of `way` since it became the fastest, in nanoseconds per MiB */
-    uint32_t stretches;                      /**< samples since the last trial of all ways ended */
-    uint32_t next_rival;                     /**< the value of `stretches` at which a rival is tried */
-    uint32_t restart_wait;                   /**< the value of `stretches` above which slowness restarts the trial of all ways */
+    uint8_t counts[TSR_WAYS]; /**< per way: samples since the last trial of all ways, TSR_SAMPLES at most */
+    uint8_t places[TSR_WAYS]; /**< per way: the place in its ring for the next sample */
+    uint8_t way;              /**< the fastest way; valid if `settled` */
+    uint8_t settled;          /**< 0 while all ways are tried, then 1 */
+    uint8_t changes;          /**< how often another way became the fastest, 255 at most */
+    uint8_t restarts;         /**< how often all ways were tried again, 255 at most */
+    uint32_t reference;       /**< the least estimate of `way` since it became the fastest, in nanoseconds per MiB */
+    uint32_t stretches;       /**< samples since the last trial of all ways ended */
+    uint32_t next_rival;      /**< the value of `stretches` at which a rival is tried */
+    uint32_t restart_wait;    /**< the value of `stretches` above which slowness restarts the trial of all ways */
 } tsr_way_class;
 
 struct tsr_kernel_choices {
     tsr_references references;
-    tsr_context *context;        /**< the context whose memory this is, retained; NULL: static memory */
-    tsr_way way;                 /**< TSR_WAY_MEASURED, TSR_WAY_FIXED, or the way of all large calls */
-    size_t large;                /**< bytes from which a call is large: TSR_LARGE_CALL, or TSR_LARGE_PART for parts; tests take less */
+    tsr_context *context; /**< the context whose memory this is, retained; NULL: static memory */
+    tsr_way way;          /**< TSR_WAY_MEASURED, TSR_WAY_FIXED, or the way of all large calls */
+    size_t large; /**< bytes from which a call is large: TSR_LARGE_CALL, or TSR_LARGE_PART for parts; tests take less */
     uint64_t (*now)(void *user); /**< nanoseconds, by the thread's own clock */
     void *user;
     const tsr_kernel_choices *whole; /**< in choices for parts of moves: the choices for whole moves; else NULL */
@@ -101,7 +103,8 @@ typedef struct tsr_stretch {
 
 /** Begins a call that writes `total` bytes and returns `s`; NULL if the call is not large: then all
  * its stores are ordinary. `self` is the self of the operation table's entry. */
-static inline tsr_stretch *tsr_stretch_begin(tsr_stretch *s, const tsr_kernel_choices *self, tsr_task task, size_t total)
+static inline tsr_stretch *tsr_stretch_begin(tsr_stretch *s, const tsr_kernel_choices *self, tsr_task task,
+                                             size_t total)
 {
     if (total < (self ? self->large : TSR_LARGE_CALL))
         return NULL;

@@ -56,8 +56,8 @@ static tsr_narrow *storer(tsr_dtype dtype)
     return dtype == TSR_F64 ? store_f64 : dtype == TSR_F32 ? store_f32 : KERNEL(narrow)(dtype);
 }
 
-tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src, tsr_dtype src_dtype, int64_t count,
-                                tsr_stream stream)
+tsr_status KERNEL(host_convert)(void *self, int index, void *dst, tsr_dtype dst_dtype, const void *src,
+                                tsr_dtype src_dtype, int64_t count, tsr_stream stream)
 {
     (void)self, (void)index, (void)stream;
     TSR_TRY(tsr_request_check_conversion("host", dst_dtype, src_dtype, count));

@@ -3,19 +3,20 @@
 #include "device/host/rows.h"
 #include "device/host/stream.h"
 #include "device/request.h"
+
 #include <stdlib.h>
 
 /* Copies 1 to 64 bytes by two moves that may overlap in the middle: for short rows, cheaper than a
  * call of memcpy(). */
 static inline void copy_short(char *dst, const char *src, size_t bytes)
 {
-#define TWO_MOVES(N)                                                                                                                       \
-    do {                                                                                                                                   \
-        char head[N], tail[N];                                                                                                             \
-        memcpy(head, src, N);                                                                                                              \
-        memcpy(tail, src + bytes - (N), N);                                                                                                \
-        memcpy(dst, head, N);                                                                                                              \
-        memcpy(dst + bytes - (N), tail, N);                                                                                                \
+#define TWO_MOVES(N)                                                                                                   \
+    do {                                                                                                               \
+        char head[N], tail[N];                                                                                         \
+        memcpy(head, src, N);                                                                                          \
+        memcpy(tail, src + bytes - (N), N);                                                                            \
+        memcpy(dst, head, N);                                                                                          \
+        memcpy(dst + bytes - (N), tail, N);                                                                            \
     } while (0)
     if (bytes >= 32)
         TWO_MOVES(32);
@@ -52,18 +53,18 @@ typedef void elements_copy(char *dst, int64_t dst_stride, const char *src, int64
 
 /* Strides in bytes. Packing and unpacking have loops of their own, in which one side's stride is a
  * constant. */
-#define DEFINE_ELEMENTS(N)                                                                                                                 \
-    static void elements_##N(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count)                            \
-    {                                                                                                                                      \
-        if (dst_stride == (N))                                                                                                             \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * (N), src + i * src_stride, N);                                                                            \
-        else if (src_stride == (N))                                                                                                        \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * dst_stride, src + i * (N), N);                                                                            \
-        else                                                                                                                               \
-            for (int64_t i = 0; i < count; i++)                                                                                            \
-                memcpy(dst + i * dst_stride, src + i * src_stride, N);                                                                     \
+#define DEFINE_ELEMENTS(N)                                                                                             \
+    static void elements_##N(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t count)        \
+    {                                                                                                                  \
+        if (dst_stride == (N))                                                                                         \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * (N), src + i * src_stride, N);                                                        \
+        else if (src_stride == (N))                                                                                    \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * dst_stride, src + i * (N), N);                                                        \
+        else                                                                                                           \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                memcpy(dst + i * dst_stride, src + i * src_stride, N);                                                 \
     }
 DEFINE_ELEMENTS(1)
 DEFINE_ELEMENTS(2)
@@ -131,7 +132,8 @@ static void copy_plane_rows(const tsr_box *box, char *dst, const char *src, tsr_
 {
     const bool crossed = box->shape[box->ndim - 1] < 4 && box->shape[box->ndim - 2] >= 4;
     const int outer = box->ndim - (crossed ? 1 : 2), inner = box->ndim - (crossed ? 2 : 1);
-    tsr_rows rows = {.dst_stride = box->dst[inner], .src_stride = box->src[inner], .run = box->run, .count = box->shape[inner]};
+    tsr_rows rows = {
+        .dst_stride = box->dst[inner], .src_stride = box->src[inner], .run = box->run, .count = box->shape[inner]};
     for (int64_t i = 0; i < box->shape[outer]; i++) {
         rows.dst = dst + i * box->dst[outer];
         rows.src = src + i * box->src[outer];
@@ -148,7 +150,8 @@ static void copy_plane_elements(const tsr_box *box, char *dst, const char *src, 
     elements_copy *const elements = elements_of(box->run);
     (void)stretch;
     for (int64_t i = 0; i < box->shape[outer]; i++)
-        elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner], box->shape[inner]);
+        elements(dst + i * box->dst[outer], box->dst[inner], src + i * box->src[outer], box->src[inner],
+                 box->shape[inner]);
 }
 
 /* Rows that repeat one element: some copies of the element are laid out once, then written in whole
@@ -277,7 +280,8 @@ tsr_status KERNEL(host_copy_boxes)(void *self, int index, const tsr_box_copy *bo
     return TSR_OK;
 }
 
-tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind, tsr_stream stream)
+tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, size_t bytes, tsr_copy_kind kind,
+                             tsr_stream stream)
 {
     tsr_stretch here, *const stretch = tsr_stretch_begin(&here, self, TSR_TASK_COPY, bytes);
     (void)index, (void)kind, (void)stream;
@@ -290,7 +294,8 @@ tsr_status KERNEL(host_copy)(void *self, int index, void *dst, const void *src, 
 tsr_status KERNEL(host_fill)(void *self, int index, const tsr_box_fill *fill, tsr_stream stream)
 {
     TSR_TRY(tsr_request_check_box("host", "fill", fill->ndim, fill->shape, fill->element_bytes));
-    tsr_box_copy copy = {.dst = fill->dst, .src = fill->value, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
+    tsr_box_copy copy = {
+        .dst = fill->dst, .src = fill->value, .element_bytes = fill->element_bytes, .ndim = fill->ndim};
     memcpy(copy.shape, fill->shape, sizeof copy.shape);
     memcpy(copy.dst_strides, fill->dst_strides, sizeof copy.dst_strides);
     return KERNEL(host_copy_boxes)(self, index, &copy, 1, stream);

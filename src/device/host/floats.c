@@ -7,25 +7,25 @@
 #include <immintrin.h>
 #endif
 
-#define DEFINE_NARROW_FLOAT(name, code)                                                                                                    \
-    static void widen_##name(float *restrict dst, const void *restrict src, int64_t count)                                                 \
-    {                                                                                                                                      \
-        const code *const codes = src;                                                                                                     \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            dst[i] = name##_widen(codes[i]);                                                                                               \
-    }                                                                                                                                      \
-    static void narrow_##name(void *restrict dst, const float *restrict src, int64_t count)                                                \
-    {                                                                                                                                      \
-        code *const codes = dst;                                                                                                           \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            codes[i] = (code)name##_narrow(src[i]);                                                                                        \
-    }                                                                                                                                      \
-    static void add_pair_##name(void *restrict dst, const void *restrict a, const void *restrict b, int64_t count)                         \
-    {                                                                                                                                      \
-        code *const sum = dst;                                                                                                             \
-        const code *const left = a, *const right = b;                                                                                      \
-        for (int64_t i = 0; i < count; i++)                                                                                                \
-            sum[i] = (code)name##_narrow(name##_widen(left[i]) + name##_widen(right[i]));                                                  \
+#define DEFINE_NARROW_FLOAT(name, code)                                                                                \
+    static void widen_##name(float *restrict dst, const void *restrict src, int64_t count)                             \
+    {                                                                                                                  \
+        const code *const codes = src;                                                                                 \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            dst[i] = name##_widen(codes[i]);                                                                           \
+    }                                                                                                                  \
+    static void narrow_##name(void *restrict dst, const float *restrict src, int64_t count)                            \
+    {                                                                                                                  \
+        code *const codes = dst;                                                                                       \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            codes[i] = (code)name##_narrow(src[i]);                                                                    \
+    }                                                                                                                  \
+    static void add_pair_##name(void *restrict dst, const void *restrict a, const void *restrict b, int64_t count)     \
+    {                                                                                                                  \
+        code *const sum = dst;                                                                                         \
+        const code *const left = a, *const right = b;                                                                  \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            sum[i] = (code)name##_narrow(name##_widen(left[i]) + name##_widen(right[i]));                              \
     }
 
 DEFINE_NARROW_FLOAT(bf16, tsr_u16)

@@ -11,8 +11,10 @@
 
 #include "device/host/box.h"
 #include "device/host/choose.h"
-#include <stdbool.h>
+
 #include <tessera/sys/device.h>
+
+#include <stdbool.h>
 
 #define TSR_KERNEL_NAME_(name, kernels) tsr_##name##_##kernels
 #define TSR_KERNEL_NAME(name, kernels)  TSR_KERNEL_NAME_(name, kernels)

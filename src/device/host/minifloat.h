@@ -100,7 +100,8 @@ MINIFLOAT_CALL float minifloat_widen(minifloat type, uint32_t code)
      * subtraction takes away. */
     const uint32_t one = UINT32_C(1) << 23;
     const uint32_t subnormal = bits_of_f32(f32_of_bits(normal + one) - f32_of_bits(rebias + one));
-    const uint32_t special = type.special == type.nan ? F32_NAN : choose_less(type.special, magnitude, F32_NAN, F32_INFINITY);
+    const uint32_t special =
+        type.special == type.nan ? F32_NAN : choose_less(type.special, magnitude, F32_NAN, F32_INFINITY);
     const uint32_t finite = choose_less(magnitude, UINT32_C(1) << type.mantissa, subnormal, normal);
     return f32_of_bits(sign | choose_less(magnitude, type.special, finite, special));
 }
@@ -173,7 +174,8 @@ MINIFLOAT_CALL uint32_t bf16_narrow(float value)
 MINIFLOAT_CALL float f32_odd_of_f64(double value)
 {
     const float nearest = (float)value;
-    const double back = (double)nearest, magnitude = value < 0 ? -value : value, back_magnitude = back < 0 ? -back : back;
+    const double back = (double)nearest, magnitude = value < 0 ? -value : value,
+                 back_magnitude = back < 0 ? -back : back;
     const uint32_t bits = bits_of_f32(nearest);
     const uint32_t cut = back_magnitude > magnitude ? bits - 1 : bits;
     return f32_of_bits(back == value || value != value ? bits : cut | 1);

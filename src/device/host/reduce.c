@@ -11,6 +11,7 @@
 #include "device/host/floats.h"
 #include "device/host/stream.h"
 #include "device/request.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -77,7 +78,8 @@ static int64_t offset(const reduction *r, const tile *t, const int64_t *strides)
 
 static bool tile_is_contiguous(const reduction *r, const tile *t, const int64_t *strides)
 {
-    return (t->columns == 1 || stride(r, strides, r->ndim - 1) == 1) && (t->rows == 1 || stride(r, strides, r->ndim - 2) == t->columns);
+    return (t->columns == 1 || stride(r, strides, r->ndim - 1) == 1) &&
+           (t->rows == 1 || stride(r, strides, r->ndim - 2) == t->columns);
 }
 
 /* A copy of a tile's shape, between its place in an operand and contiguous memory; the caller adds
@@ -123,7 +125,8 @@ static void scatter_tile(const reduction *r, const tile *t, int to, const void *
     const int64_t *const strides = r->given->dst_strides[to];
     if (r->flat) {
         KERNEL(copy_run)
-        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes, tsr_way_streams(r->way));
+        (r->row_dst[to] + t->index[r->ndim - 1] * (int64_t)r->bytes, values, (size_t)t->columns * r->bytes,
+         tsr_way_streams(r->way));
         return;
     }
     char *const dst = (char *)r->given->dst[to] + offset(r, t, strides);
@@ -175,8 +178,8 @@ static const void *accumulate(const reduction *r, const tile *t, buffers *b)
 static const void *finish_tile(const reduction *r, const tile *t, buffers *b)
 {
     const int64_t count = t->rows * t->columns;
-    const bool pair =
-        r->narrow && r->given->src_count == 2 && r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
+    const bool pair = r->narrow && r->given->src_count == 2 &&
+                      r->combine.into == r->arithmetic->combine[TSR_SUM].into && r->given->divisor == 1;
     if (pair) {
         const void *const left = gather_tile(r, t, 0, b->packed[0]);
         KERNEL(add_pair)(r->given->dtype)(b->narrow, left, gather_tile(r, t, 1, b->packed[1]), count);
@@ -425,7 +428,8 @@ tsr_status KERNEL(host_reduce)(void *self, int index, const tsr_box_reduce *give
     tsr_stretch here;
     (void)index, (void)stream;
     TSR_TRY(tsr_request_check_reduction("host", given));
-    reduction r = {.given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
+    reduction r = {
+        .given = given, .arithmetic = KERNEL(arithmetic)(given->dtype), .bytes = tsr_dtype_bytes(given->dtype)};
     if (is_empty(given, r.bytes, &total))
         return TSR_OK;
     r.widen = KERNEL(widen)(given->dtype);

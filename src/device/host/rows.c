@@ -30,7 +30,8 @@ static inline __attribute__((always_inline)) void store_line(char *dst, const ch
 
 /* Copies a row of at least STREAM_LINE bytes, and towards its end prefetches `next`, the next row's
  * source. */
-static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next, bool stream)
+static inline __attribute__((always_inline)) void copy_ahead(char *dst, const char *src, size_t bytes, const char *next,
+                                                             bool stream)
 {
     const size_t head = stream_head(dst), end = head + stream_whole(bytes - head);
     const size_t ahead = bytes < AHEAD ? bytes : AHEAD, turn = bytes - ahead;
@@ -61,8 +62,8 @@ static inline __attribute__((always_inline)) void copy_all_ahead(const tsr_rows 
 }
 
 /* Copies four rows of `bytes` bytes, at least STREAM_LINE, at once: a few lines of each in turn. */
-static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t dst_stride, const char *src, int64_t src_stride,
-                                                            size_t bytes, bool stream)
+static inline __attribute__((always_inline)) void copy_four(char *dst, int64_t dst_stride, const char *src,
+                                                            int64_t src_stride, size_t bytes, bool stream)
 {
     char *to[AT_ONCE];
     const char *from[AT_ONCE];
@@ -99,8 +100,8 @@ static inline __attribute__((always_inline)) void copy_interleaved(const tsr_row
 {
     int64_t i = 0;
     for (; i + AT_ONCE <= rows->count; i += AT_ONCE)
-        copy_four(rows->dst + i * rows->dst_stride, rows->dst_stride, rows->src + i * rows->src_stride, rows->src_stride, rows->run,
-                  stream);
+        copy_four(rows->dst + i * rows->dst_stride, rows->dst_stride, rows->src + i * rows->src_stride,
+                  rows->src_stride, rows->run, stream);
     for (; i < rows->count; i++)
         copy_pages(rows->dst + i * rows->dst_stride, rows->src + i * rows->src_stride, rows->run, stream);
 }

@@ -5,7 +5,10 @@ tsr_blas_multiply *tsr_blas_find_gemm(const tsr_blas_table *table, tsr_dtype dty
     const struct {
         tsr_dtype dtype;
         tsr_blas_multiply *gemm;
-    } rows[] = {{TSR_F32, table->gemm_f32}, {TSR_F64, table->gemm_f64}, {TSR_BF16, table->gemm_bf16}, {TSR_F16, table->gemm_f16}};
+    } rows[] = {{TSR_F32, table->gemm_f32},
+                {TSR_F64, table->gemm_f64},
+                {TSR_BF16, table->gemm_bf16},
+                {TSR_F16, table->gemm_f16}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].dtype == dtype)
             return rows[i].gemm;

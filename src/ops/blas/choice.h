@@ -3,8 +3,9 @@
 #ifndef TSR_OPS_BLAS_CHOICE_H
 #define TSR_OPS_BLAS_CHOICE_H
 
-#include <stdbool.h>
 #include <tessera/sys/blas.h>
+
+#include <stdbool.h>
 
 /** The most providers that a context has. */
 #define TSR_MOST_PROVIDERS 8

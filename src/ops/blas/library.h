@@ -2,8 +2,9 @@
 #ifndef TSR_OPS_BLAS_LIBRARY_H
 #define TSR_OPS_BLAS_LIBRARY_H
 
-#include <stdbool.h>
 #include <tessera/sys/blas.h>
+
+#include <stdbool.h>
 
 /** Bytes of a text in which a provider describes itself. */
 enum { TSR_PROVIDER_TEXT = 256 };
@@ -14,7 +15,8 @@ enum { TSR_PROVIDER_TEXT = 256 };
 typedef struct tsr_library {
     tsr_blas_provider provider;
     tsr_blas_table table;
-    char name[32], version[TSR_PROVIDER_TEXT], core[TSR_PROVIDER_TEXT], source[4 * TSR_PROVIDER_TEXT], warning[2 * TSR_PROVIDER_TEXT];
+    char name[32], version[TSR_PROVIDER_TEXT], core[TSR_PROVIDER_TEXT], source[4 * TSR_PROVIDER_TEXT],
+        warning[2 * TSR_PROVIDER_TEXT];
     void *family; /**< the table's self: the library's functions; NULL for a library that exports a table */
 } tsr_library;
 

@@ -2,9 +2,11 @@
 #include "ops/blas/linked_mkl.h"
 
 #include "ops/blas/mkl.h"
+
+#include <tessera/sys/status.h>
+
 #include <dlfcn.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 void MKL_Get_Version(void *version);
 

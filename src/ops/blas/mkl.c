@@ -3,10 +3,12 @@
 
 #include "ops/blas/cblas.h"
 #include "ops/blas/processor.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdio.h>
+#include <string.h>
 
 /* Values of MKL's mkl_service.h. */
 enum { INTERFACE_LP64 = 0, THREADING_SEQUENTIAL = 1, ENABLE_AVX512 = 4 };
@@ -19,7 +21,8 @@ typedef struct mkl_version {
 /* The table's self. */
 typedef struct mkl {
     tsr_cblas calls;
-    int (*set_threads)(int); /* sets the calling thread's count and returns the old one; 0: the thread uses the process's count */
+    int (*set_threads)(
+        int); /* sets the calling thread's count and returns the old one; 0: the thread uses the process's count */
 } mkl;
 
 static void hold_nothing(void *self)
@@ -40,7 +43,8 @@ static void mkl_end(void *self, int token)
 
 static bool find_all(void *handle, mkl *out)
 {
-    return tsr_library_symbol(handle, "cblas_sgemm", &out->calls.sgemm) && tsr_library_symbol(handle, "cblas_dgemm", &out->calls.dgemm) &&
+    return tsr_library_symbol(handle, "cblas_sgemm", &out->calls.sgemm) &&
+           tsr_library_symbol(handle, "cblas_dgemm", &out->calls.dgemm) &&
            tsr_library_symbol(handle, "cblas_dgemv", &out->calls.dgemv) &&
            tsr_library_symbol(handle, "MKL_Set_Num_Threads_Local", &out->set_threads);
 }
@@ -62,7 +66,8 @@ static void settle_mkl(void *handle)
  * in it counts. */
 static const struct {
     const char *words, *core, *kernels;
-} cores[] = {{"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};
+} cores[] = {
+    {"512", "AVX-512", "avx512"}, {"AVX2", "AVX2", "avx2"}, {"Extensions 2", "AVX2", "avx2"}, {"", "x86-64", NULL}};
 
 static void describe_library(const mkl_version *found, tsr_library *library)
 {
@@ -71,8 +76,8 @@ static void describe_library(const mkl_version *found, tsr_library *library)
     while (!strstr(words, cores[row].words))
         row++;
     snprintf(library->name, sizeof library->name, "mkl");
-    snprintf(library->version, sizeof library->version, "MKL %d.%d.%d %.20s, %.180s", found->major, found->minor, found->update,
-             found->build ? found->build : "", words);
+    snprintf(library->version, sizeof library->version, "MKL %d.%d.%d %.20s, %.180s", found->major, found->minor,
+             found->update, found->build ? found->build : "", words);
     snprintf(library->core, sizeof library->core, "%s", cores[row].core);
     library->table.kernels = cores[row].kernels;
 }
@@ -91,7 +96,8 @@ tsr_status tsr_mkl_open(tsr_context *context, void *handle, tsr_library *library
     tsr_library_symbol(handle, "cblas_gemm_bf16bf16f32", &calls->calls.bf16);
     tsr_library_symbol(handle, "cblas_gemm_f16f16f32", &calls->calls.f16);
     get_version(&found);
-    library->table = (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = mkl_begin, .end = mkl_end};
+    library->table =
+        (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = mkl_begin, .end = mkl_end};
     tsr_cblas_fill(&calls->calls, &library->table);
     describe_library(&found, library);
     return TSR_OK;

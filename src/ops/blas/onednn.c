@@ -3,9 +3,11 @@
 #include "ops/blas/onednn.h"
 
 #include "ops/blas/processor.h"
-#include <stdio.h>
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdio.h>
 
 /* Values of oneDNN's dnnl_types.h and dnnl_common_types.h, which do not change within version 3. */
 enum { SUCCESS = 0, ENGINE_CPU = 1, STREAM_IN_ORDER = 1, TYPE_F16 = 1, TYPE_BF16 = 2, TYPE_F32 = 3 };
@@ -25,8 +27,8 @@ typedef struct argument {
 
 /* The table's self: oneDNN's functions. Objects of oneDNN are void pointers. */
 typedef struct onednn {
-    int (*sgemm)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda, const float *b,
-                 int64_t ldb, float beta, float *c, int64_t ldc);
+    int (*sgemm)(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
+                 const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
     int (*engine_create)(void **engine, int kind, size_t index);
     int (*engine_destroy)(void *engine);
     int (*stream_create)(void **stream, void *engine, unsigned flags);
@@ -40,7 +42,8 @@ typedef struct onednn {
     int (*attr_create)(void **attr);
     int (*attr_set_post_ops)(void *attr, const void *ops);
     int (*attr_destroy)(void *attr);
-    int (*matmul_create)(void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c, const void *attr);
+    int (*matmul_create)(void **desc, void *engine, const void *a, const void *b, const void *bias, const void *c,
+                         const void *attr);
     int (*matmul_destroy)(void *desc);
     int (*primitive_create)(void **primitive, const void *desc);
     int (*primitive_execute)(const void *primitive, void *stream, int count, const argument *arguments);
@@ -81,8 +84,8 @@ static tsr_status refuse_code(const char *what, int code)
 static tsr_status gemm_f32(void *self, const tsr_blas_gemm *g)
 {
     const int code = ((const onednn *)self)
-                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha, g->a, g->lda, g->b,
-                                 g->ldb, (float)g->beta, g->c, g->ldc);
+                         ->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', g->m, g->n, g->k, (float)g->alpha,
+                                 g->a, g->lda, g->b, g->ldb, (float)g->beta, g->c, g->ldc);
     return code == SUCCESS ? TSR_OK : refuse_code("dnnl_sgemm", code);
 }
 
@@ -175,9 +178,11 @@ static bool multiplies(const onednn *dnn, int type)
 {
     const uint16_t zero = 0;
     float c;
-    const tsr_blas_gemm g = {.m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
+    const tsr_blas_gemm g = {
+        .m = 1, .n = 1, .k = 1, .alpha = 1, .a = &zero, .b = &zero, .c = &c, .lda = 1, .ldb = 1, .ldc = 1};
     narrow product = {.stream = NULL};
-    const bool made = describe_narrow(dnn, type, &g, &product) == SUCCESS && execute_narrow(dnn, &g, &product) == SUCCESS;
+    const bool made =
+        describe_narrow(dnn, type, &g, &product) == SUCCESS && execute_narrow(dnn, &g, &product) == SUCCESS;
     clean_up(dnn, &product);
     return made;
 }
@@ -250,10 +255,11 @@ static tsr_status check_version(const tsr_library *library, void *handle, const 
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s has no dnnl_version()", library->source);
     const version *found = *out = get();
     if (found->major < 3)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source, found->major,
-                              found->minor);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is oneDNN %d.%d; version 3 is wanted", library->source,
+                              found->major, found->minor);
     if (found->cpu_runtime != RUNTIME_SEQUENTIAL && found->cpu_runtime != RUNTIME_OPENMP)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is a oneDNN that cannot be kept to one thread per product; a build for OpenMP can",
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                              "%s is a oneDNN that cannot be kept to one thread per product; a build for OpenMP can",
                               library->source);
     return TSR_OK;
 }
@@ -269,9 +275,10 @@ static tsr_status fill_library(void *handle, const version *found, onednn *dnn, 
     if (dnn->engine_create(&dnn->engine, ENGINE_CPU, 0) != SUCCESS)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s makes no engine for this processor", library->source);
     snprintf(library->name, sizeof library->name, "onednn");
-    snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor, found->patch, found->hash);
-    library->table =
-        (tsr_blas_table){.hold = hold_nothing, .release = hold_nothing, .begin = onednn_begin, .end = onednn_end, .gemm_f32 = gemm_f32};
+    snprintf(library->version, sizeof library->version, "oneDNN %d.%d.%d %.40s", found->major, found->minor,
+             found->patch, found->hash);
+    library->table = (tsr_blas_table){
+        .hold = hold_nothing, .release = hold_nothing, .begin = onednn_begin, .end = onednn_end, .gemm_f32 = gemm_f32};
     describe_isa(isa, library);
     /* For some processors oneDNN has no kernels for narrow operands, or only slow reference
      * kernels. */

@@ -5,11 +5,13 @@
 #include "ops/blas/mkl.h"
 #include "ops/blas/onednn.h"
 #include "ops/blas/openblas.h"
+
+#include <tessera/sys/status.h>
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 typedef tsr_status open_function(tsr_context *context, void *handle, tsr_library *library);
 
@@ -20,10 +22,10 @@ static tsr_status open_entry(tsr_context *context, void *handle, tsr_library *li
     tsr_blas_entry *entry = NULL;
     tsr_library_symbol(handle, TSR_BLAS_ENTRY, &entry);
     const tsr_blas_table *table = entry ? entry() : NULL;
-    if (!table || table->size < offsetof(tsr_blas_table, hold) || table->size > sizeof *table || !table->name || !table->version ||
-        !table->core)
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table that this library can use", library->source,
-                              TSR_BLAS_ENTRY);
+    if (!table || table->size < offsetof(tsr_blas_table, hold) || table->size > sizeof *table || !table->name ||
+        !table->version || !table->core)
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s: %s() returns no table that this library can use",
+                              library->source, TSR_BLAS_ENTRY);
     memcpy(&library->table, table, table->size);
     snprintf(library->name, sizeof library->name, "%s", table->name);
     snprintf(library->version, sizeof library->version, "%s", table->version);
@@ -60,8 +62,10 @@ static void finish_provider(tsr_library *library)
     table->name = library->name;
     table->version = library->version;
     table->core = library->core;
-    library->provider = (tsr_blas_provider){
-        .table = table, .self = library->family, .source = library->source, .warning = library->warning[0] ? library->warning : NULL};
+    library->provider = (tsr_blas_provider){.table = table,
+                                            .self = library->family,
+                                            .source = library->source,
+                                            .warning = library->warning[0] ? library->warning : NULL};
 }
 
 static tsr_status open_with(tsr_context *context, open_function *open, void *handle, tsr_library *library)
@@ -82,7 +86,8 @@ static void *load_library(const char *name)
 static tsr_status open_path(tsr_context *context, const char *path, tsr_library *library)
 {
     if (strlen(path) >= sizeof library->source)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "blas \"%.64s..\": a path may have %zu bytes", path, sizeof library->source - 1);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "blas \"%.64s..\": a path may have %zu bytes", path,
+                              sizeof library->source - 1);
     strcpy(library->source, path);
     void *handle = load_library(path);
     if (!handle)
@@ -91,7 +96,8 @@ static tsr_status open_path(tsr_context *context, const char *path, tsr_library 
         if (dlsym(handle, families[i].symbol))
             return open_with(context, families[i].open, handle, library);
     dlclose(handle);
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is no OpenBLAS, oneDNN or MKL, and exports no %s()", path, TSR_BLAS_ENTRY);
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is no OpenBLAS, oneDNN or MKL, and exports no %s()", path,
+                          TSR_BLAS_ENTRY);
 }
 
 static tsr_status open_family(tsr_context *context, int family, tsr_library *library)
@@ -105,7 +111,8 @@ static tsr_status open_family(tsr_context *context, int family, tsr_library *lib
         }
         snprintf(why, sizeof why, "%s", dlerror());
     }
-    return tsr_status_set(TSR_ERROR_UNAVAILABLE, "blas \"%s\" is not found where libraries are looked for (%s); give its path instead",
+    return tsr_status_set(TSR_ERROR_UNAVAILABLE,
+                          "blas \"%s\" is not found where libraries are looked for (%s); give its path instead",
                           families[family].name, why);
 }
 
@@ -116,8 +123,10 @@ tsr_status tsr_library_open(tsr_context *context, const char *name, tsr_library 
     for (int i = 1; i < FAMILIES; i++)
         if (strcmp(name, families[i].name) == 0)
             return open_family(context, i, library);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "blas is \"%.64s\", not auto, openblas, scipy-openblas, onednn, mkl, or the path of a library, with a '/'", name);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "blas is \"%.64s\", not auto, openblas, scipy-openblas, onednn, mkl, or the path of a library, with a '/'",
+        name);
 }
 
 /* TSR_BLAS_LINKED is tsr_linked_mkl_open or tsr_linked_openblas_open, whichever this build has. */

@@ -3,11 +3,13 @@
 
 #include "ops/blas/guard.h"
 #include "ops/blas/processor.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <tessera/sys/memory.h>
-#include <tessera/sys/status.h>
 
 /* The table's self. */
 typedef struct openblas {
@@ -84,7 +86,8 @@ static void warn_of_core(tsr_library *library)
     if (!kernels || tsr_kernels_level(kernels) >= tsr_kernels_level(best) || strcasecmp(library->core, "Zen") == 0)
         return;
     snprintf(library->warning, sizeof library->warning,
-             "the BLAS %s took its kernels for %s, which leave %s of this processor unused; a newer OpenBLAS may know the processor "
+             "the BLAS %s took its kernels for %s, which leave %s of this processor unused; a newer OpenBLAS may know "
+             "the processor "
              "(TSR_BLAS=scipy-openblas), and OPENBLAS_CORETYPE=%s in the environment tells this one",
              library->name, library->core, best, strcmp(best, "avx512") == 0 ? "SkylakeX" : "Haswell");
 }
@@ -99,11 +102,13 @@ static tsr_blas_guard *guard_of(void *handle, const tsr_blas_threads *given)
     return tsr_blas_guard_of(&threads);
 }
 
-tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls, tsr_library *library)
+tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls,
+                             tsr_library *library)
 {
     void *memory;
     if (strstr(calls->config(), "USE64BITINT"))
-        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s takes integers of 64 bits; an OpenBLAS with 32 is wanted", library->source);
+        return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s takes integers of 64 bits; an OpenBLAS with 32 is wanted",
+                              library->source);
     tsr_blas_guard *guard = guard_of(handle, &calls->threads);
     if (!guard)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s is one OpenBLAS too many for this process", library->source);
@@ -113,8 +118,11 @@ tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *nam
     snprintf(library->name, sizeof library->name, "%s", name);
     snprintf(library->version, sizeof library->version, "%s", calls->config());
     snprintf(library->core, sizeof library->core, "%s", calls->core());
-    library->table = (tsr_blas_table){
-        .kernels = find_kernels(library->core), .hold = hold, .release = openblas_release, .begin = openblas_begin, .end = openblas_end};
+    library->table = (tsr_blas_table){.kernels = find_kernels(library->core),
+                                      .hold = hold,
+                                      .release = openblas_release,
+                                      .begin = openblas_begin,
+                                      .end = openblas_end};
     tsr_cblas_fill(&calls->products, &library->table);
     warn_of_core(library);
     return TSR_OK;
@@ -128,16 +136,18 @@ static bool find_symbol(void *handle, const char *prefix, const char *name, void
     return tsr_library_symbol(handle, symbol, function);
 }
 
-static tsr_status open_prefixed(tsr_context *context, void *handle, const char *name, const char *prefix, tsr_library *library)
+static tsr_status open_prefixed(tsr_context *context, void *handle, const char *name, const char *prefix,
+                                tsr_library *library)
 {
     tsr_openblas_calls c = {.threads = {.parallel = NULL}};
-    const bool whole =
-        find_symbol(handle, prefix, "cblas_sgemm", &c.products.sgemm) && find_symbol(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
-        find_symbol(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
-        find_symbol(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
-        find_symbol(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
-        find_symbol(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
-        find_symbol(handle, prefix, "openblas_get_config", &c.config) && find_symbol(handle, prefix, "openblas_get_corename", &c.core);
+    const bool whole = find_symbol(handle, prefix, "cblas_sgemm", &c.products.sgemm) &&
+                       find_symbol(handle, prefix, "cblas_dgemm", &c.products.dgemm) &&
+                       find_symbol(handle, prefix, "cblas_dgemv", &c.products.dgemv) &&
+                       find_symbol(handle, prefix, "openblas_get_parallel", &c.threads.parallel) &&
+                       find_symbol(handle, prefix, "openblas_get_num_threads", &c.threads.get) &&
+                       find_symbol(handle, prefix, "openblas_set_num_threads", &c.threads.set) &&
+                       find_symbol(handle, prefix, "openblas_get_config", &c.config) &&
+                       find_symbol(handle, prefix, "openblas_get_corename", &c.core);
     if (!whole)
         return tsr_status_set(TSR_ERROR_UNAVAILABLE, "%s lacks calls that OpenBLAS has", library->source);
     /* Its bf16 kernels use AMX if the processor's flags list it, even on a system that does not

@@ -16,7 +16,8 @@ typedef struct tsr_openblas_calls {
 /** Fills in `library`, with the name `name`, from an OpenBLAS with these calls; `handle` is used to
  * find its OpenMP runtime, if it needs one. TSR_ERROR_UNAVAILABLE: this build cannot be called; the
  * sentence says why. */
-tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls, tsr_library *library);
+tsr_status tsr_openblas_fill(tsr_context *context, void *handle, const char *name, const tsr_openblas_calls *calls,
+                             tsr_library *library);
 
 /** Fills in `library` from dlopen()'s `handle`. TSR_ERROR_UNAVAILABLE: this build cannot be called;
  * the sentence says why. */

@@ -1,10 +1,11 @@
 #include "ops/blas/processor.h"
 
+#include <tessera/sys/device.h>
+#include <tessera/sys/status.h>
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <tessera/sys/device.h>
-#include <tessera/sys/status.h>
 
 static const char *const levels[] = {"portable", "avx2", "avx512"};
 

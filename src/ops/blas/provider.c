@@ -1,12 +1,14 @@
 #include "ops/blas/provider.h"
 
 #include "ops/blas/open.h"
-#include <stdlib.h>
-#include <string.h>
+
 #include <tessera/sys/attachment.h>
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* A context's attachment: its providers in order, and their libraries. */
@@ -181,8 +183,8 @@ static tsr_status put_in_order(tsr_context *context, opened *all, int named)
 static void tell_first(tsr_context *context, const opened *all)
 {
     const tsr_blas_provider *first = &all->by[0];
-    tsr_log(context, TSR_LOG_INFO, "BLAS: %s (%s), kernels for %s, the first of %d", first->table->name, first->source, first->table->core,
-            all->count);
+    tsr_log(context, TSR_LOG_INFO, "BLAS: %s (%s), kernels for %s, the first of %d", first->table->name, first->source,
+            first->table->core, all->count);
     if (first->warning)
         tsr_log(context, TSR_LOG_WARN, "%s", first->warning);
 }

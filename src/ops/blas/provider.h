@@ -1,4 +1,5 @@
-/** The providers of a context: those that it names and the linked one, in the order in which layers try them. */
+/** The providers of a context: those that it names and the linked one, in the order in which layers
+ * try them. */
 #ifndef TSR_OPS_BLAS_PROVIDER_H
 #define TSR_OPS_BLAS_PROVIDER_H
 

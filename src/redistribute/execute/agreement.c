@@ -1,11 +1,11 @@
 #include "redistribute/execute/agreement.h"
 
-#include "comm/core/traits.h"
-#include <tessera/sys/status.h>
-
 #include "comm/core/agree.h"
 #include "comm/core/comm.h"
+#include "comm/core/traits.h"
 #include "redistribute/schedule/plan_text.h"
+
+#include <tessera/sys/status.h>
 
 typedef enum memory { NOWHERE, WITHOUT_STREAMS, WITH_STREAMS } memory;
 
@@ -57,5 +57,6 @@ tsr_status tsr_execution_give_up(const tsr_execution *e, tsr_status local)
         return local;
     tsr_status_keep(&kept);
     tsr_comm_abort(e->group->comm);
-    return tsr_status_set(local, "%s (peers are not told of failures in this execution, so the communicator was aborted)", kept.text);
+    return tsr_status_set(
+        local, "%s (peers are not told of failures in this execution, so the communicator was aborted)", kept.text);
 }

@@ -1,12 +1,12 @@
 /* What an execution is given, checked against its plan. */
 #include "redistribute/execute/bind.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/sort.h"
 #include "base/text/text.h"
 #include "placement/print.h"
+
+#include <tessera/sys/status.h>
 
 /* What a tensor must be: the shard that a layout gives this rank. */
 typedef struct expectation {
@@ -64,7 +64,8 @@ static bool add_distance(const expectation *x, const tsr_tensor *t, int dim, int
     int64_t step = 0, end;
     if (t->shape[dim] > 1 && !tsr_multiply(t->strides[dim], t->shape[dim] - 1, &step))
         return false;
-    return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) && tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
+    return tsr_add(*last, step, last) && tsr_add(*last, 1, &end) &&
+           tsr_multiply(end, (int64_t)x->layout->element_bytes, &end);
 }
 
 static tsr_status refuse_strides(const expectation *x, const tsr_tensor *t)
@@ -73,10 +74,11 @@ static tsr_status refuse_strides(const expectation *x, const tsr_tensor *t)
     tsr_text strides = {buffer, sizeof buffer, 0};
     for (int dim = 0; dim < t->ndim; dim++)
         tsr_text_append(&strides, dim ? ",%lld" : "%lld", (long long)t->strides[dim]);
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "%s: strides %s make elements of shape %s share memory that is to be written; give each dim a stride "
-                          "larger than what the smaller strides span",
-                          x->name, buffer, tsr_shape_print(t->ndim, t->shape, shape));
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "%s: strides %s make elements of shape %s share memory that is to be written; give each dim a stride "
+        "larger than what the smaller strides span",
+        x->name, buffer, tsr_shape_print(t->ndim, t->shape, shape));
 }
 
 static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool written, tsr_span *span)
@@ -87,7 +89,8 @@ static tsr_status check_strides(const expectation *x, const tsr_tensor *t, bool 
             return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride %lld of dim %d is negative or overflows", x->name,
                                   (long long)t->strides[dim], dim);
         if (written && t->shape[dim] > 1 && t->strides[dim] == 0)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: stride 0 of dim %d makes %lld elements share memory that is to be written",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "%s: stride 0 of dim %d makes %lld elements share memory that is to be written",
                                   x->name, dim, (long long)t->shape[dim]);
     }
     *span = span_of(x, t, last + 1);
@@ -100,14 +103,15 @@ static tsr_status check_tensor(const expectation *x, const tsr_tensor *given, bo
     if (!given)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is NULL, but this rank has a shard of it", x->name);
     if (given->dtype != x->layout->dtype)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s, but the layout of %s", x->name, tsr_dtype_name(given->dtype),
-                              tsr_dtype_name(x->layout->dtype));
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is of %s, but the layout of %s", x->name,
+                              tsr_dtype_name(given->dtype), tsr_dtype_name(x->layout->dtype));
     if (!shape_fits(x, given)) {
         char have[TSR_SHAPE_TEXT], want[TSR_SHAPE_TEXT], layout[512];
         const bool sane = given->ndim >= 0 && given->ndim <= TSR_MAX_DIMS;
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s has local shape %s, but %s gives this rank %s", x->name,
                               sane ? tsr_shape_print(given->ndim, given->shape, have) : "of an impossible ndim",
-                              tsr_layout_describe(x->layout, layout, sizeof layout), tsr_shape_print(x->ndim, x->shape, want));
+                              tsr_layout_describe(x->layout, layout, sizeof layout),
+                              tsr_shape_print(x->ndim, x->shape, want));
     }
     if (is_empty(x))
         return TSR_OK;
@@ -132,22 +136,24 @@ static bool same_place(const expectation *x, tsr_place a, tsr_place b)
 static tsr_status refuse_overlap(const tsr_item *item)
 {
     return tsr_status_set(TSR_ERROR_ARGUMENT, "src and dst overlap: %s",
-                          item->problem.in_place ? "this plan works in place, but only with the same pointer and strides for both"
-                                                 : "this plan does not work in place, because its cuts differ");
+                          item->problem.in_place
+                              ? "this plan works in place, but only with the same pointer and strides for both"
+                              : "this plan does not work in place, because its cuts differ");
 }
 
 static tsr_status check_workspace(const tsr_plan *plan, const void *workspace, size_t bytes)
 {
     if (plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "the workspace has %zu bytes%s, but the plan needs %zu", bytes, workspace ? "" : " at NULL",
-                          plan->workspace_bytes);
+    return tsr_status_set(TSR_ERROR_ARGUMENT, "the workspace has %zu bytes%s, but the plan needs %zu", bytes,
+                          workspace ? "" : " at NULL", plan->workspace_bytes);
 }
 
 static tsr_status refuse_device(const tsr_execution *e, const tsr_tensor *t, const char *name)
 {
     char a[64], b[64];
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s is on device %s, but src is on %s: all tensors of an execution must be on one device",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s is on device %s, but src is on %s: all tensors of an execution must be on one device",
                           name, tsr_device_print(t->device, a), tsr_device_print(e->device, b));
 }
 
@@ -162,7 +168,8 @@ static tsr_status agree_on_device(tsr_execution *e, const expectation *x, const 
 }
 
 /* A rank outside the mesh may bring no tensor. */
-static tsr_status take_tensor(tsr_execution *e, const expectation *x, const tsr_tensor *given, bool written, tsr_span *span)
+static tsr_status take_tensor(tsr_execution *e, const expectation *x, const tsr_tensor *given, bool written,
+                              tsr_span *span)
 {
     *span = (tsr_span){0};
     if (!x->inside)
@@ -204,7 +211,8 @@ static void divide_places(tsr_bound *b)
 
 /* `spans`: the memory of the source, and of the destination; an empty span where a tensor is empty
  * or not there. */
-static tsr_status take_pair(tsr_execution *e, tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst, tsr_span *spans)
+static tsr_status take_pair(tsr_execution *e, tsr_bound *b, const tsr_tensor *src, const tsr_tensor *dst,
+                            tsr_span *spans)
 {
     const tsr_item *item = b->item;
     const expectation from = expect_source(item), to = expect_destination(item);
@@ -250,10 +258,11 @@ static tsr_status check_apart(const tsr_execution *e, size_t count)
     for (size_t i = 0; i < count; i++) {
         const tsr_span *s = &e->spans[i], *before = s->written ? last : last_written;
         if (before && before->end > s->begin)
-            return tsr_status_set(
-                TSR_ERROR_ARGUMENT,
-                "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination shares memory with no other tensor",
-                s->written ? s->item : before->item, e->plan->count, s->written ? before->item : s->item);
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "dst of tensor %zu of %zu overlaps memory of tensor %zu: a destination shares memory "
+                                  "with no other tensor",
+                                  s->written ? s->item : before->item, e->plan->count,
+                                  s->written ? before->item : s->item);
         if (!last || s->end > last->end)
             last = s;
         if (s->written && (!last_written || s->end > last_written->end))

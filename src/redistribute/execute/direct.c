@@ -1,10 +1,10 @@
 #include "redistribute/execute/direct.h"
 
-#include <tessera/sys/status.h>
-
 #include "redistribute/execute/boxes.h"
 #include "redistribute/execute/shelf.h"
 #include "redistribute/schedule/plan_text.h"
+
+#include <tessera/sys/status.h>
 
 static const tsr_view *view_of(const tsr_execution *e, const tsr_bound *b, int position)
 {
@@ -53,12 +53,14 @@ static tsr_status collect_relayed(const tsr_execution *e)
         const tsr_bound *b = &e->bound[i];
         const tsr_transfers *relayed = &b->item->relayed;
         for (size_t k = 0; k < relayed->count; k++)
-            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], b->dst, destination_of(e, b, relayed->at[k].peer), false));
+            TSR_TRY(tsr_copies_add(&copies, b->item, &relayed->at[k], b->dst, destination_of(e, b, relayed->at[k].peer),
+                                   false));
     }
     return tsr_copies_end(&copies);
 }
 
-static void point_at_box(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r, const tsr_reduce_arrays *arrays, size_t box)
+static void point_at_box(const tsr_execution *e, const tsr_bound *b, const tsr_reduction *r,
+                         const tsr_reduce_arrays *arrays, size_t box)
 {
     const tsr_item *item = b->item;
     const int64_t *contributors = item->contributors + r->first_term;
@@ -95,7 +97,8 @@ static tsr_status reduce_to_owners(const tsr_execution *e, const tsr_bound *b)
     return TSR_OK;
 }
 
-tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst, tsr_place src)
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst,
+                                    tsr_place src)
 {
     const int64_t *shape = source ? item->src_shape : item->dst_shape;
     tsr_box_copy copy;
@@ -123,7 +126,8 @@ static tsr_status show_copy(const tsr_execution *e)
 /* Where this rank's views are, one for each item, in memory that peers reach. */
 static tsr_view *views_of(const tsr_execution *e)
 {
-    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
+    return tsr_has_shelf(e) ? tsr_holding_of(e->group)->shelf
+                            : tsr_scratch_divide(e->plan, tsr_holding_of(e->group)->scratch).views;
 }
 
 static void show_all(tsr_execution *e)

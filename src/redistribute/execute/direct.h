@@ -6,7 +6,8 @@
 
 /** Copies this rank's whole source shard (`source`), or its whole destination shard, from place
  * `src` to place `dst`. */
-tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst, tsr_place src);
+tsr_status tsr_execution_copy_whole(const tsr_execution *e, const tsr_item *item, bool source, tsr_place dst,
+                                    tsr_place src);
 
 /** The two halves of an execution that is direct or local. `local`: this rank's status so far. */
 tsr_status tsr_direct_start(tsr_execution *e, tsr_status local);

@@ -1,8 +1,5 @@
 #include "redistribute/execute/execution.h"
 
-#include <string.h>
-#include <tessera/sys/status.h>
-
 #include "comm/core/comm.h"
 #include "redistribute/execute/agreement.h"
 #include "redistribute/execute/bind.h"
@@ -13,6 +10,10 @@
 #include "redistribute/execute/shelf.h"
 #include "redistribute/execute/small.h"
 #include "redistribute/schedule/collective.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 static tsr_status fill_destination(const tsr_execution *e, const tsr_bound *b)
 {
@@ -84,8 +85,8 @@ static tsr_status bind(tsr_execution *e, const tsr_tensor *src, const tsr_tensor
 }
 
 /* `choices`: the kernels chosen for this rank, with which the host's table is called. */
-static tsr_status start_execution(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes, tsr_status local,
-                                  void *choices)
+static tsr_status start_execution(tsr_execution *e, const tsr_tensor *src, const tsr_tensor *dst, size_t bytes,
+                                  tsr_status local, void *choices)
 {
     e->checked = !by_messages(e) || tsr_execution_is_checked(e, src, dst);
     local = bind(e, src, dst, bytes, local);
@@ -125,11 +126,12 @@ static tsr_status check_idle(const tsr_group *group)
 {
     if (!group || !tsr_holding_of(group)->pending)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "an execution was started on this communicator: call tsr_plan_finish() first");
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "an execution was started on this communicator: call tsr_plan_finish() first");
 }
 
-tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                        size_t bytes, tsr_stream stream, tsr_status local)
+tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                        void *workspace, size_t bytes, tsr_stream stream, tsr_status local)
 {
     tsr_bound one;
     tsr_execution e;
@@ -166,19 +168,21 @@ static const tsr_group *find_group(const tsr_plan *plan, tsr_comm *comm, bool *p
 {
     const uint64_t key = __atomic_load_n(&plan->found->group_key, __ATOMIC_ACQUIRE);
     const tsr_group *group = !key ? NULL : plan->options.no_split ? tsr_group_whole(comm) : tsr_group_find(comm, key);
-    *prepared = group && tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
-                tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
+    *prepared =
+        group &&
+        tsr_holding_of(group)->scratch_bytes >= __atomic_load_n(&plan->found->scratch_bytes, __ATOMIC_RELAXED) &&
+        tsr_holding_of(group)->shelf_bytes >= __atomic_load_n(&plan->found->shelf_bytes, __ATOMIC_RELAXED);
     return group;
 }
 
 /* Peers are told: in a group that other plans made, some ranks may have room for this plan, and
  * wait for the others. */
-static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
-                                 tsr_stream stream)
+static tsr_status say_unprepared(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
+                                 const tsr_tensor *dst, tsr_stream stream)
 {
     tsr_execution e = {.plan = plan, .group = group, .stream = stream};
-    const tsr_status local =
-        tsr_status_set(TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
+    const tsr_status local = tsr_status_set(
+        TSR_ERROR_STATE, "the plan was not prepared on this communicator: every rank calls tsr_plan_prepare() first");
     if (!group)
         return local;
     e.checked = plan->options.mode != TSR_MODE_MESSAGE || tsr_execution_is_checked(&e, src, dst);
@@ -193,16 +197,17 @@ static tsr_status check_call(const char *call, const tsr_plan *plan, const tsr_c
 }
 
 /* Executes within tsr_comm_enter() and tsr_comm_leave(), on a rank that takes part. */
-static tsr_status execute_on_comm(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                                  size_t bytes, tsr_stream stream)
+static tsr_status execute_on_comm(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                                  void *workspace, size_t bytes, tsr_stream stream)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
-    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK) : say_unprepared(plan, group, src, dst, stream);
+    return prepared ? tsr_plan_run(plan, group, src, dst, workspace, bytes, stream, TSR_OK)
+                    : say_unprepared(plan, group, src, dst, stream);
 }
 
-tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                            size_t bytes, tsr_stream stream)
+tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                            void *workspace, size_t bytes, tsr_stream stream)
 {
     TSR_TRY(check_call("tsr_plan_execute", plan, comm));
     if (!tsr_plan_takes_part(plan))
@@ -211,8 +216,8 @@ tsr_status tsr_plan_execute(const tsr_plan *plan, tsr_comm *comm, const tsr_tens
     return tsr_comm_leave(comm, execute_on_comm(plan, comm, src, dst, workspace, bytes, stream));
 }
 
-static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                                 size_t bytes, tsr_stream stream)
+static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                                 void *workspace, size_t bytes, tsr_stream stream)
 {
     bool prepared;
     const tsr_group *group = find_group(plan, comm, &prepared);
@@ -234,8 +239,8 @@ static tsr_status start_in_group(const tsr_plan *plan, tsr_comm *comm, const tsr
     return TSR_OK;
 }
 
-tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst, void *workspace, size_t bytes,
-                          tsr_stream stream)
+tsr_status tsr_plan_start(const tsr_plan *plan, tsr_comm *comm, const tsr_tensor *src, const tsr_tensor *dst,
+                          void *workspace, size_t bytes, tsr_stream stream)
 {
     TSR_TRY(check_call("tsr_plan_start", plan, comm));
     if (!tsr_plan_takes_part(plan))

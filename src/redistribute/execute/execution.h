@@ -25,14 +25,16 @@ typedef struct tsr_bound {
     const tsr_item *item;
     tsr_place src, dst;
     int64_t divided[2][TSR_MAX_DIMS]; /**< where the item's layouts are divided: the strides of src and dst */
-    tsr_place given;                  /**< where the group has a shelf: the caller's destination, since dst may be on the shelf */
-    tsr_place result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory that peers read */
+    tsr_place given;  /**< where the group has a shelf: the caller's destination, since dst may be on the shelf */
+    tsr_place result; /**< where reductions of direct mode go: dst, or the workspace while src and dst are one memory
+                         that peers read */
 } tsr_bound;
 
 struct tsr_execution {
     const tsr_plan *plan;
     const tsr_group *group;  /**< NULL for a plan that is local */
-    const tsr_group *native; /**< message mode: the group in which the engine's own collective makes the move; NULL: it goes by mail */
+    const tsr_group *native; /**< message mode: the group in which the engine's own collective makes the move; NULL: it
+                                goes by mail */
     tsr_device device;       /**< of all tensors; the host where `placeless` */
     bool placeless;          /**< this rank has no tensor */
     tsr_device_ops ops;
@@ -57,7 +59,7 @@ struct tsr_execution {
  * item, which need not be prepared. `local`: TSR_OK, or a failure with which this rank takes part;
  * tensors may then be NULL.
  */
-tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst, void *workspace,
-                        size_t bytes, tsr_stream stream, tsr_status local);
+tsr_status tsr_plan_run(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
+                        void *workspace, size_t bytes, tsr_stream stream, tsr_status local);
 
 #endif

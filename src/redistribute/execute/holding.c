@@ -3,6 +3,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/comm.h"
 #include "comm/core/traits.h"
+
 #include <tessera/sys/status.h>
 
 static bool wants_scratch(const tsr_holding *held, const tsr_holding_wanted *wanted)

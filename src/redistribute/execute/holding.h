@@ -6,9 +6,11 @@
 #include "comm/groups/group.h"
 
 typedef struct tsr_holding {
-    void *scratch; /**< host memory for one execution, as large as the largest that any prepare asked for: see scratch.h */
+    void *scratch; /**< host memory for one execution, as large as the largest that any prepare asked for: see scratch.h
+                    */
     size_t scratch_bytes;
-    void *shelf;         /**< memory that peers reach, as large as any prepare asked for; NULL where peers reach all memory: see shelf.h */
+    void *shelf; /**< memory that peers reach, as large as any prepare asked for; NULL where peers reach all memory: see
+                    shelf.h */
     size_t shelf_bytes;  /**< SIZE_MAX where peers reach all memory */
     const void *pending; /**< the plan whose execution was started over this group and is not finished; NULL: none */
     bool streams;        /**< the tensors of the last execution by messages were on a device with streams */

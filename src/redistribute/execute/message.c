@@ -1,7 +1,5 @@
 #include "redistribute/execute/message.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "comm/collectives/exchange.h"
 #include "device/host/choose.h"
@@ -9,7 +7,10 @@
 #include "redistribute/execute/boxes.h"
 #include "redistribute/execute/fragments.h"
 
-/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round. */
+#include <tessera/sys/status.h>
+
+/* In place of an offset: the parcel lands in the destination itself, or has nothing in this round.
+ */
 #define NOT_STAGED SIZE_MAX
 
 /* With at least this many rounds, of half a MiB each, a host stores each round as part of a large
@@ -66,7 +67,8 @@ static round begin_round(const tsr_execution *e, int phase, int64_t at)
                    .messages = e->scratch.messages[half]};
 }
 
-/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round. */
+/* The parcels from `first` on that go to one peer, or come from it, and their bytes in this round.
+ */
 typedef struct bundle {
     size_t first, count, bytes;
     int64_t peer;
@@ -125,7 +127,9 @@ static tsr_status pack_round(round *r)
         if (b.bytes == 0)
             continue;
         const tsr_parcel *first = &mail->at[b.first];
-        void *data = b.count > 1 ? NULL : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
+        void *data =
+            b.count > 1 ? NULL
+                        : tsr_execution_contiguous(r->e, first, range_of(r, first), origin_of(r, first), r->phase == 0);
         if (!data) {
             data = r->staging;
             if (status == TSR_OK)
@@ -152,7 +156,8 @@ static void expect(round *r)
     for (bundle b = {0}; next_bundle(r, mail, &b);) {
         const tsr_parcel *first = &mail->at[b.first];
         const bool lands = b.count == 1 && first->term == TSR_NO_TERM;
-        void *data = lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
+        void *data =
+            lands ? tsr_execution_contiguous(r->e, first, range_of(r, first), target_of(r->e, first), false) : NULL;
         if (data) {
             r->e->scratch.offsets[r->half][b.first] = NOT_STAGED;
         } else {
@@ -189,14 +194,16 @@ static tsr_status unpack_round(const round *r)
         const tsr_parcel *parcel = &mail->at[i];
         const size_t offset = r->e->scratch.offsets[r->half][i];
         if (parcel->term == TSR_NO_TERM && offset != NOT_STAGED)
-            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel), r->e->workspace + offset));
+            TSR_TRY(tsr_execution_unpack(r->e, parcel, range_of(r, parcel), target_of(r->e, parcel),
+                                         r->e->workspace + offset));
     }
     return TSR_OK;
 }
 
 /* Points at the terms of a fragment and at its result. Own terms are read in place; other ranks'
  * terms lie packed in their parcels, `before` elements into the round's range. */
-static void point_at_fragment(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f, int64_t before)
+static void point_at_fragment(const round *r, const tsr_bound *b, const tsr_reduction *reduction, const tsr_fragment *f,
+                              int64_t before)
 {
     const tsr_item *item = b->item;
     const tsr_reduce_arrays *arrays = &r->e->scratch.reduce;
@@ -208,7 +215,8 @@ static void point_at_fragment(const round *r, const tsr_bound *b, const tsr_redu
             continue;
         }
         tsr_fragment_strides(f, item->src->ndim, strides);
-        arrays->src[term] = r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
+        arrays->src[term] =
+            r->e->workspace + r->e->scratch.offsets[r->half][parcel] + before * (int64_t)item->src->element_bytes;
     }
     arrays->dst[0] = tsr_execution_find(item, f, b->dst, false, arrays->dst_strides[0]);
 }

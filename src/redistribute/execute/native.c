@@ -5,8 +5,6 @@
  */
 #include "redistribute/execute/native.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/hash.h"
 #include "comm/core/agree.h"
 #include "comm/core/traits.h"
@@ -15,6 +13,8 @@
 #include "redistribute/execute/message.h"
 #include "redistribute/schedule/collective.h"
 #include "redistribute/schedule/plan_text.h"
+
+#include <tessera/sys/status.h>
 
 static const tsr_item *item_of(const tsr_execution *e)
 {

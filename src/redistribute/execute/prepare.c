@@ -1,8 +1,5 @@
 #include "redistribute/execute/prepare.h"
 
-#include <tessera/sys/log.h>
-#include <tessera/sys/status.h>
-
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/settings.h"
@@ -18,19 +15,24 @@
 #include "redistribute/schedule/plan_text.h"
 #include "redistribute/schedule/ranks.h"
 
+#include <tessera/sys/log.h>
+#include <tessera/sys/status.h>
+
 /* Lists all ranks of `mesh_count` meshes, ascending; refuses ranks that the communicator does not
  * have. The caller releases `*ranks`, also after an error. */
 static tsr_status list_ranks(const tsr_mesh *const *meshes, size_t mesh_count, int comm_size, int **ranks, int *count)
 {
     for (size_t i = 0; i < mesh_count; i++)
         if (tsr_mesh_count(meshes[i]) > comm_size)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has %lld ranks, but the communicator has only %d",
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "the plan's mesh has %lld ranks, but the communicator has only %d",
                                   (long long)tsr_mesh_count(meshes[i]), comm_size);
     TSR_TRY(tsr_ranks_of_meshes(meshes, mesh_count, ranks, count));
     const int highest = (*ranks)[*count - 1];
     if (highest < comm_size)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "the plan's mesh has rank %d, but the communicator has only ranks 0 to %d", highest,
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "the plan's mesh has rank %d, but the communicator has only ranks 0 to %d", highest,
                           comm_size - 1);
 }
 
@@ -90,11 +92,11 @@ static int64_t find_other(const tsr_mesh *mesh, const tsr_comm *a, const tsr_com
 
 static tsr_status refuse_comm(const tsr_plan *plan, const tsr_comm *comm, int64_t rank)
 {
-    return tsr_status_set(
-        TSR_ERROR_STATE,
-        "the plan is over a communicator of %d ranks; rank %lld is not the same there as in the communicator of %d ranks that "
-        "was passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
-        tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "the plan is over a communicator of %d ranks; rank %lld is not the same there as in the "
+                          "communicator of %d ranks that "
+                          "was passed: pass tsr_mesh_comm() of the mesh of tsr_plan_source() or tsr_plan_destination()",
+                          tsr_comm_size(plan->comm), (long long)rank, tsr_comm_size(comm));
 }
 
 /* Communicators without a common ancestor, such as two engines' of the same processes, may number
@@ -118,10 +120,10 @@ static tsr_status check_family(const tsr_plan *plan, const tsr_comm *comm)
 
 static tsr_status refuse_rank(const tsr_plan *plan, const tsr_comm *comm)
 {
-    return tsr_status_set(
-        TSR_ERROR_STATE,
-        "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, or over a mesh of this communicator",
-        (long long)plan->options.rank, tsr_comm_rank(comm));
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "the plan is for rank %lld, but the communicator is that of rank %d: plan with options.rank, "
+                          "or over a mesh of this communicator",
+                          (long long)plan->options.rank, tsr_comm_rank(comm));
 }
 
 tsr_status tsr_plan_check_comm(const tsr_plan *plan, const tsr_comm *comm)
@@ -136,11 +138,13 @@ static tsr_status check_comm(const tsr_plan *plan, const tsr_comm *comm)
     TSR_TRY(tsr_plan_check_comm(plan, comm));
     bool direct = true;
     for (size_t i = 0; i < plan->count && plan->options.mode == TSR_MODE_DIRECT && direct; i++)
-        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].given_src, plan->items[i].given_dst);
+        direct = tsr_move_is_direct(comm, plan->nodes, plan->options.no_split, plan->items[i].given_src,
+                                    plan->items[i].given_dst);
     if (!direct)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
-                              tsr_comm_engine(comm));
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "the plan reads peers' memory, which engine \"%s\" does not allow: plan with options.mode TSR_MODE_MESSAGE",
+            tsr_comm_engine(comm));
     return TSR_OK;
 }
 
@@ -149,13 +153,15 @@ static tsr_status check_split(const tsr_comm *comm, int count)
 {
     if (count == tsr_comm_size(comm) || tsr_comm_can_split(comm))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "the plan needs a communicator of its %d ranks alone, but this one of %d ranks (\"%s\") is lent and may not be "
-                          "split: plan with tsr_plan_options.no_split 1, then all its ranks prepare and execute the plan",
-                          count, tsr_comm_size(comm), tsr_comm_engine(comm));
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "the plan needs a communicator of its %d ranks alone, but this one of %d ranks (\"%s\") is lent and may not be "
+        "split: plan with tsr_plan_options.no_split 1, then all its ranks prepare and execute the plan",
+        count, tsr_comm_size(comm), tsr_comm_engine(comm));
 }
 
-tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe, const void *arg)
+tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status local, tsr_call_describe *describe,
+                          const void *arg)
 {
     tsr_comm *const comm = tsr_mesh_comm(mesh);
     int64_t coordinate[TSR_MAX_DIMS];
@@ -165,7 +171,8 @@ tsr_status tsr_mesh_agree(const tsr_mesh *mesh, uint64_t fingerprint, tsr_status
         local = list_ranks(&mesh, 1, tsr_comm_size(comm), &ranks, &set.count);
         set = local == TSR_OK ? (tsr_rank_set){ranks, set.count} : (tsr_rank_set){NULL, 0};
     }
-    const tsr_group_request request = {.set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
+    const tsr_group_request request = {
+        .set = set, .fingerprint = fingerprint, .local = local, .describe = describe, .arg = arg};
     tsr_group_answer answer;
     const tsr_status status = tsr_group_prepare(comm, &request, &answer);
     tsr_release(tsr_mesh_context(mesh), ranks);
@@ -179,8 +186,8 @@ static void log_prepared(const tsr_plan *plan)
         return;
     tsr_plan_describe_call(plan, text, sizeof text);
     tsr_log(plan->context, TSR_LOG_INFO, "rank %lld prepared: %s: receives %lld bytes, sends %lld, workspace %zu",
-            (long long)plan->options.rank, text, (long long)tsr_plan_bytes_received(plan), (long long)tsr_plan_bytes_sent(plan),
-            plan->workspace_bytes);
+            (long long)plan->options.rank, text, (long long)tsr_plan_bytes_received(plan),
+            (long long)tsr_plan_bytes_sent(plan), plan->workspace_bytes);
 }
 
 /* The plan's collective gets its groups within the plan's group. Ranks outside, which may have

@@ -1,9 +1,9 @@
 #include "redistribute/execute/shelf.h"
 
 #include "comm/core/traits.h"
-#include <tessera/sys/status.h>
-
 #include "redistribute/execute/direct.h"
+
+#include <tessera/sys/status.h>
 
 static size_t shard_bytes(const tsr_item *item, bool inside, int ndim, const int64_t *shape)
 {

@@ -1,16 +1,18 @@
 #include "redistribute/execute/small.h"
 
-#include <string.h>
+#include "redistribute/schedule/plan_text.h"
+
 #include <tessera/sys/status.h>
 
-#include "redistribute/schedule/plan_text.h"
+#include <string.h>
 
 /* Strides of operands of one dim without gaps, one for each term. */
 static const int64_t contiguous[TSR_SMALL_TERMS][TSR_MAX_DIMS] = {{1}, {1}, {1}, {1}, {1}, {1}, {1}, {1}};
 
 static bool tensor_fits(const tsr_plain *expected, tsr_dtype dtype, const tsr_tensor *t, tsr_stream stream)
 {
-    if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver || !tsr_host_is_meant(t->device, stream))
+    if (!t || !t->data || t->dtype != dtype || t->ndim != expected->ndim || t->device.driver ||
+        !tsr_host_is_meant(t->device, stream))
         return false;
     int64_t differs = 0;
     for (int dim = 0; dim < expected->ndim; dim++)
@@ -24,8 +26,8 @@ static bool has_room(const tsr_plan *plan, const void *workspace, size_t bytes)
     return plan->workspace_bytes == 0 || (workspace && bytes >= plan->workspace_bytes);
 }
 
-bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace, size_t bytes,
-                     tsr_stream stream)
+bool tsr_small_takes(const tsr_plan *plan, const tsr_tensor *src, const tsr_tensor *dst, const void *workspace,
+                     size_t bytes, tsr_stream stream)
 {
     const tsr_small *const small = &plan->small;
     if (!has_room(plan, workspace, bytes) || !tensor_fits(&small->src, small->dtype, src, stream) ||
@@ -49,8 +51,8 @@ static void copy_rows(const tsr_small_copy *copy, char *dst, const char *src)
         memcpy(dst + copy->to + row * copy->to_step, src + copy->from + row * copy->from_step, copy->bytes);
 }
 
-static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src, const tsr_tensor *dst,
-                                  const tsr_small_reduction *r)
+static tsr_status reduce_elements(const tsr_plan *plan, const tsr_group *group, const tsr_tensor *src,
+                                  const tsr_tensor *dst, const tsr_small_reduction *r)
 {
     const tsr_item *const item = &plan->items[0];
     const void *from[TSR_SMALL_TERMS];

@@ -1,13 +1,13 @@
 /* The least bytes to receive, found without a plan: from what ranks own before and after. */
 #include "redistribute/explain/bound.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "placement/walk.h"
 #include "redistribute/schedule/regions.h"
+
+#include <tessera/sys/status.h>
 
 bool tsr_bound_is_exact(const tsr_item *item)
 {
@@ -54,7 +54,9 @@ tsr_status tsr_bound_of_rank(const tsr_item *item, tsr_meter *meter, int64_t *by
     return TSR_OK;
 }
 
-/* Of the ranks whose destination holds the value at `dst`, how many have a contribution of the source piece at `src`. */
+/* Of the ranks whose destination holds the value at `dst`, how many have a contribution of the
+ * source piece at `src`.
+ */
 static int64_t count_holders(const tsr_problem *problem, const int64_t *src, int64_t *dst)
 {
     const int64_t owners = tsr_side_count(&problem->dst, TSR_ROLE_FREE);
@@ -85,7 +87,8 @@ static tsr_status add_bytes(const tsr_item *item, const int64_t *shape, int64_t 
         fits = fits && tsr_multiply(bytes, shape[dim], &bytes);
     if (fits && tsr_multiply(bytes, times, &bytes) && tsr_add(*total, bytes, total))
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_survey_of: all ranks together must receive more than 2^63 - 1 bytes");
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_plan_survey_of: all ranks together must receive more than 2^63 - 1 bytes");
 }
 
 /* Adds the bytes of all regions of the destination piece at `dst`. */

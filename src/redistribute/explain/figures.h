@@ -2,15 +2,16 @@
 #ifndef TSR_REDISTRIBUTE_EXPLAIN_FIGURES_H
 #define TSR_REDISTRIBUTE_EXPLAIN_FIGURES_H
 
-#include <tessera/explain.h>
-
 #include "redistribute/schedule/plan.h"
+
+#include <tessera/explain.h>
 
 /** One rank's part of a plan in numbers. */
 typedef struct tsr_measure {
     tsr_plan_step steps[TSR_PLAN_STEPS_MAX];
-    double work;                                        /**< seconds between meetings; 0 where the plan has no tables */
-    int64_t received[TSR_PHASES], crossing[TSR_PHASES]; /**< bytes by phase: from all other ranks; of these, from other nodes */
+    double work; /**< seconds between meetings; 0 where the plan has no tables */
+    int64_t received[TSR_PHASES],
+        crossing[TSR_PHASES]; /**< bytes by phase: from all other ranks; of these, from other nodes */
     tsr_plan_figures figures;
 } tsr_measure;
 

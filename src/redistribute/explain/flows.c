@@ -1,10 +1,10 @@
 #include "redistribute/explain/flows.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "redistribute/explain/steps.h"
+
+#include <tessera/sys/status.h>
 
 /* The list to which flows of one phase and item are added, and what these flows have in common. */
 typedef struct listing {
@@ -20,7 +20,8 @@ static tsr_status append_flow(const listing *l, int64_t peer, size_t first_box, 
     if (peer == l->plan->options.rank)
         return TSR_OK;
     void *memory = flows->at;
-    const tsr_status status = tsr_reserve(l->plan->context, &memory, &flows->capacity, flows->count + 1, sizeof *flows->at);
+    const tsr_status status =
+        tsr_reserve(l->plan->context, &memory, &flows->capacity, flows->count + 1, sizeof *flows->at);
     flows->at = memory;
     TSR_TRY(status);
     tsr_flow *flow = &flows->at[flows->count++];
@@ -53,7 +54,8 @@ static tsr_status add_terms(const listing *l)
     for (size_t i = 0; i < item->reduction_count; i++) {
         const tsr_reduction *r = &item->reductions[i];
         for (int64_t term = 0; term < item->problem.terms; term++)
-            TSR_TRY(append_flow(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count, r->elements));
+            TSR_TRY(append_flow(l, item->contributors[r->first_term + (size_t)term], r->first_box, r->box_count,
+                                r->elements));
     }
     return TSR_OK;
 }

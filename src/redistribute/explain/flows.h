@@ -4,7 +4,8 @@
 
 #include "redistribute/schedule/plan.h"
 
-/** Consecutive boxes of an item that cross ranks together: a product of intervals along each dim. */
+/** Consecutive boxes of an item that cross ranks together: a product of intervals along each dim.
+ */
 typedef struct tsr_flow {
     size_t step, phase, item;
     int64_t peer;

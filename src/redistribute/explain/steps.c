@@ -1,10 +1,10 @@
 #include "redistribute/explain/steps.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/text/text.h"
 #include "placement/ownership.h"
 #include "placement/placement.h"
+
+#include <tessera/sys/status.h>
 
 static const char *const op_names[] = {
     [TSR_STEP_COPY] = "copy",
@@ -67,8 +67,8 @@ static bool one_rank_has_all(const tsr_problem *problem)
 static bool is_broadcast(const tsr_problem *problem)
 {
     const tsr_side *dst = &problem->dst;
-    return tsr_side_count(dst, TSR_ROLE_FREE) == tsr_mesh_count(dst->layout->mesh) && tsr_mesh_count(dst->layout->mesh) > 1 &&
-           one_rank_has_all(problem);
+    return tsr_side_count(dst, TSR_ROLE_FREE) == tsr_mesh_count(dst->layout->mesh) &&
+           tsr_mesh_count(dst->layout->mesh) > 1 && one_rank_has_all(problem);
 }
 
 static tsr_step_op op_of(const tsr_item *item)
@@ -142,7 +142,8 @@ static void append_dims(tsr_text *text, const tsr_plan *plan, tsr_role role)
     const char *separator = " along ";
     for (int i = 0; i < side->ndim && plan->count == 1; i++) {
         const char *name = tsr_mesh_name(side->layout->mesh, i);
-        if (side->roles[i] != role || (role == TSR_ROLE_CUT && plan->items[0].problem.dst.roles[side->twin[i]] == TSR_ROLE_CUT))
+        if (side->roles[i] != role ||
+            (role == TSR_ROLE_CUT && plan->items[0].problem.dst.roles[side->twin[i]] == TSR_ROLE_CUT))
             continue;
         if (name)
             tsr_text_append(text, "%s%s", separator, name);
@@ -195,7 +196,8 @@ static void append_sentence(tsr_text *text, const tsr_plan *plan, const tsr_step
     else if (plan->shares && index == steps->of_phase[2])
         tsr_text_append(text, "ranks of a node give each other their shares");
     else if (plan->results && index == steps->of_phase[1])
-        tsr_text_append(text, plan->shares ? "results go to their owners, into each node once" : "results go to all their owners");
+        tsr_text_append(text, plan->shares ? "results go to their owners, into each node once"
+                                           : "results go to all their owners");
     else {
         tsr_text_append(text, "pieces");
         append_dims(text, plan, TSR_ROLE_CUT);

@@ -2,9 +2,9 @@
 #ifndef TSR_REDISTRIBUTE_EXPLAIN_STEPS_H
 #define TSR_REDISTRIBUTE_EXPLAIN_STEPS_H
 
-#include <tessera/explain.h>
-
 #include "redistribute/schedule/plan.h"
+
+#include <tessera/explain.h>
 
 /** The steps of a plan; from the layouts and options alone, so the same on every rank. */
 typedef struct tsr_steps {

@@ -1,9 +1,3 @@
-#include <tessera/explain.h>
-
-#include <limits.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -13,6 +7,11 @@
 #include "redistribute/match/cost.h"
 #include "redistribute/schedule/ranks.h"
 #include "redistribute/schedule/work.h"
+
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
+
+#include <limits.h>
 
 /* A survey may take as many entries as this many plans. */
 #define PLANS 16
@@ -67,8 +66,8 @@ static tsr_status list_some(survey *s)
     s->ranks = memory;
     for (size_t i = 0; i < s->only_count; i++) {
         if (s->only[i] < 0 || s->only[i] > INT_MAX)
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%zu] is %lld; ranks count from 0%s", s->function, i, (long long)s->only[i],
-                                  s->only[i] < 0 ? "" : " to less than 2^31");
+            return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: ranks[%zu] is %lld; ranks count from 0%s", s->function, i,
+                                  (long long)s->only[i], s->only[i] < 0 ? "" : " to less than 2^31");
         s->ranks[i] = (int)s->only[i];
     }
     s->rank_count = tsr_ranks_sort(s->ranks, s->only_count);

@@ -1,13 +1,12 @@
-#include <tessera/explain.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "placement/walk.h"
 #include "redistribute/explain/flows.h"
+
+#include <tessera/explain.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* This rank's own shard, in which the boxes of a flow are looked up. */
 typedef struct shard {
@@ -65,8 +64,8 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
     const shard s = shard_of(item, flow, v->direction);
     const int ndim = s.layout->ndim;
     void *memory = v->intervals;
-    const tsr_status status =
-        tsr_reserve(v->plan->context, &memory, &v->interval_capacity, flow->box_count * (size_t)ndim, sizeof *v->intervals);
+    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->interval_capacity,
+                                          flow->box_count * (size_t)ndim, sizeof *v->intervals);
     v->intervals = memory;
     TSR_TRY(status);
     for (int dim = 0; dim < ndim; dim++) {
@@ -86,7 +85,8 @@ static tsr_status find_intervals(visit *v, const tsr_flow *flow, size_t *counts)
 
 /* Counts, and takes from the meter, the intervals that there are at most if each block has
  * `inside_count` intervals. */
-static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count, int64_t *count)
+static tsr_status count_inside(visit *v, const tsr_interval *blocks, size_t block_count, size_t inside_count,
+                               int64_t *count)
 {
     int64_t number = 0;
     for (size_t i = 0; i < block_count; i++)
@@ -107,14 +107,16 @@ static size_t append_interval(tsr_interval *at, size_t count, int64_t begin, int
 
 /* Turns the intervals of a dim of blocks, and of the dim inside blocks, into intervals of the given
  * dim. Whole blocks side by side are one interval. */
-static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used, size_t *count)
+static tsr_status join_dim(visit *v, const tsr_interval *const *of, const size_t *counts, int64_t block, size_t *used,
+                           size_t *count)
 {
     const bool whole = counts[1] == 1 && of[1]->begin == 0 && of[1]->end == block;
     int64_t most = (int64_t)counts[0];
     if (!whole)
         TSR_TRY(count_inside(v, of[0], counts[0], counts[1], &most));
     void *memory = v->joined;
-    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->joined_capacity, *used + (size_t)most, sizeof *v->joined);
+    const tsr_status status =
+        tsr_reserve(v->plan->context, &memory, &v->joined_capacity, *used + (size_t)most, sizeof *v->joined);
     v->joined = memory;
     TSR_TRY(status);
     tsr_interval *at = v->joined + *used;
@@ -153,12 +155,16 @@ static tsr_status add_transfer(visit *v, const tsr_flow *flow, const size_t *at)
 {
     const tsr_layout *layout = v->plan->items[flow->item].given_src;
     void *memory = v->transfers;
-    const tsr_status status = tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
+    const tsr_status status =
+        tsr_reserve(v->plan->context, &memory, &v->transfer_capacity, v->transfer_count + 1, sizeof *v->transfers);
     v->transfers = memory;
     TSR_TRY(status);
     tsr_plan_transfer *transfer = &v->transfers[v->transfer_count++];
-    *transfer = (tsr_plan_transfer){
-        .step = flow->step, .peer = flow->peer, .item = flow->item, .ndim = layout->ndim, .bytes = (int64_t)layout->element_bytes};
+    *transfer = (tsr_plan_transfer){.step = flow->step,
+                                    .peer = flow->peer,
+                                    .item = flow->item,
+                                    .ndim = layout->ndim,
+                                    .bytes = (int64_t)layout->element_bytes};
     for (int dim = 0; dim < layout->ndim; dim++) {
         const tsr_interval *interval = &v->of_dim[dim][at[dim]];
         transfer->begin[dim] = interval->begin;
@@ -282,11 +288,14 @@ static tsr_status visit_flows(visit *v, tsr_plan_visitor *visitor, void *user)
     return TSR_OK;
 }
 
-static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_direction direction, tsr_plan_visitor *visitor, void *user)
+static tsr_status visit_all(const char *call, const tsr_plan *plan, tsr_direction direction, tsr_plan_visitor *visitor,
+                            void *user)
 {
     if (!plan || !visitor)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: %s is NULL", call, !plan ? "plan" : "visitor");
-    visit v = {.plan = plan, .direction = direction, .meter = tsr_meter_of(call, plan->items[0].given_src, plan->items[0].given_dst)};
+    visit v = {.plan = plan,
+               .direction = direction,
+               .meter = tsr_meter_of(call, plan->items[0].given_src, plan->items[0].given_dst)};
     const tsr_status status = visit_flows(&v, visitor, user);
     tsr_release(plan->context, v.transfers);
     tsr_release(plan->context, v.intervals);

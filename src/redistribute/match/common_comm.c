@@ -1,11 +1,11 @@
 #include "redistribute/match/common_comm.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "comm/core/lineage.h"
 #include "mesh/mesh.h"
 #include "placement/print.h"
+
+#include <tessera/sys/status.h>
 
 /* The common ancestor of the communicators seen so far. */
 typedef struct search {
@@ -18,12 +18,12 @@ static tsr_status refuse_comms(const char *call, const tsr_layout *first, const 
 {
     const tsr_comm *a = tsr_mesh_comm(first->mesh), *b = tsr_mesh_comm(other->mesh);
     char ours[512], theirs[512];
-    return tsr_status_set(
-        TSR_ERROR_ARGUMENT,
-        "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks (\"%s\"), and they do "
-        "not descend from one communicator by tsr_comm_split()",
-        call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
-        tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: the communicators differ: %s is over one of %d ranks (\"%s\"), %s over one of %d ranks "
+                          "(\"%s\"), and they do "
+                          "not descend from one communicator by tsr_comm_split()",
+                          call, tsr_layout_describe(first, ours, sizeof ours), tsr_comm_size(a), tsr_comm_engine(a),
+                          tsr_layout_describe(other, theirs, sizeof theirs), tsr_comm_size(b), tsr_comm_engine(b));
 }
 
 static tsr_status see(const char *call, const tsr_layout *layout, search *s)
@@ -100,8 +100,8 @@ static tsr_status raise_all(tsr_common_layouts *l)
     return TSR_OK;
 }
 
-tsr_status tsr_common_layouts_find(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                                   tsr_common_layouts *out)
+tsr_status tsr_common_layouts_find(const char *call, size_t count, const tsr_layout *const *src,
+                                   const tsr_layout *const *dst, tsr_common_layouts *out)
 {
     search s = {0};
     *out = (tsr_common_layouts){.src = src, .dst = dst, .context = src[0]->context, .count = count};

@@ -75,7 +75,8 @@ static bool lines_suffice(const tsr_problem *problem, bool *varies)
 {
     for (int i = 0; i < problem->src.ndim; i++) {
         const int twin = problem->src.twin[i];
-        varies[i] = twin >= 0 && !tsr_placement_same(&problem->src.layout->placements[i], &problem->dst.layout->placements[twin]);
+        varies[i] = twin >= 0 &&
+                    !tsr_placement_same(&problem->src.layout->placements[i], &problem->dst.layout->placements[twin]);
         if (problem->reduces && twin >= 0 && !varies[i] && problem->src.roles[i] == TSR_ROLE_FREE)
             return false;
     }
@@ -89,10 +90,12 @@ static bool is_confined(const tsr_comm *comm, const tsr_node_map *nodes, const t
     if (are_in_one_node(comm, src->mesh, dst->mesh))
         return true;
     tsr_problem_init(&problem, src, dst);
-    return nodes && problem.same_mesh && lines_suffice(&problem, s.varies) && visit_all(src->mesh, is_with_its_line, &s);
+    return nodes && problem.same_mesh && lines_suffice(&problem, s.varies) &&
+           visit_all(src->mesh, is_with_its_line, &s);
 }
 
-bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src, const tsr_layout *dst)
+bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src,
+                        const tsr_layout *dst)
 {
     if (tsr_comm_is_direct(comm))
         return true;

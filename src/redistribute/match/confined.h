@@ -15,6 +15,7 @@
  * groups of one node's ranks are and nothing moves between nodes. `nodes`: those of the plan, NULL
  * if not known. The same on every rank. The second case visits every rank of the meshes.
  */
-bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src, const tsr_layout *dst);
+bool tsr_move_is_direct(const tsr_comm *comm, const tsr_node_map *nodes, bool no_split, const tsr_layout *src,
+                        const tsr_layout *dst);
 
 #endif

@@ -1,11 +1,11 @@
 #include "redistribute/match/division.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "mesh/mesh.h"
 #include "placement/blocks.h"
 #include "placement/placement.h"
+
+#include <tessera/sys/status.h>
 
 /* One of the two layouts, and what becomes of it. */
 typedef struct side {
@@ -81,7 +81,8 @@ static bool interleaves(const tsr_layout *layout)
     return any;
 }
 
-static tsr_status make_division(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst, tsr_division **out)
+static tsr_status make_division(const tsr_division *found, const side *sides, tsr_layout **src, tsr_layout **dst,
+                                tsr_division **out)
 {
     void *memory;
     TSR_TRY(tsr_allocate(sides[0].given->context, sizeof *found, &memory));
@@ -107,8 +108,8 @@ static tsr_status make_division(const tsr_division *found, const side *sides, ts
     return TSR_OK;
 }
 
-tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src, tsr_layout **dst,
-                             tsr_division **out)
+tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src,
+                             tsr_layout **dst, tsr_division **out)
 {
     *out = NULL;
     if (!interleaves(given_src) && !interleaves(given_dst))
@@ -128,7 +129,8 @@ void tsr_division_free(tsr_division *division)
     tsr_layout_destroy(dst);
 }
 
-void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides, int64_t *divided)
+void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides,
+                          int64_t *divided)
 {
     const int ndim = division->src->ndim;
     int next = 0;

@@ -16,7 +16,7 @@
 typedef struct tsr_given_shard {
     int ndim;
     int64_t shape[TSR_MAX_DIMS], strides[TSR_MAX_DIMS]; /**< strides: in elements, row by row without gaps */
-    int64_t inside[TSR_MAX_DIMS];                       /**< by given dim: how much of each block the shard has; the same on all ranks */
+    int64_t inside[TSR_MAX_DIMS]; /**< by given dim: how much of each block the shard has; the same on all ranks */
 } tsr_given_shard;
 
 /** How the dims of an item's layouts come from those of the given ones. */
@@ -30,12 +30,13 @@ typedef struct tsr_division {
 /** Divides the tensor dims that both layouts of one tensor allow to divide. The caller owns `*src`,
  * `*dst` and `*out`. If no dim can be divided, `*out` is NULL, and `*src` and `*dst` are not
  * written. */
-tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src, tsr_layout **dst,
-                             tsr_division **out);
+tsr_status tsr_division_find(const tsr_layout *given_src, const tsr_layout *given_dst, tsr_layout **src,
+                             tsr_layout **dst, tsr_division **out);
 void tsr_division_free(tsr_division *division);
 
 /** Writes the strides of the divided dims, for a tensor whose given dims have `strides`; both in
  * elements. */
-void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides, int64_t *divided);
+void tsr_division_strides(const tsr_division *division, const tsr_given_shard *shard, const int64_t *strides,
+                          int64_t *divided);
 
 #endif

@@ -1,13 +1,13 @@
 #include "redistribute/match/homes.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/mesh.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* Makes all owners homes: the ranks that hold the value of the destination piece, not a fill. */
 static void take_owners(tsr_homes *homes, const tsr_problem *problem, const int64_t *dst)
@@ -91,14 +91,16 @@ static tsr_status list_from_owners(tsr_homes *homes, const tsr_problem *problem,
 {
     for (int64_t i = 0; i < homes->count; i++) {
         int64_t own[TSR_MAX_DIMS];
-        if (tsr_mesh_locate(problem->src.layout->mesh, rank_of(homes, problem, i), own) && tsr_problem_holds(problem, own, src))
+        if (tsr_mesh_locate(problem->src.layout->mesh, rank_of(homes, problem, i), own) &&
+            tsr_problem_holds(problem, own, src))
             TSR_TRY(append_owner(homes, problem, found, i));
     }
     return TSR_OK;
 }
 
 /* Checks for each contributor whether it is an owner. */
-static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t *found)
+static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *problem, const int64_t *src,
+                                         int64_t *found)
 {
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, src, sizeof coordinate);
@@ -107,7 +109,8 @@ static tsr_status list_from_contributors(tsr_homes *homes, const tsr_problem *pr
         for (int64_t replica = 0; replica < problem->replicas; replica++) {
             tsr_side_decode(&problem->src, TSR_ROLE_FREE, replica, coordinate);
             int64_t dst[TSR_MAX_DIMS];
-            const bool inside = tsr_mesh_locate(problem->dst.layout->mesh, tsr_mesh_rank(problem->src.layout->mesh, coordinate), dst);
+            const bool inside =
+                tsr_mesh_locate(problem->dst.layout->mesh, tsr_mesh_rank(problem->src.layout->mesh, coordinate), dst);
             const int64_t number = inside ? number_at(homes, problem, dst) : -1;
             if (number >= 0)
                 TSR_TRY(append_owner(homes, problem, found, number));
@@ -198,15 +201,16 @@ int64_t tsr_homes_first_served(const tsr_problem *problem, const int64_t *src)
 
 /* The home itself, if it holds the term; on one mesh the replica at the home's coordinates on the
  * source's free dims; else replicas take turns by home number. */
-void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
-                           int64_t *contributor)
+void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home,
+                           int64_t term, int64_t *contributor)
 {
     const tsr_side *side = &problem->src;
     memcpy(contributor, src, sizeof(int64_t) * TSR_MAX_DIMS);
     tsr_side_decode(side, TSR_ROLE_REDUCED, term, contributor);
     int64_t own[TSR_MAX_DIMS];
     if (tsr_mesh_locate(side->layout->mesh, tsr_homes_rank(homes, problem, home), own) &&
-        (problem->same_mesh || (tsr_problem_holds(problem, own, src) && tsr_side_encode(side, TSR_ROLE_REDUCED, own) == term)))
+        (problem->same_mesh ||
+         (tsr_problem_holds(problem, own, src) && tsr_side_encode(side, TSR_ROLE_REDUCED, own) == term)))
         tsr_side_decode(side, TSR_ROLE_FREE, tsr_side_encode(side, TSR_ROLE_FREE, own), contributor);
     else
         tsr_side_decode(side, TSR_ROLE_FREE, home % problem->replicas, contributor);

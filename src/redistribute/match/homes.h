@@ -22,7 +22,8 @@
 typedef struct tsr_homes {
     tsr_meter *meter; /**< the caller's; borrowed */
     int64_t count;
-    int64_t coordinate[TSR_MAX_DIMS]; /**< in the destination's mesh: what all homes have in common, on the mesh dims that do not vary */
+    int64_t coordinate[TSR_MAX_DIMS]; /**< in the destination's mesh: what all homes have in common, on the mesh dims
+                                         that do not vary */
     bool varies[TSR_MAX_DIMS];        /**< mesh dims of the destination on which homes have all coordinates */
     bool listed;                      /**< only the owners whose numbers are in `owners`, ascending, are homes */
     int64_t *owners;
@@ -39,13 +40,14 @@ void tsr_homes_free(tsr_homes *homes, tsr_context *context);
 /** The rank of home number `home`. */
 int64_t tsr_homes_rank(const tsr_homes *homes, const tsr_problem *problem, int64_t home);
 
-/** The home number of the rank at `dst` in the destination's mesh; -1 if that rank is not a home. */
+/** The home number of the rank at `dst` in the destination's mesh; -1 if that rank is not a home.
+ */
 int64_t tsr_homes_number(const tsr_homes *homes, const tsr_problem *problem, const int64_t *dst);
 
 /** Writes the source coordinate that contributes term `term` (row-major over the reduced dims) to
  * the part of home number `home`. */
-void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home, int64_t term,
-                           int64_t *contributor);
+void tsr_homes_contributor(const tsr_homes *homes, const tsr_problem *problem, const int64_t *src, int64_t home,
+                           int64_t term, int64_t *contributor);
 
 /**
  * Candidate number `index`, ascending, for the homes to which the rank at source coordinate `src`

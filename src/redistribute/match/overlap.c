@@ -1,13 +1,13 @@
 #include "redistribute/match/overlap.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
 #include "placement/walk.h"
+
+#include <tessera/sys/status.h>
 
 /* After this many segments, the rest are counted before memory is taken for them. */
 #define MANY_SEGMENTS 65536
@@ -48,8 +48,8 @@ void tsr_cut_unkey(const tsr_layout *layout, int dim, int64_t key, int64_t *coor
 
 static bool continues(const tsr_segment *last, const tsr_segment *next)
 {
-    return last->key == next->key && last->begin + last->length == next->begin && last->near + last->length == next->near &&
-           last->far + last->length == next->far;
+    return last->key == next->key && last->begin + last->length == next->begin &&
+           last->near + last->length == next->near && last->far + last->length == next->far;
 }
 
 static tsr_status append_segment(tsr_overlap *overlap, tsr_context *context, const tsr_segment *segment)
@@ -59,7 +59,8 @@ static tsr_status append_segment(tsr_overlap *overlap, tsr_context *context, con
         return TSR_OK;
     }
     void *memory = overlap->segments;
-    const tsr_status status = tsr_reserve(context, &memory, &overlap->segment_capacity, overlap->segment_count + 1, sizeof *segment);
+    const tsr_status status =
+        tsr_reserve(context, &memory, &overlap->segment_capacity, overlap->segment_count + 1, sizeof *segment);
     overlap->segments = memory;
     TSR_TRY(status);
     overlap->segments[overlap->segment_count++] = *segment;
@@ -95,8 +96,8 @@ static tsr_status group_segments(tsr_overlap *overlap, tsr_context *context)
 }
 
 /* Counts the segments of the rest of the shard, then reserves memory for all of them. */
-static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t at,
-                               int64_t length)
+static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far,
+                               int64_t at, int64_t length)
 {
     tsr_meter trial = *meter;
     int64_t owner[TSR_MAX_DIMS], steps = far->steps;
@@ -109,12 +110,14 @@ static tsr_status reserve_rest(tsr_overlap *overlap, const tsr_meter *meter, tsr
         count++;
     }
     void *memory = overlap->segments;
-    const tsr_status status = tsr_reserve(near->layout->context, &memory, &overlap->segment_capacity, count, sizeof(tsr_segment));
+    const tsr_status status =
+        tsr_reserve(near->layout->context, &memory, &overlap->segment_capacity, count, sizeof(tsr_segment));
     overlap->segments = memory;
     return status;
 }
 
-static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far, int64_t length)
+static tsr_status list_segments(tsr_overlap *overlap, tsr_meter *meter, tsr_shard_walk *near, tsr_owner_walk *far,
+                                int64_t length)
 {
     const int64_t begun = meter->used;
     int64_t owner[TSR_MAX_DIMS], steps = 0;

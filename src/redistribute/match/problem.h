@@ -5,16 +5,18 @@
 #ifndef TSR_REDISTRIBUTE_MATCH_PROBLEM_H
 #define TSR_REDISTRIBUTE_MATCH_PROBLEM_H
 
-#include <stdbool.h>
-
 #include "placement/layout.h"
 
+#include <stdbool.h>
+
 typedef enum tsr_role {
-    TSR_ROLE_FREE,    /**< every coordinate holds the same (Replicate; a new Partial of avg, min, max; a mesh dim of size 1) */
-    TSR_ROLE_CUT,     /**< the coordinate picks the piece of a tensor dim */
-    TSR_ROLE_KEPT,    /**< Partial with the same op on both sides of equal meshes: terms stay where they are */
+    TSR_ROLE_FREE, /**< every coordinate holds the same (Replicate; a new Partial of avg, min, max; a mesh dim of size
+                      1) */
+    TSR_ROLE_CUT,  /**< the coordinate picks the piece of a tensor dim */
+    TSR_ROLE_KEPT, /**< Partial with the same op on both sides of equal meshes: terms stay where they are */
     TSR_ROLE_REDUCED, /**< source only: Partial whose terms are reduced */
-    TSR_ROLE_ZERO     /**< destination only: a new Partial of sum or prod; coordinate 0 holds the value, the others the op's identity */
+    TSR_ROLE_ZERO /**< destination only: a new Partial of sum or prod; coordinate 0 holds the value, the others the op's
+                     identity */
 } tsr_role;
 
 typedef struct tsr_side {
@@ -22,7 +24,8 @@ typedef struct tsr_side {
     const int64_t *shape; /**< of the mesh */
     int ndim;             /**< of the mesh */
     tsr_role roles[TSR_MAX_DIMS];
-    int twin[TSR_MAX_DIMS]; /**< the matching mesh dim of the other side, if the meshes are equal and its size is not 1; else -1 */
+    int twin[TSR_MAX_DIMS]; /**< the matching mesh dim of the other side, if the meshes are equal and its size is not 1;
+                               else -1 */
 } tsr_side;
 
 typedef struct tsr_problem {
@@ -33,7 +36,8 @@ typedef struct tsr_problem {
     bool shortcut;      /**< Shard -> Partial(sum) without communication: own elements kept, the rest filled */
     bool local;         /**< no rank needs anything from another */
     bool in_place;      /**< source and destination may share memory */
-    bool each;          /**< every owner reduces by itself all that it owns; the plan sets it, only where tsr_problem_each_is_possible() */
+    bool each;          /**< every owner reduces by itself all that it owns; the plan sets it, only where
+                           tsr_problem_each_is_possible() */
     int64_t terms;      /**< contributions to each element: the product of the reduced dims */
     int64_t replicas;   /**< copies of each source piece: the product of the source's free dims */
     tsr_reduce_op op;   /**< of the reduction; sum also for avg */

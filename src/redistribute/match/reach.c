@@ -1,10 +1,10 @@
 #include "redistribute/match/reach.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "placement/ownership.h"
+
+#include <tessera/sys/status.h>
 
 /* The cuts of one tensor dim, and the range in which pieces are counted. */
 typedef struct nest {
@@ -21,7 +21,8 @@ static const tsr_cut *cut_of(const nest *n, int cut)
     return &n->layout->cuts[n->cuts->mesh_dim[cut]];
 }
 
-/* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut` divides. */
+/* Pieces in the range that lie in parts [begin, end) of a stretch of `length` that cut number `cut`
+ * divides. */
 static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin, int64_t end)
 {
     if (begin >= end)
@@ -46,7 +47,8 @@ static int64_t count_parts(const nest *n, int cut, int64_t length, int64_t begin
     return count;
 }
 
-/* Pieces in the range that are not empty, of a stretch of `length` that the cuts from number `cut` on divide. */
+/* Pieces in the range that are not empty, of a stretch of `length` that the cuts from number `cut`
+ * on divide. */
 static int64_t count_pieces(const nest *n, int cut, int64_t length)
 {
     if (length == 0 || cut == n->cuts->count)
@@ -98,8 +100,8 @@ static int64_t count_between(const nest *n, const tsr_reach_end *first, const ts
         const int m = n->cuts->mesh_dim[i];
         const int64_t begin = first->coordinate[m], end = last->coordinate[m];
         if (begin != end) {
-            int64_t count =
-                count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1), tsr_min_i64(n->range->end[m], end));
+            int64_t count = count_parts(n, i, first->lengths[i], tsr_max_i64(n->range->begin[m], begin + 1),
+                                        tsr_min_i64(n->range->end[m], end));
             if (range_has(n->range, m, begin))
                 count += count_from(n, i + 1, first);
             if (range_has(n->range, m, end))
@@ -221,7 +223,8 @@ static void find_end(const tsr_reach *reach, int64_t at, tsr_reach_end *end)
 tsr_status tsr_reach_build(tsr_reach *reach, const tsr_layout *near, const int64_t *coordinate, const tsr_range *range)
 {
     if (reach->listed) {
-        const tsr_status status = tsr_overlap_build(&reach->overlap, reach->meter, near, coordinate, reach->far, reach->dim);
+        const tsr_status status =
+            tsr_overlap_build(&reach->overlap, reach->meter, near, coordinate, reach->far, reach->dim);
         if (status == TSR_OK)
             sift(reach, range);
         return status;
@@ -279,7 +282,8 @@ int64_t tsr_reach_count(const tsr_reach *reach, const tsr_range *range, bool mar
     const nest n = {reach->far, &reach->far->dims[reach->dim], range, reach->dense};
     const int64_t length = reach->far->shape[reach->dim];
     /* A shard that is the whole dim meets all pieces. */
-    return reach->end - reach->begin == length ? count_pieces(&n, 0, length) : count_between(&n, &reach->first, &reach->last);
+    return reach->end - reach->begin == length ? count_pieces(&n, 0, length)
+                                               : count_between(&n, &reach->first, &reach->last);
 }
 
 int64_t tsr_reach_total(const tsr_reach *reach)
@@ -311,9 +315,10 @@ tsr_segments tsr_reach_meet(tsr_reach *reach, const int64_t *far_coordinate, con
         return *group;
     }
     const bool cut = reach->far->dims[reach->dim].count > 0;
-    const tsr_run piece =
-        cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0) : (tsr_run){.length = reach->far->shape[reach->dim]};
-    const int64_t begin = tsr_max_i64(piece.begin, reach->begin), end = tsr_min_i64(piece.begin + piece.length, reach->end);
+    const tsr_run piece = cut ? tsr_layout_position(reach->far, reach->dim, far_coordinate, 0)
+                              : (tsr_run){.length = reach->far->shape[reach->dim]};
+    const int64_t begin = tsr_max_i64(piece.begin, reach->begin),
+                  end = tsr_min_i64(piece.begin + piece.length, reach->end);
     reach->segment = (tsr_segment){0, begin, begin - reach->begin, begin - piece.begin, end - begin};
     *segments = &reach->segment;
     return (tsr_segments){.count = 1, .length = end - begin};

@@ -21,7 +21,8 @@ typedef struct tsr_range {
 /** The owner of the first or the last position of a shard that is an interval. */
 typedef struct tsr_reach_end {
     int64_t coordinate[TSR_MAX_DIMS]; /**< by mesh dim; set for the mesh dims that cut the tensor dim */
-    int64_t lengths[TSR_MAX_DIMS];    /**< by cut: the length of the stretch that the cut divides; not set where the reach is dense */
+    int64_t lengths[TSR_MAX_DIMS]; /**< by cut: the length of the stretch that the cut divides; not set where the reach
+                                      is dense */
 } tsr_reach_end;
 
 typedef struct tsr_reach {

@@ -31,7 +31,8 @@ void tsr_turn_ranges(const tsr_problem *problem, const int64_t *src, tsr_range *
  * dims. */
 static int factor_of(const tsr_problem *problem, int mesh_dim)
 {
-    return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim : problem->dst.layout->ndim;
+    return problem->dst.roles[mesh_dim] == TSR_ROLE_CUT ? problem->dst.layout->placements[mesh_dim].dim
+                                                        : problem->dst.layout->ndim;
 }
 
 static int64_t count_uncut(const tsr_problem *problem, const tsr_range *range)

@@ -1,8 +1,8 @@
 #include "redistribute/relabel/assignment.h"
 
-#include <string.h>
-
 #include "base/sort.h"
+
+#include <string.h>
 
 /*
  * Shortest augmenting paths with potentials (R. Jonker, A. Volgenant, Computing 38, 1987), where
@@ -53,7 +53,8 @@ static int64_t pick_nearest(solver *s, int64_t done)
     int64_t best = done;
     for (int64_t i = done + 1; i < s->n; i++) {
         const int64_t j = s->columns[i], k = s->columns[best];
-        if (s->distance[j] < s->distance[k] || (s->distance[j] == s->distance[k] && s->row_of[j] < 0 && s->row_of[k] >= 0))
+        if (s->distance[j] < s->distance[k] ||
+            (s->distance[j] == s->distance[k] && s->row_of[j] < 0 && s->row_of[k] >= 0))
             best = i;
     }
     const int64_t column = s->columns[best];
@@ -189,7 +190,8 @@ static void assign_rest(pool *p, int64_t *column_of)
     }
 }
 
-void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch, int64_t *column_of)
+void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch,
+                           int64_t *column_of)
 {
     pool p = pool_make(classes, scratch);
     for (int64_t row = 0; row < classes->n; row++)

@@ -6,13 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Weights of an exact assignment are from 0 to this, so that sums of four numbers stay in range. */
+/** Weights of an exact assignment are from 0 to this, so that sums of four numbers stay in range.
+ */
 #define TSR_ASSIGNMENT_MOST (INT64_C(1) << 60)
 
 /** How many int64_t of scratch an exact assignment takes. */
 #define TSR_ASSIGNMENT_SCRATCH(n) (6 * (size_t)(n))
 
-/** The assignment of largest weight: row i gets column column_of[i]. `weights` is n * n, row-major. O(n^3). */
+/** The assignment of largest weight: row i gets column column_of[i]. `weights` is n * n, row-major.
+ * O(n^3). */
 void tsr_assignment_exact(int64_t n, const int64_t *weights, int64_t *scratch, int64_t *column_of);
 
 /**
@@ -40,6 +42,7 @@ typedef struct tsr_offer {
  * lowest row, then the lowest class. Rows that are left get their own columns where these are free,
  * then the lowest. Sorts `offers`.
  */
-void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch, int64_t *column_of);
+void tsr_assignment_greedy(const tsr_column_classes *classes, tsr_offer *offers, size_t count, int32_t *scratch,
+                           int64_t *column_of);
 
 #endif

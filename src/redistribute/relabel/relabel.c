@@ -1,9 +1,3 @@
-#include <tessera/relabel.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -14,6 +8,11 @@
 #include "redistribute/match/overlap.h"
 #include "redistribute/match/problem.h"
 #include "redistribute/relabel/assignment.h"
+
+#include <tessera/relabel.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* Greedy assignment weighs about OFFERS_IN_ALL overlaps, but at least OFFERS_OF_RANK of each
  * rank. */
@@ -36,7 +35,8 @@ typedef struct relabel {
     tsr_meter meter;
     tsr_problem apart; /* its dst and `reduces` are set as if the meshes were not equal, so that no Partial is kept */
     int64_t count;
-    int64_t *ranks;                  /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
+    int64_t
+        *ranks; /* of dst's mesh, row-major: row i of an assignment is ranks[i], which stays if it gets position i */
     meeting *meetings[TSR_MAX_DIMS]; /* by tensor dim, and by key of the source's cuts */
 } relabel;
 
@@ -178,7 +178,8 @@ static tsr_status measure_kept(const relabel *r, const tsr_layout *dst, int64_t 
             !meetings_of(r, tsr_mesh_rank(dst->mesh, coordinate), dims))
             continue;
         if (!tsr_add(sum, bytes_met(r, dims, coordinate), &sum))
-            return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: more than 2^63 - 1 bytes would be kept in all; use fewer ranks");
+            return tsr_status_set(TSR_ERROR_ARGUMENT,
+                                  "tsr_layout_relabel: more than 2^63 - 1 bytes would be kept in all; use fewer ranks");
     }
     *bytes = sum;
     return TSR_OK;
@@ -194,11 +195,13 @@ static tsr_status weigh_positions(const relabel *r, int64_t *weights)
         const bool inside = meetings_of(r, r->ranks[i], dims);
         for (int64_t position = 0; position < r->count; position++) {
             coordinate_at(r->dst->mesh, position, coordinate);
-            const int64_t kept = inside && tsr_problem_has_value(&r->apart, coordinate) ? bytes_met(r, dims, coordinate) : 0;
+            const int64_t kept =
+                inside && tsr_problem_has_value(&r->apart, coordinate) ? bytes_met(r, dims, coordinate) : 0;
             if (kept > MOST_KEPT)
-                return tsr_status_set(TSR_ERROR_ARGUMENT,
-                                      "tsr_layout_relabel: rank %lld would keep %lld bytes; at most 2^50 can be compared",
-                                      (long long)r->ranks[i], (long long)kept);
+                return tsr_status_set(
+                    TSR_ERROR_ARGUMENT,
+                    "tsr_layout_relabel: rank %lld would keep %lld bytes; at most 2^50 can be compared",
+                    (long long)r->ranks[i], (long long)kept);
             weights[i * r->count + position] = kept * (r->count + 1) + (i == position);
         }
     }
@@ -244,7 +247,7 @@ typedef struct offers {
     tsr_offer *at;
     size_t count, capacity;
     const meeting *dims[TSR_MAX_DIMS]; /* of the rank whose offers are being made: what its source piece meets */
-    int64_t own;                       /* of the rank whose offers are being made: the piece at its own position, or -1 */
+    int64_t own; /* of the rank whose offers are being made: the piece at its own position, or -1 */
 } offers;
 
 static tsr_status offer(offers *o, const tsr_offer *made)
@@ -272,7 +275,8 @@ static tsr_status offer_heaviest(offers *o, int dim, const tsr_offer *made, int6
     const int64_t keys = tsr_cut_keys(dst, dim);
     for (int64_t i = 0; i < (int64_t)m->overlap.group_count && i < k; i++) {
         const tsr_segments *group = &m->heaviest[i];
-        const tsr_offer next = {made->weight * group->length, made->row, (int32_t)(made->class_of_column * keys + group->key)};
+        const tsr_offer next = {made->weight * group->length, made->row,
+                                (int32_t)(made->class_of_column * keys + group->key)};
         TSR_TRY(offer_heaviest(o, dim + 1, &next, k / (i + 1)));
     }
     return TSR_OK;
@@ -393,7 +397,8 @@ static bool source_order(const relabel *r, int64_t *order)
             dims[count++] = i;
     int64_t at[TSR_MAX_DIMS], coordinate[TSR_MAX_DIMS] = {0}, unused[TSR_MAX_DIMS];
     for (int i = 0; i < r->src->mesh_ndim; i++)
-        if (tsr_mesh_shape(src)[i] > 1 && (matched == count || tsr_mesh_shape(src)[i] != tsr_mesh_shape(dst)[dims[matched++]]))
+        if (tsr_mesh_shape(src)[i] > 1 &&
+            (matched == count || tsr_mesh_shape(src)[i] != tsr_mesh_shape(dst)[dims[matched++]]))
             return false;
     if (matched < count)
         return false;
@@ -411,7 +416,8 @@ static bool source_order(const relabel *r, int64_t *order)
 typedef tsr_status assign_ranks(const relabel *r, int64_t *position_of);
 
 /* `order` and `position_of` have room for one number for each rank. */
-static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_t *order, int64_t *position_of, choice *out)
+static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_t *order, int64_t *position_of,
+                                  choice *out)
 {
     TSR_TRY(assign(r, position_of));
     for (int64_t i = 0; i < r->count; i++)
@@ -420,7 +426,8 @@ static tsr_status choose_assigned(const relabel *r, assign_ranks *assign, int64_
 }
 
 /* Replaces `best`, which is dst itself, by the order that keeps most, if that is more. */
-static tsr_status choose_order(const relabel *r, int64_t *order, int64_t *position_of, choice *best, tsr_relabel_report *report)
+static tsr_status choose_order(const relabel *r, int64_t *order, int64_t *position_of, choice *best,
+                               tsr_relabel_report *report)
 {
     choice other;
     if (source_order(r, order)) {
@@ -450,7 +457,8 @@ static int64_t count_moved(const relabel *r, const tsr_layout *layout)
 static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel_report *report)
 {
     tsr_context *context = r->dst->context;
-    tsr_relabel_report told = {.method = r->count <= TSR_ASSIGNMENT_EXACT_RANKS ? TSR_ASSIGNMENT_EXACT : TSR_ASSIGNMENT_GREEDY};
+    tsr_relabel_report told = {.method = r->count <= TSR_ASSIGNMENT_EXACT_RANKS ? TSR_ASSIGNMENT_EXACT
+                                                                                : TSR_ASSIGNMENT_GREEDY};
     void *memory;
     TSR_TRY(measure_kept(r, r->dst, &told.bytes_kept_given));
     TSR_TRY(tsr_allocate_array(context, 2 * (size_t)r->count, sizeof(int64_t), &memory));
@@ -473,25 +481,33 @@ static tsr_status relabel_layout(const relabel *r, tsr_layout **out, tsr_relabel
 static tsr_status check_arguments(const tsr_layout *src, const tsr_layout *dst, bool has_out)
 {
     if (!src || !dst || !has_out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL", !src ? "src" : !dst ? "dst" : "out");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: %s is NULL",
+                              !src   ? "src"
+                              : !dst ? "dst"
+                                     : "out");
     const tsr_comm *const from = tsr_mesh_comm(src->mesh), *const to = tsr_mesh_comm(dst->mesh);
     if (from && to && !tsr_comm_congruent(from, to))
-        return tsr_status_set(
-            TSR_ERROR_ARGUMENT,
-            "tsr_layout_relabel: the communicators differ: src is over one of %d ranks, dst over one of %d: both meshes must "
-            "be over the same ranks in the same order, or abstract",
-            tsr_comm_size(from), tsr_comm_size(to));
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_layout_relabel: the communicators differ: src is over one of %d ranks, dst over one "
+                              "of %d: both meshes must "
+                              "be over the same ranks in the same order, or abstract",
+                              tsr_comm_size(from), tsr_comm_size(to));
     if (tsr_layout_same_tensor(src, dst))
         return TSR_OK;
     char a[512], b[512];
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_layout_relabel: from %s to %s: both must have the same global shape and dtype",
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "tsr_layout_relabel: from %s to %s: both must have the same global shape and dtype",
                           tsr_layout_describe(src, a, sizeof a), tsr_layout_describe(dst, b, sizeof b));
 }
 
-tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out, tsr_relabel_report *report)
+tsr_status tsr_layout_relabel(const tsr_layout *src, const tsr_layout *dst, tsr_layout **out,
+                              tsr_relabel_report *report)
 {
     TSR_TRY(check_arguments(src, dst, out != NULL));
-    relabel r = {.src = src, .dst = dst, .count = tsr_mesh_count(dst->mesh), .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
+    relabel r = {.src = src,
+                 .dst = dst,
+                 .count = tsr_mesh_count(dst->mesh),
+                 .meter = tsr_meter_of("tsr_layout_relabel", src, dst)};
     init_apart(&r.apart, src, dst);
     tsr_status status = list_ranks(&r);
     if (status == TSR_OK)

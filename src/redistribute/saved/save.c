@@ -1,14 +1,13 @@
 #include "redistribute/saved/save.h"
 
-#include <tessera/saved.h>
-
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/profile.h"
 #include "mesh/mesh.h"
 #include "placement/placement.h"
+
+#include <tessera/saved.h>
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* A side by its number: sources are even, destinations odd. */
 static const tsr_layout *side_of(const tsr_plan *plan, size_t number)
@@ -33,8 +32,9 @@ static bool same_mesh(const tsr_mesh *a, const tsr_mesh *b)
     if (a == b)
         return true;
     const int ndim = tsr_mesh_ndim(a);
-    return ndim == tsr_mesh_ndim(b) && memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 &&
-           tsr_mesh_equal(a, b) && same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
+    return ndim == tsr_mesh_ndim(b) &&
+           memcmp(tsr_mesh_shape(a), tsr_mesh_shape(b), (size_t)ndim * sizeof(int64_t)) == 0 && tsr_mesh_equal(a, b) &&
+           same_names(a, b) && tsr_node_map_equal(tsr_mesh_node_map(a), tsr_mesh_node_map(b));
 }
 
 /* Looks from side 0 on, for most sides are on the first side's mesh or the second's. */

@@ -20,12 +20,12 @@
  *                  u64 count, { i64 number }
  *     partial   := u32 op
  *
- * Sides are numbered 0, 1, 2, .. in the order in which they are written. `mesh` is the number of the
- * first side on an equal mesh; the mesh follows if that is the side itself. Neutral values are
+ * Sides are numbered 0, 1, 2, .. in the order in which they are written. `mesh` is the number of
+ * the first side on an equal mesh; the mesh follows if that is the side itself. Neutral values are
  * written as interleave 0, unit 0, order 2^32 - 1 (TSR_ORDER_DEFAULT). A plan has one form only:
- * bytes that would say the same in another way are refused. Any change of what is written, or of the
- * schedules that layouts and options lead to, needs another version. The hash is what ranks compare
- * when they prepare the plan.
+ * bytes that would say the same in another way are refused. Any change of what is written, or of
+ * the schedules that layouts and options lead to, needs another version. The hash is what ranks
+ * compare when they prepare the plan.
  */
 #ifndef TSR_REDISTRIBUTE_SAVED_SAVE_H
 #define TSR_REDISTRIBUTE_SAVED_SAVE_H

@@ -1,7 +1,5 @@
 #include "redistribute/schedule/collective.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
 #include "base/sort.h"
@@ -14,6 +12,8 @@
 #include "redistribute/schedule/plan_text.h"
 #include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sizes.h"
+
+#include <string.h>
 
 /* The two layouts of a move that adds cuts or removes them: on every tensor dim, inner's cuts begin
  * with all of outer's. */
@@ -135,8 +135,8 @@ static bool may_reduce(const tsr_item *item, const tsr_plan *plan)
 static bool is_one_collective(tsr_item *item, const tsr_plan *plan, int64_t *root)
 {
     tsr_native_move *move = &item->native;
-    if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split || !item->problem.same_mesh ||
-        tsr_shape_is_empty(item->src->ndim, item->src->shape))
+    if (plan->options.mode != TSR_MODE_MESSAGE || plan->count > 1 || plan->options.no_split ||
+        !item->problem.same_mesh || tsr_shape_is_empty(item->src->ndim, item->src->shape))
         return false;
     if (!find_change(item) || !nests(item) || !may_reduce(item, plan))
         return false;
@@ -172,8 +172,9 @@ static tsr_status list_pieces(tsr_item *item)
     int64_t coordinate[TSR_MAX_DIMS];
     memcpy(coordinate, gathers ? item->src_coordinate : item->dst_coordinate, sizeof coordinate);
     tsr_regions regions;
-    tsr_status status = tsr_regions_begin(&regions, item->meter, near, gathers ? item->dst_coordinate : item->src_coordinate,
-                                          gathers ? item->dst_shape : item->src_shape, far, !gathers);
+    tsr_status status =
+        tsr_regions_begin(&regions, item->meter, near, gathers ? item->dst_coordinate : item->src_coordinate,
+                          gathers ? item->dst_shape : item->src_shape, far, !gathers);
     for (; status == TSR_OK && !regions.done; tsr_regions_next(&regions)) {
         tsr_regions_far(&regions, coordinate);
         status = add_piece(item, &regions, tsr_mesh_rank(far->mesh, coordinate));
@@ -230,8 +231,8 @@ bool tsr_pieces_lie(const tsr_item *item, const tsr_pieces *pieces, const int64_
 static bool lies_dense(const tsr_item *item, bool given)
 {
     const tsr_pieces pieces = tsr_native_pieces(item, given);
-    const tsr_tensor dense =
-        tsr_tensor_contiguous(NULL, item->src->dtype, given ? item->src_ndim : item->dst_ndim, given ? item->src_shape : item->dst_shape);
+    const tsr_tensor dense = tsr_tensor_contiguous(NULL, item->src->dtype, given ? item->src_ndim : item->dst_ndim,
+                                                   given ? item->src_shape : item->dst_shape);
     int64_t offset;
     return tsr_pieces_lie(item, &pieces, dense.strides, &offset);
 }
@@ -253,8 +254,8 @@ static void measure_workspace(tsr_item *item, size_t cap)
     const bool scatters = move->kind == TSR_NATIVE_REDUCE_SCATTER;
     if (lies_dense(item, false) && (!scatters || lies_dense(item, true)))
         return;
-    const size_t bytes =
-        local_bytes(item, item->dst_ndim, item->dst_shape) + (scatters ? local_bytes(item, item->src_ndim, item->src_shape) : 0);
+    const size_t bytes = local_bytes(item, item->dst_ndim, item->dst_shape) +
+                         (scatters ? local_bytes(item, item->src_ndim, item->src_shape) : 0);
     move->is_too_large = cap > 0 && bytes > cap;
     move->workspace_bytes = move->is_too_large ? 0 : bytes;
 }

@@ -1,7 +1,5 @@
 #include "redistribute/schedule/item.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "comm/core/call.h"
@@ -12,6 +10,8 @@
 #include "redistribute/schedule/regions.h"
 #include "redistribute/schedule/sends.h"
 #include "redistribute/schedule/variant.h"
+
+#include <tessera/sys/status.h>
 
 /* Strides in elements, row by row without gaps. */
 static void find_strides(int ndim, const int64_t *shape, int64_t *strides)
@@ -92,7 +92,8 @@ bool tsr_item_is_small(const tsr_item *item)
 
 bool tsr_item_is_eager(const tsr_item *item, tsr_mode mode)
 {
-    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares && tsr_item_is_small(item);
+    return mode == TSR_MODE_DIRECT && !item->problem.local && !item->results && !item->shares &&
+           tsr_item_is_small(item);
 }
 
 static tsr_status take_layouts(tsr_item *item, const tsr_layout *src, const tsr_layout *dst)

@@ -1,9 +1,9 @@
 #include "redistribute/schedule/messages.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
+
+#include <tessera/sys/status.h>
 
 /* Bytes that size rounds where there is no cap: a round carries `round` at most, unless its largest
  * message would then be shorter than `message`. */
@@ -136,8 +136,10 @@ static staging stage(const tsr_plan *plan, int64_t rounds)
 {
     staging most = {0};
     for (int phase = 0; phase < TSR_PHASES; phase++) {
-        const staging out = stage_mail(plan, &plan->out[phase], rounds), in = stage_mail(plan, &plan->in[phase], rounds);
-        const size_t bytes = (out.bytes + in.bytes) * (rounds > 1 ? 2 : 1), largest = out.largest > in.largest ? out.largest : in.largest;
+        const staging out = stage_mail(plan, &plan->out[phase], rounds),
+                      in = stage_mail(plan, &plan->in[phase], rounds);
+        const size_t bytes = (out.bytes + in.bytes) * (rounds > 1 ? 2 : 1),
+                     largest = out.largest > in.largest ? out.largest : in.largest;
         most.bytes = bytes > most.bytes ? bytes : most.bytes;
         most.largest = largest > most.largest ? largest : most.largest;
     }
@@ -185,10 +187,11 @@ static tsr_status keep_cap(tsr_plan *plan, size_t cap)
     plan->workspace_bytes = stage(plan, plan->rounds).bytes;
     if (plan->workspace_bytes <= cap)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT,
-                          "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
-                          "transfer at a time: give that, or no cap",
-                          cap, (long long)plan->options.rank, plan->workspace_bytes);
+    return tsr_status_set(
+        TSR_ERROR_ARGUMENT,
+        "tsr_plan_options.max_workspace is %zu, but rank %lld needs at least %zu bytes to send one element of each "
+        "transfer at a time: give that, or no cap",
+        cap, (long long)plan->options.rank, plan->workspace_bytes);
 }
 
 /* Sets rounds and workspace. Peers may need more rounds than this rank: its workspace is enough for

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "mesh/grid.h"
 #include "mesh/mesh.h"
+
 #include <string.h>
 
 /* With at least this many source pieces per mate, whole regions are dealt out instead of cutting
@@ -18,8 +19,10 @@
 
 tsr_neighbours tsr_neighbours_begin(const tsr_item *item, int64_t rank, const int64_t *src, const int64_t *dst)
 {
-    const bool sparse = item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
-    return (tsr_neighbours){item, src, dst, sparse, tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
+    const bool sparse =
+        item->nodes->each > tsr_mesh_grid(item->src->mesh)->count + tsr_mesh_grid(item->dst->mesh)->count;
+    return (tsr_neighbours){item, src, dst, sparse,
+                            tsr_node_map_range(item->nodes, tsr_node_map_find(item->nodes, rank))};
 }
 
 tsr_status tsr_nodes_take(const tsr_item *item, int64_t rank)
@@ -122,7 +125,8 @@ static int64_t number_piece(const tsr_item *item, int64_t rank, const int64_t *s
     if (item->nodes->each > 0)
         return among_all;
     for (tsr_neighbours n = tsr_neighbours_begin(item, rank, NULL, NULL); tsr_neighbours_next(&n, &other);)
-        number -= tsr_mesh_locate(side->layout->mesh, other, have) && tsr_side_encode(side, TSR_ROLE_CUT, have) < among_all;
+        number -=
+            tsr_mesh_locate(side->layout->mesh, other, have) && tsr_side_encode(side, TSR_ROLE_CUT, have) < among_all;
     return number;
 }
 
@@ -192,10 +196,12 @@ bool tsr_nodes_matter(const tsr_item *item, const tsr_node_map *nodes)
     const int64_t first = tsr_node_map_find(nodes, tsr_min_i64(lowest[0], lowest[1]));
     if (first != tsr_node_map_find(nodes, tsr_max_i64(highest[0], highest[1])))
         return true;
-    return nodes->each == 0 && (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
+    return nodes->each == 0 &&
+           (leaves_node(item->src->mesh, nodes, first) || leaves_node(item->dst->mesh, nodes, first));
 }
 
-/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the ranks of the node. */
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the ranks of the
+ * node. */
 static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     int64_t owners = 0, owner;
@@ -205,7 +211,8 @@ static bool has_two_in(const tsr_item *item, int64_t rank, const int64_t *dst)
     return owners == 2;
 }
 
-/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the owners of the piece. */
+/* True if two owners of the piece at `dst` are in the node of `rank`. Looks at the owners of the
+ * piece. */
 static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
 {
     const tsr_side *side = &item->problem.dst;
@@ -219,8 +226,8 @@ static bool has_two_of(const tsr_item *item, int64_t rank, const int64_t *dst)
     return owners == 2;
 }
 
-/* True if another rank in the node of the rank at `dst`, which holds the value, owns its destination piece too. Looks at the node, or at
- * the piece's owners, whichever are fewer. */
+/* True if another rank in the node of the rank at `dst`, which holds the value, owns its
+ * destination piece too. Looks at the node, or at the piece's owners, whichever are fewer. */
 static bool has_mates(const tsr_item *item, const int64_t *dst)
 {
     const int64_t rank = tsr_mesh_rank(item->dst->mesh, dst);
@@ -242,7 +249,8 @@ static bool largest_has_mates(const tsr_item *item)
     for (int64_t i = 0; i < places; i++) {
         int64_t dst[TSR_MAX_DIMS];
         const int64_t rank = tsr_node_map_member(item->nodes, node.begin + spread(count, i));
-        if (tsr_mesh_locate(item->dst->mesh, rank, dst) && tsr_problem_has_value(&item->problem, dst) && has_mates(item, dst))
+        if (tsr_mesh_locate(item->dst->mesh, rank, dst) && tsr_problem_has_value(&item->problem, dst) &&
+            has_mates(item, dst))
             return true;
     }
     return false;

@@ -1,10 +1,5 @@
 #include "redistribute/schedule/plan.h"
 
-#include <limits.h>
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/links.h"
@@ -22,6 +17,11 @@
 #include "redistribute/schedule/item.h"
 #include "redistribute/schedule/messages.h"
 #include "redistribute/schedule/sizes.h"
+
+#include <tessera/sys/status.h>
+
+#include <limits.h>
+#include <string.h>
 
 static tsr_status check_layouts(const char *call, const tsr_layout *src, const tsr_layout *dst)
 {
@@ -44,13 +44,15 @@ static tsr_status check_choice(const char *name, int value, int last, const char
 static tsr_status check_options(const tsr_plan_options *options)
 {
     if (options->rank < TSR_RANK_DEFAULT || options->rank > INT_MAX)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "tsr_plan_options.rank is %lld: a rank, TSR_RANK_NONE or TSR_RANK_DEFAULT is needed",
                               (long long)options->rank);
     TSR_TRY(check_choice("mode", (int)options->mode, TSR_MODE_MESSAGE, "TSR_MODE_DIRECT or TSR_MODE_MESSAGE"));
-    TSR_TRY(check_choice("objective", (int)options->objective, TSR_OBJECTIVE_TIME, "TSR_OBJECTIVE_BYTES or TSR_OBJECTIVE_TIME"));
+    TSR_TRY(check_choice("objective", (int)options->objective, TSR_OBJECTIVE_TIME,
+                         "TSR_OBJECTIVE_BYTES or TSR_OBJECTIVE_TIME"));
     TSR_TRY(check_choice("no_split", options->no_split, 1, "0 or 1"));
-    TSR_TRY(
-        check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER, "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
+    TSR_TRY(check_choice("reduction", (int)options->reduction, TSR_REDUCTION_ANY_ORDER,
+                         "TSR_REDUCTION_RANK_ORDER or TSR_REDUCTION_ANY_ORDER"));
     return TSR_OK;
 }
 
@@ -79,12 +81,13 @@ static tsr_status check_total(const tsr_plan *plan)
     for (size_t i = 0; i < plan->count; i++) {
         const tsr_item *item = &plan->items[i];
         const int64_t element = (int64_t)item->src->element_bytes;
-        const int64_t crossing[] = {item->moves.elements,   item->sends.elements,  item->given.elements, item->gives.elements,
-                                    item->relayed.elements, item->relays.elements, item->term_elements};
+        const int64_t crossing[] = {item->moves.elements, item->sends.elements,   item->given.elements,
+                                    item->gives.elements, item->relayed.elements, item->relays.elements,
+                                    item->term_elements};
         for (size_t k = 0; k < sizeof crossing / sizeof *crossing; k++)
             if (!tsr_add(total, crossing[k] * element, &total) || total > INT64_C(1) << 62)
-                return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive and send more than 2^62 bytes", plan->meter.call,
-                                      (long long)plan->options.rank);
+                return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive and send more than 2^62 bytes",
+                                      plan->meter.call, (long long)plan->options.rank);
     }
     return TSR_OK;
 }
@@ -93,7 +96,8 @@ static tsr_status check_total(const tsr_plan *plan)
 static uint64_t hash_plan(const tsr_plan *plan)
 {
     const tsr_plan_options *o = &plan->options;
-    const uint64_t words[] = {(uint64_t)o->mode,     (uint64_t)o->objective, o->max_workspace, plan->nodes ? plan->nodes->hash : 0,
+    const uint64_t words[] = {(uint64_t)o->mode,     (uint64_t)o->objective,
+                              o->max_workspace,      plan->nodes ? plan->nodes->hash : 0,
                               (uint64_t)o->no_split, (uint64_t)o->reduction};
     uint64_t hash = TSR_HASH_SEED;
     for (size_t i = 0; i < plan->count; i++)
@@ -156,11 +160,13 @@ static tsr_status build(tsr_plan *plan, const char *call, const tsr_layout *cons
 
 /* The nodes of the options, or else those that a mesh knows; an owned reference. NULL: not
  * known. */
-static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_node_map **out)
+static tsr_status pick_nodes(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+                             tsr_node_map **out)
 {
     TSR_TRY(tsr_node_map_create("tsr_plan_options.nodes", src->context, &options->nodes, out));
     if (!*out)
-        *out = tsr_node_map_retain(tsr_mesh_node_map(src->mesh) ? tsr_mesh_node_map(src->mesh) : tsr_mesh_node_map(dst->mesh));
+        *out = tsr_node_map_retain(tsr_mesh_node_map(src->mesh) ? tsr_mesh_node_map(src->mesh)
+                                                                : tsr_mesh_node_map(dst->mesh));
     return TSR_OK;
 }
 
@@ -202,8 +208,8 @@ static tsr_status take_options(tsr_plan *plan, const tsr_plan_options *options, 
     return tsr_profile_check("tsr_plan_options.profile", &plan->profile);
 }
 
-static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options, tsr_node_map *nodes,
-                            tsr_plan **out)
+static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *options,
+                            tsr_node_map *nodes, tsr_plan **out)
 {
     void *memory, *items;
     tsr_context *context = layouts->src[0]->context;
@@ -231,7 +237,8 @@ static tsr_status make_plan(const char *call, const tsr_common_layouts *layouts,
     return TSR_OK;
 }
 
-static tsr_status create_over_one(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *given, tsr_plan **out)
+static tsr_status create_over_one(const char *call, const tsr_common_layouts *layouts, const tsr_plan_options *given,
+                                  tsr_plan **out)
 {
     tsr_plan_options options = *given;
     tsr_node_map *nodes;
@@ -248,8 +255,8 @@ static tsr_status create_over_one(const char *call, const tsr_common_layouts *la
     return status;
 }
 
-tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                               const tsr_plan_options *given, tsr_plan **out)
+tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src,
+                               const tsr_layout *const *dst, const tsr_plan_options *given, tsr_plan **out)
 {
     tsr_plan_options options = TSR_PLAN_OPTIONS_INIT;
     for (size_t i = 0; i < count; i++)
@@ -264,10 +271,11 @@ tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout 
     return status;
 }
 
-tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
-                                int64_t rank, tsr_plan **out)
+tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src,
+                                const tsr_layout *const *dst, int64_t rank, tsr_plan **out)
 {
-    const tsr_common_layouts layouts = {.comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
+    const tsr_common_layouts layouts = {
+        .comm = plan->comm, .src = src, .dst = dst, .context = plan->context, .count = plan->count};
     tsr_plan_options options = plan->options;
     options.rank = rank;
     options.profile = &plan->profile;
@@ -275,15 +283,16 @@ tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const ts
     return make_plan(call, &layouts, &options, plan->nodes, out);
 }
 
-tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options, tsr_plan **out)
+tsr_status tsr_plan_create(const tsr_layout *src, const tsr_layout *dst, const tsr_plan_options *options,
+                           tsr_plan **out)
 {
     if (!out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create: out is NULL");
     return tsr_plan_create_for("tsr_plan_create", 1, &src, &dst, options, out);
 }
 
-tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst, const tsr_plan_options *options,
-                                 tsr_plan **out)
+tsr_status tsr_plan_create_batch(size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
+                                 const tsr_plan_options *options, tsr_plan **out)
 {
     if (count == 0 || !src || !dst || !out)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_create_batch: %s",
@@ -325,9 +334,13 @@ size_t tsr_plan_count(const tsr_plan *plan)
 tsr_status tsr_plan_layouts(const tsr_plan *plan, size_t item, const tsr_layout **src, const tsr_layout **dst)
 {
     if (!plan || !src || !dst)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL", !plan ? "plan" : !src ? "src" : "dst");
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: %s is NULL",
+                              !plan  ? "plan"
+                              : !src ? "src"
+                                     : "dst");
     if (item >= plan->count)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item, plan->count);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_plan_layouts: item is %zu, but the plan has %zu", item,
+                              plan->count);
     *src = plan->items[item].given_src;
     *dst = plan->items[item].given_dst;
     return TSR_OK;

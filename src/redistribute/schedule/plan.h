@@ -1,9 +1,8 @@
-/** What a plan holds: one rank's part of the moves of one tensor or several, as boxes in local positions of its own and its peers' shards.
+/** What a plan holds: one rank's part of the moves of one tensor or several, as boxes in local
+ * positions of its own and its peers' shards.
  */
 #ifndef TSR_REDISTRIBUTE_SCHEDULE_PLAN_H
 #define TSR_REDISTRIBUTE_SCHEDULE_PLAN_H
-
-#include <tessera/plan.h>
 
 #include "base/references.h"
 #include "comm/collectives/native.h"
@@ -13,6 +12,8 @@
 #include "redistribute/match/division.h"
 #include "redistribute/match/problem.h"
 #include "redistribute/schedule/small.h"
+
+#include <tessera/plan.h>
 
 /** Consecutive boxes of an item that travel between this rank and `peer`, a rank of the
  * communicator (this rank itself for a local copy). */
@@ -49,10 +50,12 @@ typedef struct tsr_parcel {
     size_t item;
     size_t first_box, box_count;
     int64_t elements;
-    size_t term; /**< of a parcel that is received and reduced: its sender's place in tsr_item.contributors; else TSR_NO_TERM */
+    size_t term; /**< of a parcel that is received and reduced: its sender's place in tsr_item.contributors; else
+                    TSR_NO_TERM */
 } tsr_parcel;
 
-/** All parcels that a rank sends in one phase, or all that it receives; a peer's are consecutive. */
+/** All parcels that a rank sends in one phase, or all that it receives; a peer's are consecutive.
+ */
 typedef struct tsr_mail {
     tsr_parcel *at;
     size_t count, capacity;
@@ -80,24 +83,26 @@ typedef struct tsr_native_move {
 
 /** One tensor's move, as far as one rank has to do with it. */
 typedef struct tsr_item {
-    tsr_context *context;                    /**< the plan's */
-    tsr_meter *meter;                        /**< the plan's */
-    tsr_layout *src, *dst;                   /**< the layouts that are planned and executed: the given ones, or divided ones */
+    tsr_context *context;  /**< the plan's */
+    tsr_meter *meter;      /**< the plan's */
+    tsr_layout *src, *dst; /**< the layouts that are planned and executed: the given ones, or divided ones */
     const tsr_layout *given_src, *given_dst; /**< the layouts that users gave and are told of; borrowed */
-    tsr_division *division;                  /**< how src and dst come from the given layouts; NULL: they are the given layouts */
+    tsr_division *division; /**< how src and dst come from the given layouts; NULL: they are the given layouts */
     tsr_problem problem;
     int64_t rank;
     bool in_src, in_dst;
     int64_t src_coordinate[TSR_MAX_DIMS], dst_coordinate[TSR_MAX_DIMS];
     int src_ndim, dst_ndim; /**< of the local tensors */
     int64_t src_shape[TSR_MAX_DIMS], dst_shape[TSR_MAX_DIMS];
-    int64_t src_strides[TSR_MAX_DIMS], dst_strides[TSR_MAX_DIMS]; /**< in elements: of src_shape and dst_shape, row by row without gaps */
-    int64_t shown_strides[TSR_MAX_DIMS]; /**< in elements: of any rank's source in its tsr_call_buffer(); those of the largest shard */
+    int64_t src_strides[TSR_MAX_DIMS],
+        dst_strides[TSR_MAX_DIMS];       /**< in elements: of src_shape and dst_shape, row by row without gaps */
+    int64_t shown_strides[TSR_MAX_DIMS]; /**< in elements: of any rank's source in its tsr_call_buffer(); those of the
+                                            largest shard */
     bool fills;                          /**< the whole local destination is filled with the identity of problem.fill */
     bool results;                        /**< there is a second phase; like `shares` and `staged` equal on all ranks */
     const tsr_node_map *nodes;           /**< the plan's; NULL: nodes do not matter, on any rank */
-    bool shares;                         /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
-    bool staged;                         /**< direct mode reduces into the workspace where source and destination are one memory */
+    bool shares; /**< what a node lacks crosses into it once, and mates hand it round in a third phase */
+    bool staged; /**< direct mode reduces into the workspace where source and destination are one memory */
 
     /** 3 * ndim numbers for each box: shape, position in the source shard, position in the
      * destination shard. */
@@ -120,9 +125,10 @@ typedef struct tsr_item {
     size_t reduction_count, reduction_capacity;
     int64_t *contributors; /**< ranks: problem.terms for each reduction */
     size_t contributor_count, contributor_capacity;
-    size_t *term_parcels;  /**< message mode: each contributor's parcel in the plan's in[0]; TSR_NO_TERM: the contributor is this rank */
+    size_t *term_parcels; /**< message mode: each contributor's parcel in the plan's in[0]; TSR_NO_TERM: the contributor
+                             is this rank */
     int64_t term_elements; /**< elements that other ranks contribute to the reductions */
-    int64_t *owners;       /**< ranks to which this rank's results go, this one among them; NULL if it reduces nothing */
+    int64_t *owners; /**< ranks to which this rank's results go, this one among them; NULL if it reduces nothing */
     size_t owner_count;
 
     tsr_native_move native;
@@ -145,16 +151,17 @@ struct tsr_plan {
     tsr_references references;
     tsr_context *context;
     tsr_plan_options options; /**< with rank, mode and nodes as they were picked; profile and measured NULL */
-    tsr_comm *comm;           /**< the communicator of the layouts' meshes, which keep it; NULL: all meshes are abstract */
-    tsr_node_map *nodes;      /**< an owned reference; NULL: not known */
+    tsr_comm *comm;      /**< the communicator of the layouts' meshes, which keep it; NULL: all meshes are abstract */
+    tsr_node_map *nodes; /**< an owned reference; NULL: not known */
     tsr_cost_profile profile; /**< of the links */
     tsr_profile *measured;    /**< an owned reference, with tables; NULL: plans are timed by the links alone */
-    tsr_device_ops host;      /**< with the kernels that the context chose; an execution in a group takes the group's choices */
-    bool inside;              /**< this rank is in one of the meshes */
-    bool results;             /**< some item has a second phase; the same on every rank */
-    bool shares;              /**< some item has a third phase; the same on every rank */
-    bool local;               /**< nothing crosses ranks, on any rank */
-    bool fills;               /**< this rank fills the destination of some item */
+    tsr_device_ops
+        host;     /**< with the kernels that the context chose; an execution in a group takes the group's choices */
+    bool inside;  /**< this rank is in one of the meshes */
+    bool results; /**< some item has a second phase; the same on every rank */
+    bool shares;  /**< some item has a third phase; the same on every rank */
+    bool local;   /**< nothing crosses ranks, on any rank */
+    bool fills;   /**< this rank fills the destination of some item */
     /** One small item, all ranks have tensors, and peers write nothing here: on the host, sources
      * are copied to where peers read them, and one meeting is enough. */
     bool eager;
@@ -195,12 +202,12 @@ static inline bool tsr_plan_takes_part(const tsr_plan *plan)
 
 /** tsr_plan_create_batch() for the public function `call`, which error sentences name. `count` is 1
  * or more, and no array nor `out` is NULL. */
-tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src, const tsr_layout *const *dst,
-                               const tsr_plan_options *options, tsr_plan **out);
+tsr_status tsr_plan_create_for(const char *call, size_t count, const tsr_layout *const *src,
+                               const tsr_layout *const *dst, const tsr_plan_options *options, tsr_plan **out);
 
 /** Makes the plan that rank `rank` has of the move of `plan`, whose given layouts `src` and `dst`
  * list, for the public function `call`. The caller destroys `*out`. */
-tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src, const tsr_layout *const *dst,
-                                int64_t rank, tsr_plan **out);
+tsr_status tsr_plan_create_like(const char *call, const tsr_plan *plan, const tsr_layout *const *src,
+                                const tsr_layout *const *dst, int64_t rank, tsr_plan **out);
 
 #endif

@@ -1,10 +1,10 @@
 #include "redistribute/schedule/ranks.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "base/sort.h"
 #include "mesh/mesh.h"
+
+#include <tessera/sys/status.h>
 
 static int by_rank(const void *a, const void *b, const void *unused)
 {

@@ -1,14 +1,14 @@
 #include "redistribute/schedule/receives.h"
 
-#include <string.h>
-
-#include <tessera/sys/status.h>
-
 #include "base/memory/memory.h"
 #include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/regions.h"
+
+#include <tessera/sys/status.h>
+
+#include <string.h>
 
 /* Which ranks need the source piece of the current region, by tensor dim. Where they must be
  * listed, the lists are kept for all groups of the walk. */
@@ -158,7 +158,8 @@ static tsr_status add_move(receiver *r)
 static tsr_status keep_own(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->src, item->src_coordinate, item->src_shape, item->dst, true));
+    TSR_TRY(
+        tsr_regions_begin(&r->regions, item->meter, item->src, item->src_coordinate, item->src_shape, item->dst, true));
     return r->regions.done ? TSR_OK : tsr_transfers_take(&item->moves, item, &r->regions, item->rank, NULL, NULL);
 }
 
@@ -237,13 +238,15 @@ static tsr_status add_reduction(receiver *r, int64_t home, const tsr_part *part)
 {
     tsr_item *item = r->item;
     tsr_reduction reduction = {.first_term = item->contributor_count};
-    TSR_TRY(tsr_regions_append(&r->regions, item, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
+    TSR_TRY(
+        tsr_regions_append(&r->regions, item, part, &reduction.first_box, &reduction.box_count, &reduction.elements));
     if (reduction.elements == 0)
         return TSR_OK;
     if (!item->owners)
         TSR_TRY(note_owners(r));
     void *memory = item->reductions;
-    const tsr_status status = tsr_reserve(item->context, &memory, &item->reduction_capacity, item->reduction_count + 1, sizeof reduction);
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &item->reduction_capacity, item->reduction_count + 1, sizeof reduction);
     item->reductions = memory;
     TSR_TRY(status);
     int64_t remote = 0;
@@ -319,7 +322,8 @@ static tsr_status reserve_moves(receiver *r)
 static tsr_status walk(receiver *r)
 {
     tsr_item *item = r->item;
-    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->dst, item->dst_coordinate, item->dst_shape, item->src, false));
+    TSR_TRY(tsr_regions_begin(&r->regions, item->meter, item->dst, item->dst_coordinate, item->dst_shape, item->src,
+                              false));
     if (!r->problem->reduces)
         TSR_TRY(reserve_moves(r));
     if (r->problem->replicas > 1 && !r->problem->reduces)

@@ -1,9 +1,9 @@
 #include "redistribute/schedule/regions.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "base/memory/memory.h"
+
+#include <tessera/sys/status.h>
 
 /* Makes the current group along `dim` part of the current region. */
 static void enter_dim(tsr_regions *regions, int dim)
@@ -46,7 +46,8 @@ static tsr_status expect_regions(const tsr_regions *regions, const tsr_meter *me
 tsr_status tsr_regions_begin(tsr_regions *regions, tsr_meter *meter, const tsr_layout *near, const int64_t *coordinate,
                              const int64_t *shape, const tsr_layout *far, bool near_is_source)
 {
-    *regions = (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
+    *regions =
+        (tsr_regions){.far = far, .near_is_source = near_is_source, .done = tsr_shape_is_empty(near->ndim, shape)};
     if (regions->done)
         return TSR_OK;
     for (int dim = 0; dim < near->ndim; dim++) {
@@ -78,11 +79,13 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate)
         tsr_cut_unkey(regions->far, dim, regions->dims[dim].groups[regions->group[dim]].key, coordinate);
 }
 
-/* The current group's segments along one dim, and the part of their joined length that is wanted. */
+/* The current group's segments along one dim, and the part of their joined length that is wanted.
+ */
 typedef struct axis {
     const tsr_segment *segments;
     size_t count, at;
-    int64_t begin, end, before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
+    int64_t begin, end,
+        before; /* begin, end: wanted positions of the joined segments; before: how many lie before segment `at` */
 } axis;
 
 static axis axis_of(const tsr_regions *regions, int dim, const tsr_part *part)
@@ -164,8 +167,8 @@ static bool advance_axes(axis *axes, int ndim)
     return false;
 }
 
-tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first, size_t *count,
-                              int64_t *elements)
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first,
+                              size_t *count, int64_t *elements)
 {
     axis axes[TSR_MAX_DIMS];
     for (int dim = 0; dim < regions->far->ndim; dim++)
@@ -188,8 +191,8 @@ tsr_status tsr_item_add(const tsr_item *item, int64_t *total, int64_t elements, 
     const int64_t most = (INT64_C(1) << 61) / (int64_t)item->src->element_bytes;
     int64_t sum;
     if (!tsr_multiply(elements, times, &sum) || !tsr_add(sum, *total, &sum) || sum > most)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive or send more than 2^61 bytes", item->meter->call,
-                              (long long)item->rank);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: rank %lld would receive or send more than 2^61 bytes",
+                              item->meter->call, (long long)item->rank);
     *total = sum;
     return TSR_OK;
 }
@@ -198,7 +201,8 @@ tsr_status tsr_transfers_reserve(tsr_transfers *transfers, tsr_item *item, size_
 {
     TSR_TRY(reserve_boxes(item, boxes));
     void *memory = transfers->at;
-    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + count, sizeof(tsr_transfer));
     transfers->at = memory;
     return status;
 }
@@ -208,15 +212,16 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const 
     if (transfer->elements == 0)
         return TSR_OK;
     void *memory = transfers->at;
-    const tsr_status status = tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
+    const tsr_status status =
+        tsr_reserve(item->context, &memory, &transfers->capacity, transfers->count + 1, sizeof *transfer);
     transfers->at = memory;
     TSR_TRY(status);
     transfers->at[transfers->count++] = *transfer;
     return tsr_item_add(item, &transfers->elements, transfer->elements, transfer->peer != item->rank);
 }
 
-tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
-                              tsr_transfer *taken)
+tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer,
+                              const tsr_part *part, tsr_transfer *taken)
 {
     tsr_transfer transfer = {.peer = peer};
     TSR_TRY(tsr_regions_append(regions, item, part, &transfer.first_box, &transfer.box_count, &transfer.elements));

@@ -44,8 +44,8 @@ void tsr_regions_far(const tsr_regions *regions, int64_t *coordinate);
 
 /** Appends the boxes of the current region, or of `part` of it where not NULL, to the item. Writes
  * the first box, how many there are, and their elements, which may be 0. */
-tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first, size_t *count,
-                              int64_t *elements);
+tsr_status tsr_regions_append(const tsr_regions *regions, tsr_item *item, const tsr_part *part, size_t *first,
+                              size_t *count, int64_t *elements);
 
 /** Adds `times` * `elements` to `*total`, elements that cross ranks. TSR_ERROR_ARGUMENT: it would
  * be more than 2^61 bytes. So the sum of two totals, rounded up for staging, does not overflow. */
@@ -59,7 +59,7 @@ tsr_status tsr_transfers_append(tsr_transfers *transfers, tsr_item *item, const 
 
 /** Appends the boxes of the current region, or of `part` of it where not NULL, and a transfer of
  * them to or from `peer`. `*taken`, where not NULL, becomes the transfer. */
-tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer, const tsr_part *part,
-                              tsr_transfer *taken);
+tsr_status tsr_transfers_take(tsr_transfers *transfers, tsr_item *item, const tsr_regions *regions, int64_t peer,
+                              const tsr_part *part, tsr_transfer *taken);
 
 #endif

@@ -1,12 +1,12 @@
 #include "redistribute/schedule/sends.h"
 
-#include <tessera/sys/status.h>
-
 #include "base/checked.h"
 #include "mesh/mesh.h"
 #include "redistribute/match/turn.h"
 #include "redistribute/schedule/nodes.h"
 #include "redistribute/schedule/regions.h"
+
+#include <tessera/sys/status.h>
 
 typedef struct sender {
     tsr_item *item;
@@ -25,7 +25,8 @@ static tsr_status add_send(sender *s, int64_t peer, const tsr_part *part)
 static bool is_owner(const sender *s, int64_t peer)
 {
     int64_t own[TSR_MAX_DIMS];
-    return tsr_mesh_locate(s->item->src->mesh, peer, own) && tsr_problem_holds(s->problem, own, s->item->src_coordinate);
+    return tsr_mesh_locate(s->item->src->mesh, peer, own) &&
+           tsr_problem_holds(s->problem, own, s->item->src_coordinate);
 }
 
 /* Where nodes are known: the receiver takes its share from this rank, unless a rank in its own node
@@ -82,7 +83,8 @@ static tsr_status add_near_moves(sender *s)
  * two meshes owners have a turn too, and let it pass. */
 static tsr_status add_moves(sender *s)
 {
-    const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate), step = s->problem->replicas;
+    const int64_t replica = tsr_side_encode(&s->problem->src, TSR_ROLE_FREE, s->item->src_coordinate),
+                  step = s->problem->replicas;
     if (replica < s->turns.count) {
         const int64_t most = tsr_ceil_div(s->turns.count - replica, step);
         TSR_TRY(tsr_meter_expect(s->item->meter, most));
@@ -195,8 +197,10 @@ tsr_status tsr_build_sends(tsr_item *item)
 {
     if (!item->in_src || item->problem.local || tsr_shape_is_empty(item->src_ndim, item->src_shape))
         return TSR_OK;
-    sender s = {
-        .item = item, .problem = &item->problem, .region = {.far = item->dst, .near_is_source = true}, .homes = {.meter = item->meter}};
+    sender s = {.item = item,
+                .problem = &item->problem,
+                .region = {.far = item->dst, .near_is_source = true},
+                .homes = {.meter = item->meter}};
     tsr_status status = count_receivers(&s);
     if (status == TSR_OK)
         status = s.problem->reduces ? add_contributions(&s) : add_moves(&s);

@@ -11,7 +11,8 @@ static inline const int64_t *tsr_item_position(const tsr_item *item, size_t box,
     return tsr_item_box(item, box) + (at_source ? item->src->ndim : 2 * item->src->ndim);
 }
 
-/** Bytes from a shard's position 0 to a box's position in the source (destination) shard; `strides` in elements. */
+/** Bytes from a shard's position 0 to a box's position in the source (destination) shard; `strides`
+ * in elements. */
 static inline int64_t tsr_item_offset(const tsr_item *item, size_t box, const int64_t *strides, bool at_source)
 {
     const int64_t *const at = tsr_item_position(item, box, at_source);

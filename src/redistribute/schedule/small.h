@@ -11,6 +11,7 @@
 #define TSR_REDISTRIBUTE_SCHEDULE_SMALL_H
 
 #include "comm/core/call.h"
+
 #include <tessera/dtype.h>
 
 typedef struct tsr_plan tsr_plan;

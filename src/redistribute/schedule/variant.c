@@ -15,7 +15,8 @@
 static double seconds(const tsr_item *item, const tsr_plan *plan, int steps, double bytes)
 {
     const tsr_load inside = {steps, bytes};
-    const tsr_load between = item->nodes ? (tsr_load){steps, (double)tsr_node_map_most(item->nodes) * bytes} : (tsr_load){0};
+    const tsr_load between =
+        item->nodes ? (tsr_load){steps, (double)tsr_node_map_most(item->nodes) * bytes} : (tsr_load){0};
     return tsr_cost_seconds(&plan->profile, inside, between);
 }
 
@@ -27,7 +28,8 @@ static bool each_takes_less_time(const tsr_item *item, const tsr_plan *plan)
         return tsr_work_reduction_seconds(item, plan, true) < tsr_work_reduction_seconds(item, plan, false);
     const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
     const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
-    return seconds(item, plan, 1, (terms - 1) * shard) < seconds(item, plan, 2, (terms - 1 + owners - 1) * shard / owners);
+    return seconds(item, plan, 1, (terms - 1) * shard) <
+           seconds(item, plan, 2, (terms - 1 + owners - 1) * shard / owners);
 }
 
 /* With two terms, a second step costs more than reading all of the other term instead of half of
@@ -36,7 +38,8 @@ static bool each_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     if (!tsr_problem_each_is_possible(&item->problem))
         return false;
-    if (item->problem.terms == 2 && (plan->options.mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES))
+    if (item->problem.terms == 2 &&
+        (plan->options.mode == TSR_MODE_MESSAGE || tsr_item_shard_bytes(item) <= EACH_BYTES))
         return true;
     return plan->options.objective == TSR_OBJECTIVE_TIME && each_takes_less_time(item, plan);
 }
@@ -65,8 +68,8 @@ static bool results_fit(const tsr_item *item, const tsr_plan *plan)
 static bool sharing_is_faster(const tsr_item *item, const tsr_plan *plan)
 {
     const double saved = (double)(tsr_node_map_most(item->nodes) - 1) * (double)tsr_item_shard_bytes(item);
-    return !item->problem.each && !item->problem.local && saved / plan->profile.between.bandwidth > tsr_work_middle_seconds(item, plan) &&
-           tsr_nodes_have_mates(item);
+    return !item->problem.each && !item->problem.local &&
+           saved / plan->profile.between.bandwidth > tsr_work_middle_seconds(item, plan) && tsr_nodes_have_mates(item);
 }
 
 void tsr_variant_choose(tsr_item *item, const tsr_plan *plan)

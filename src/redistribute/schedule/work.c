@@ -57,12 +57,14 @@ static void locate_shard(const tsr_layout *layout, int64_t rank, int64_t *shape)
     tsr_layout_local_shape(layout, found ? coordinate : NULL, shape);
 }
 
-static void add_boxes(rank_work *w, const tsr_item *item, tsr_work kind, const int64_t *source, size_t first, size_t count, double times)
+static void add_boxes(rank_work *w, const tsr_item *item, tsr_work kind, const int64_t *source, size_t first,
+                      size_t count, double times)
 {
     for (size_t box = first; box < first + count; box++) {
         const int64_t *shape = tsr_item_box(item, box);
         const int64_t run = find_run(item, shape, source, item->dst_shape);
-        w->seconds += tsr_profile_work_seconds(w->plan->measured, kind, run, w->touched, times * bytes_of_shard(item, shape));
+        w->seconds +=
+            tsr_profile_work_seconds(w->plan->measured, kind, run, w->touched, times * bytes_of_shard(item, shape));
     }
     w->pieces += (int64_t)count;
 }
@@ -98,8 +100,8 @@ static void add_item(rank_work *w, const tsr_item *item)
         add_transfers(w, item, &item->given, item->dst);
     add_transfers(w, item, &item->relayed, item->dst);
     if (item->fills)
-        w->seconds +=
-            tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched, bytes_of_shard(item, item->dst_shape));
+        w->seconds += tsr_profile_work_seconds(w->plan->measured, TSR_WORK_KEEP, TSR_RUN_WHOLE, w->touched,
+                                               bytes_of_shard(item, item->dst_shape));
 }
 
 double tsr_work_seconds(const tsr_plan *plan)
@@ -151,7 +153,8 @@ double tsr_work_reduction_seconds(const tsr_item *item, const tsr_plan *plan, bo
     const double shard = (double)tsr_item_shard_bytes(item), terms = (double)item->problem.terms;
     const double owners = (double)tsr_side_count(&item->problem.dst, TSR_ROLE_FREE);
     const double touched = 2 * shard, share = each ? shard : shard / owners, written = !each && direct ? owners : 1;
-    double seconds = tsr_profile_work_seconds(plan->measured, TSR_WORK_SUM, TSR_RUN_WHOLE, touched, (terms + written) * share);
+    double seconds =
+        tsr_profile_work_seconds(plan->measured, TSR_WORK_SUM, TSR_RUN_WHOLE, touched, (terms + written) * share);
     if (!each && !direct)
         seconds += tsr_profile_work_seconds(plan->measured, TSR_WORK_COPY, TSR_RUN_WHOLE, touched, shard - share) +
                    tsr_work_middle_seconds(item, plan);
@@ -162,6 +165,7 @@ double tsr_work_plan_seconds(const tsr_plan *plan, double work, tsr_load inside,
 {
     if (!plan->measured)
         return tsr_cost_seconds(&plan->profile, inside, between);
-    const double across = tsr_cost_seconds(&plan->profile, (tsr_load){0}, between), within = work + meeting_seconds(plan);
+    const double across = tsr_cost_seconds(&plan->profile, (tsr_load){0}, between),
+                 within = work + meeting_seconds(plan);
     return within > across ? within : across;
 }

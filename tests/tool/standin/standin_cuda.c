@@ -5,8 +5,9 @@
  */
 #include "../../comm/standin.h"
 
-#include <stdio.h>
 #include <tessera/cuda.h>
+
+#include <stdio.h>
 #include <unistd.h>
 
 enum { GPUS = 4, SEED = 20261121, EXIT_MISUSE = 70 };

@@ -25,8 +25,9 @@ static json_t *facts_to_json(const job *j)
 {
     const calibration_request *const r = &j->found.request;
     return json_pack("{ss ss ss ss si ss sI sI}", "bench", "calibrate", "engine", place_engine(j->place), "device",
-                     place_device_name(j->place), "mode", mode_name(r->mode), "ranks", r->ranks, "dtype", tsr_dtype_name(r->dtype),
-                     "iterations", (json_int_t)r->settings.iterations, "warm_ups", (json_int_t)r->settings.warm_ups);
+                     place_device_name(j->place), "mode", mode_name(r->mode), "ranks", r->ranks, "dtype",
+                     tsr_dtype_name(r->dtype), "iterations", (json_int_t)r->settings.iterations, "warm_ups",
+                     (json_int_t)r->settings.warm_ups);
 }
 
 static const char *link_name(const calibration *c, size_t point)
@@ -38,9 +39,9 @@ static json_t *point_to_json(const calibration *c, size_t i)
 {
     const timed_move *const m = c->moves[i];
     const calibrated_point *const p = &c->points[i];
-    return json_pack("{ss ss sI sf sf sf sf so}", "link", link_name(c, i), "to", m->request.to, "bytes", (json_int_t)p->at.bytes, "seconds",
-                     p->seconds.median, "seconds_min", p->seconds.min, "seconds_max", p->seconds.max, "model",
-                     fit_seconds(calibration_link(c, i), p->at.bytes), "wrong",
+    return json_pack("{ss ss sI sf sf sf sf so}", "link", link_name(c, i), "to", m->request.to, "bytes",
+                     (json_int_t)p->at.bytes, "seconds", p->seconds.median, "seconds_min", p->seconds.min,
+                     "seconds_max", p->seconds.max, "model", fit_seconds(calibration_link(c, i), p->at.bytes), "wrong",
                      c->request.settings.checks ? json_integer(timed_move_wrong(m)) : json_null());
 }
 
@@ -100,18 +101,19 @@ static void print_link(const calibration *c, int link)
 {
     const tsr_link *const cost = link == 0 ? &c->profile.inside : &c->profile.between;
     say("# %s: %.2f us and %.2f GB/s into one %s; relative error of the model: %.2f in the median, %.2f at worst\n",
-        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth, link == 0 ? "rank" : "node",
-        c->error[link].median, c->error[link].max);
+        link == 0 ? "inside a node" : "between nodes", 1e6 * cost->latency, 1e-9 * cost->bandwidth,
+        link == 0 ? "rank" : "node", c->error[link].median, c->error[link].max);
 }
 
 static void print_points(const calibration *c)
 {
-    say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model", "#wrong", "noise", "",
-        "(B)", "", "(us)", "(us)");
+    say("#%9s %13s %8s %11s %11s %8s %8s\n#%9s %13s %8s %11s %11s\n", "link", "received", "to", "time", "model",
+        "#wrong", "noise", "", "(B)", "", "(us)", "(us)");
     for (size_t i = 0; i < c->count; i++) {
         const calibrated_point *const p = &c->points[i];
-        say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to, 1e6 * p->seconds.median,
-            1e6 * fit_seconds(calibration_link(c, i), p->at.bytes), c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
+        say(" %9s %13.0f %8s %11.2f %11.2f %8s %8.2f\n", link_name(c, i), p->at.bytes, c->moves[i]->request.to,
+            1e6 * p->seconds.median, 1e6 * fit_seconds(calibration_link(c, i), p->at.bytes),
+            c->request.settings.checks ? "0" : "N/A", spread_noise(p->seconds));
     }
 }
 
@@ -123,8 +125,8 @@ static int print_text(const job *j)
     char *const text = profile_text(c->measured);
     if (!text)
         return complain(EXIT_REFUSED, "there is no memory for the profile");
-    say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place), mode_name(r->mode),
-        tsr_dtype_name(r->dtype));
+    say("# %d ranks, engine %s, device %s, %s, %s\n", r->ranks, place_engine(j->place), place_device_name(j->place),
+        mode_name(r->mode), tsr_dtype_name(r->dtype));
     if (c->inside > 0)
         print_link(c, 0);
     if (c->inside < c->count)
@@ -143,12 +145,13 @@ static int write_profile(const job *j, fresh_file *out)
     const int link = c->inside > 0 ? 0 : 1;
     char comment[200];
     snprintf(comment, sizeof comment,
-             "%s: tessera bench calibrate, %d ranks, engine %s, device %s, %s; relative error %.2f in the median, %.2f at worst",
+             "%s: tessera bench calibrate, %d ranks, engine %s, device %s, %s; relative error %.2f in the median, %.2f "
+             "at worst",
              c->inside == 0         ? "between"
              : c->inside < c->count ? "inside and between"
                                     : "inside",
-             c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode), c->error[link].median,
-             c->error[link].max);
+             c->request.ranks, place_engine(j->place), place_device_name(j->place), mode_name(c->request.mode),
+             c->error[link].median, c->error[link].max);
     return profile_prepare(j->output, comment, c->measured, out);
 }
 
@@ -168,8 +171,8 @@ static int read_ranks(const place *p, const char *text, int *out)
     if (launched > 0 && ranks != launched)
         return complain(EXIT_REFUSED, "--ranks is %lld, but %d were launched", (long long)ranks, launched);
     if (ranks < LEAST_RANKS || ranks > MAX_RANK_THREADS)
-        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d ranks can be measured", (long long)ranks, LEAST_RANKS,
-                        MAX_RANK_THREADS);
+        return complain(EXIT_REFUSED, "--ranks is %lld; from %d to %d ranks can be measured", (long long)ranks,
+                        LEAST_RANKS, MAX_RANK_THREADS);
     *out = (int)ranks;
     return EXIT_DONE;
 }
@@ -264,27 +267,29 @@ static int check_sizes(const size_range *sizes)
         return EXIT_DONE;
     const int64_t count = size_range_count(sizes);
     if (count < 2 || count > CALIBRATION_SIZES)
-        return complain(EXIT_REFUSED, "a line is fitted to 2 to %d sizes; --begin, --end and --factor make %lld", CALIBRATION_SIZES,
-                        (long long)count);
+        return complain(EXIT_REFUSED, "a line is fitted to 2 to %d sizes; --begin, --end and --factor make %lld",
+                        CALIBRATION_SIZES, (long long)count);
     return EXIT_DONE;
 }
 
 static const tool_option axes[] = {OPT_ENGINE, OPT_DEVICE, OPT_MODE, OPT_RANKS, OPT_DTYPE};
 
-static const bench_kind kind = {.name = "bench calibrate",
-                                .axes = axes,
-                                .axis_count = sizeof axes / sizeof *axes,
-                                .sizes = SIZES_OF_ITS_OWN,
-                                .settings = {.iterations = 5, .loop_seconds = CALIBRATION_LOOP_SECONDS, .warm_seconds = 0.3},
-                                .measure = measure,
-                                .steps = count_steps};
+static const bench_kind kind = {
+    .name = "bench calibrate",
+    .axes = axes,
+    .axis_count = sizeof axes / sizeof *axes,
+    .sizes = SIZES_OF_ITS_OWN,
+    .settings = {.iterations = 5, .loop_seconds = CALIBRATION_LOOP_SECONDS, .warm_seconds = 0.3},
+    .measure = measure,
+    .steps = count_steps};
 
 static int run_all(bench_run *run)
 {
     progress line;
     int status = check_sizes(&run->sizes);
     if (status == EXIT_DONE && !run->single && run->sweep.now.value[OPT_OUTPUT])
-        status = complain(EXIT_USAGE, "--output takes one profile, but %lld are measured", (long long)sweep_count(&run->sweep));
+        status = complain(EXIT_USAGE, "--output takes one profile, but %lld are measured",
+                          (long long)sweep_count(&run->sweep));
     if (status != EXIT_DONE)
         return status;
     progress_begin(&line, run->steps);
@@ -304,24 +309,33 @@ static int run_calibrate(const tool_arguments *given)
 const tool_command bench_calibrate_command = {
     .name = "bench calibrate",
     .summary = "what links and a rank's own work cost, by which plans are timed",
-    .details =
-        "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and checked; each time is the median "
-        "of several loops of about 10 ms, of the slowest rank. The latency and bandwidth whose latency + "
-        "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the engine's links cost. Inside a node "
-        "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what is inside, and all of them "
-        "what is between, by the bytes into the busiest node. Links that are not measured are those of --profile, else the default, but "
-        "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks of one node, tell what a "
-        "plan, a "
-        "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's tables. All takes some six "
-        "seconds where the machine is idle.\n\n"
-        "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the variable TSR_COST: "
-        "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose other sizes; --engine, "
-        "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",
-    .examples = "  tessera bench calibrate --output links.cost\n"
-                "  tessera bench calibrate --mode message --ranks 4 --profile cluster.cost --output cluster.cost --json\n"
-                "  tessera bench calibrate --mode direct,message --ranks 2,4 -b 1K -e 16M -f 4 -n 11 --csv\n",
-    .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) |
-             TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
+    .details = "Moves S(0) to S(1) and S(0) to R of 64 bytes to 64 MiB that each rank receives are repeated and "
+               "checked; each time is the median "
+               "of several loops of about 10 ms, of the slowest rank. The latency and bandwidth whose latency + "
+               "bytes / bandwidth is nearest to the times, by the sum of squared relative errors, are what the "
+               "engine's links cost. Inside a node "
+               "bytes are those into a rank; where processes are on several nodes, the ranks of the fullest tell what "
+               "is inside, and all of them "
+               "what is between, by the bytes into the busiest node. Links that are not measured are those of "
+               "--profile, else the default, but "
+               "those between begin no earlier than those inside. Then moves that do one thing each, among the ranks "
+               "of one node, tell what a "
+               "plan, a "
+               "box and a meeting cost, and rates of copies and sums by size and length of runs, for the profile's "
+               "tables. All takes some six "
+               "seconds where the machine is idle.\n\n"
+               "--output is the profile's file, replaced at once or left as it was. Plans read a profile from the "
+               "variable TSR_COST: "
+               "TSR_COST=\"$(cat FILE)\". --ranks is 2 to 8 by the cores where it is not given. -b, -e and -f choose "
+               "other sizes; --engine, "
+               "--device, --mode, --ranks and --dtype may be repeated and be lists. --csv has a line for each point.",
+    .examples =
+        "  tessera bench calibrate --output links.cost\n"
+        "  tessera bench calibrate --mode message --ranks 4 --profile cluster.cost --output cluster.cost --json\n"
+        "  tessera bench calibrate --mode direct,message --ranks 2,4 -b 1K -e 16M -f 4 -n 11 --csv\n",
+    .takes = TAKES(RANKS) | TAKES(DTYPE) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) |
+             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) |
+             TAKES(PROFILE) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(RANKS) | TAKES(DTYPE) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE),
     .output = "the file that gets the cost profile",
     .run = run_calibrate,

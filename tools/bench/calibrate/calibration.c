@@ -2,10 +2,11 @@
 
 #include "cli/text_buffer.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
+#include <string.h>
 
 static const char *const targets[] = {"S(1)", "R"};
 #define TARGETS (sizeof targets / sizeof *targets)
@@ -76,10 +77,10 @@ static int check_growth(const calibration_request *r, int64_t n)
     if (last.rows != first.rows || last.columns != first.columns)
         return EXIT_DONE;
     const int64_t received = first.rows * first.columns * (n - 1) * (int64_t)tsr_dtype_bytes(r->dtype);
-    return complain(
-        EXIT_REFUSED,
-        "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin and --end must be further apart",
-        tsr_dtype_name(r->dtype), (long long)n, (long long)received);
+    return complain(EXIT_REFUSED,
+                    "in %s over %lld ranks, all sizes come to %lld bytes; a line is fitted to two at least: --begin "
+                    "and --end must be further apart",
+                    tsr_dtype_name(r->dtype), (long long)n, (long long)received);
 }
 
 /* Adds the moves of all sizes to all targets among the `n` ranks of a mesh. */
@@ -170,7 +171,8 @@ static int choose_moves(calibration *c, place *p)
 {
     const int ranks = c->request.ranks;
     int *const node = calloc((size_t)ranks, sizeof *node);
-    int status = place_agree(p, node ? EXIT_DONE : complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", ranks));
+    int status = place_agree(p, node ? EXIT_DONE
+                                     : complain(EXIT_REFUSED, "there is no memory for the nodes of %d ranks", ranks));
     if (status == EXIT_DONE && place_launched(p) > 0 && place_run(p, ranks, ask, node) != TSR_OK)
         status = complain_status(EXIT_REFUSED);
     if (status == EXIT_DONE)
@@ -203,7 +205,8 @@ static void read_points(calibration *c)
         timed_move *const m = c->moves[i];
         calibrated_point *const p = &c->points[i];
         p->seconds = samples_spread(&m->loops);
-        p->at = (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
+        p->at =
+            (fit_point){(double)(i < c->inside ? timed_move_received(m) : timed_move_crossed(m)), p->seconds.median};
         c->wrong += timed_move_wrong(m);
     }
 }
@@ -213,8 +216,11 @@ static int fit_links(calibration *c)
     fit_point at[2 * FIT_POINTS];
     for (size_t i = 0; i < c->count; i++)
         at[i] = c->points[i].at;
-    if (!fit_profile((link_points){at, c->inside}, (link_points){at + c->inside, c->count - c->inside}, &c->profile, c->error))
-        return complain(EXIT_REFUSED, "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
+    if (!fit_profile((link_points){at, c->inside}, (link_points){at + c->inside, c->count - c->inside}, &c->profile,
+                     c->error))
+        return complain(
+            EXIT_REFUSED,
+            "the times do not grow with the bytes, so that they tell of no bandwidth; is this machine busy?");
     return EXIT_DONE;
 }
 

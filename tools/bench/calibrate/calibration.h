@@ -12,7 +12,7 @@ typedef struct calibration_request {
     tsr_dtype dtype;
     size_range sizes;        /**< bytes that each rank receives */
     bench_settings settings; /**< how each move is timed */
-    tsr_profile *profile;    /**< has the links that are not measured, and plans the moves; borrowed; NULL: the default */
+    tsr_profile *profile; /**< has the links that are not measured, and plans the moves; borrowed; NULL: the default */
 } calibration_request;
 
 /** The usual request: 64 bytes to 64 MiB in f32 over the default profile, some ten seconds in
@@ -32,8 +32,8 @@ int64_t calibration_steps(const calibration_request *r);
 /** The result of one move. */
 typedef struct calibrated_point {
     spread seconds;
-    fit_point at; /**< its bytes: inside a node, those that the busiest rank receives; between nodes, those that the busiest node receives
-                     from others */
+    fit_point at; /**< its bytes: inside a node, those that the busiest rank receives; between nodes, those that the
+                     busiest node receives from others */
 } calibrated_point;
 
 typedef struct calibration {

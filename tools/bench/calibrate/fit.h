@@ -2,9 +2,10 @@
 #ifndef TESSERA_TOOLS_BENCH_CALIBRATE_FIT_H
 #define TESSERA_TOOLS_BENCH_CALIBRATE_FIT_H
 
+#include <tessera/cost.h>
+
 #include <stdbool.h>
 #include <stddef.h>
-#include <tessera/cost.h>
 
 /** Upper bound of the points of one fit. */
 #define FIT_POINTS 64

@@ -153,7 +153,8 @@ static int add_size(tables *t, const tables_request *r, tsr_work work, int64_t r
 static int64_t next_size(const tables_request *r, size_t kind, size_t row, int64_t bytes)
 {
     const bool all = rows[kind].work == TSR_WORK_COPY || rows[kind].runs[row] == TSR_RUN_WHOLE;
-    const int64_t next = size_range_next(&r->sizes, bytes), after = all || next == 0 ? next : size_range_next(&r->sizes, next);
+    const int64_t next = size_range_next(&r->sizes, bytes),
+                  after = all || next == 0 ? next : size_range_next(&r->sizes, next);
     return after == 0 && !all ? next : after;
 }
 

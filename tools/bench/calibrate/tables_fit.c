@@ -1,7 +1,6 @@
-#include "tables.h"
-
 #include "cli/text_buffer.h"
 #include "fit.h"
+#include "tables.h"
 
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 #include "bench/check/linear_oracle.h"
 
+#include <tessera/sys/status.h>
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <tessera/sys/status.h>
 
 #define SEED UINT64_C(0x7e55e7a)
 
@@ -162,7 +163,8 @@ static tsr_status vectors_create(const linear_oracle *o, vectors *out)
 {
     out->numbers = malloc(2 * (size_t)longest(o) * sizeof *out->numbers);
     if (!out->numbers)
-        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for two vectors of %lld numbers", (long long)longest(o));
+        return tsr_status_set(TSR_ERROR_MEMORY, "there is no memory for two vectors of %lld numbers",
+                              (long long)longest(o));
     out->now.at = out->numbers;
     out->next.at = out->numbers + longest(o);
     return TSR_OK;
@@ -219,7 +221,8 @@ static bool sum_of_row(const linear_oracle *o, linear_tile tile, const double *r
     return true;
 }
 
-static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile, const double *values, vectors *v)
+static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t row, linear_tile tile,
+                            const double *values, vectors *v)
 {
     int64_t wrong = 0;
     work_out_row(o, p, row, tile, v);
@@ -229,7 +232,8 @@ static int64_t count_in_row(const linear_oracle *o, const product *p, int64_t ro
 }
 
 /* Counts the wrong elements of a tile. `sums` are the right sums of its rows; `v` is scratch. */
-static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile tile, const double *values, const vector *sums, vectors *v)
+static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile tile, const double *values,
+                           const vector *sums, vectors *v)
 {
     int64_t wrong = 0, wrong_rows = 0;
     for (int64_t i = 0; i < tile.rows; i++) {
@@ -242,7 +246,8 @@ static int64_t count_wrong(const linear_oracle *o, const product *p, linear_tile
     return wrong;
 }
 
-tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile, const double *values, int64_t *wrong)
+tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile,
+                                     const double *values, int64_t *wrong)
 {
     vectors sums = {.numbers = NULL}, scratch = {.numbers = NULL};
     tsr_status status = vectors_create(o, &sums);

@@ -21,16 +21,25 @@
 #ifndef TESSERA_TOOLS_BENCH_CHECK_LINEAR_ORACLE_H
 #define TESSERA_TOOLS_BENCH_CHECK_LINEAR_ORACLE_H
 
-#include <stdint.h>
 #include <tessera/dtype.h>
 #include <tessera/status.h>
+
+#include <stdint.h>
 
 /** Upper bound of the wrong rows of a tile that are compared element by element; each further row
  * counts as one wrong element. */
 #define LINEAR_ORACLE_ROWS 64
 
 typedef enum linear_input { LINEAR_X, LINEAR_W1, LINEAR_W2, LINEAR_DY } linear_input;
-typedef enum linear_result { LINEAR_Y1, LINEAR_Y2, LINEAR_DX, LINEAR_DW1, LINEAR_DY1, LINEAR_DW2, LINEAR_RESULTS } linear_result;
+typedef enum linear_result {
+    LINEAR_Y1,
+    LINEAR_Y2,
+    LINEAR_DX,
+    LINEAR_DW1,
+    LINEAR_DY1,
+    LINEAR_DW2,
+    LINEAR_RESULTS
+} linear_result;
 
 typedef struct linear_oracle {
     int64_t tokens, hidden, intermediate;
@@ -50,6 +59,7 @@ linear_oracle linear_oracle_make(int64_t tokens, int64_t hidden, int64_t interme
 void linear_oracle_fill(const linear_oracle *o, linear_input input, linear_tile tile, double *values);
 
 /** Counts the wrong elements of a tile of a result, given row by row. TSR_ERROR_MEMORY. */
-tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile, const double *values, int64_t *wrong);
+tsr_status linear_oracle_count_wrong(const linear_oracle *o, linear_result result, linear_tile tile,
+                                     const double *values, int64_t *wrong);
 
 #endif

@@ -3,9 +3,10 @@
 #include "bench/check/terms.h"
 #include "shards/owned.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* The values of a rank's elements: hashes of the global index, terms from a table, or one
  * value. */
@@ -138,7 +139,8 @@ static void finish_values(values *v)
 static tsr_status make_values(const tsr_layout *from, const int64_t *coordinate, const bool *reduced, values *out)
 {
     const terms t = terms_of(from);
-    *out = (values){.dtype = t.dtype, .bytes = tsr_dtype_bytes(t.dtype), .picks = t.picks, .ndim = tsr_layout_ndim(from)};
+    *out =
+        (values){.dtype = t.dtype, .bytes = tsr_dtype_bytes(t.dtype), .picks = t.picks, .ndim = tsr_layout_ndim(from)};
     if (t.count == 0)
         return TSR_OK;
     out->table = malloc((size_t)t.picks * TERM_CHOICES * ELEMENT_BYTES);
@@ -173,7 +175,8 @@ static bool takes_shortcut(const tsr_placement *from, const tsr_placement *to, i
  * kept cut comes before a removed one, and kept cuts keep their order. */
 static bool order_allows(const tsr_placement *from, const tsr_placement *to, int a, int b)
 {
-    if (from[a].kind != TSR_SHARD || from[b].kind != TSR_SHARD || from[a].dim != from[b].dim || takes_shortcut(from, to, a))
+    if (from[a].kind != TSR_SHARD || from[b].kind != TSR_SHARD || from[a].dim != from[b].dim ||
+        takes_shortcut(from, to, a))
         return true;
     const bool before = cut_order(from, a) < cut_order(from, b);
     return takes_shortcut(from, to, b) ? before : before == (cut_order(to, a) < cut_order(to, b));
@@ -202,7 +205,8 @@ static bool is_shortcut(const tsr_layout *from, const tsr_layout *to)
 
 /* Marks in `reduced` the Partial dims that `to` does not keep, and sets in `v` which elements of a
  * new Partial dim are neutral on this rank. */
-static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced, values *v)
+static void apply_partials(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, bool *reduced,
+                           values *v)
 {
     const tsr_mesh *const mesh = tsr_layout_mesh(to);
     const tsr_placement *const a = tsr_layout_placements(from), *const b = tsr_layout_placements(to);
@@ -222,7 +226,8 @@ static void apply_partials(const tsr_layout *from, const tsr_layout *to, const i
     }
 }
 
-tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, const void *local, int64_t *wrong)
+tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate,
+                              const void *local, int64_t *wrong)
 {
     bool reduced[TSR_MAX_DIMS] = {false};
     values rules = {0}, v;

@@ -17,6 +17,7 @@ tsr_status oracle_fill(const tsr_layout *from, const int64_t *coordinate, void *
 
 /** Counts the elements of a move's result, the contiguous local tensor of `to` at a coordinate,
  * that are not right bit for bit. */
-tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate, const void *local, int64_t *wrong);
+tsr_status oracle_count_wrong(const tsr_layout *from, const tsr_layout *to, const int64_t *coordinate,
+                              const void *local, int64_t *wrong);
 
 #endif

@@ -124,7 +124,8 @@ static bool next_reduced(const terms *t, const bool *reduced, int64_t *c)
 
 /* Reduces over the marked dims, in integers. avg divides without remainder, since every coordinate
  * of its dims has the value. */
-static int64_t reduce(const terms *t, const int64_t *coordinate, const bool *reduced, const int64_t *pick, int64_t choice)
+static int64_t reduce(const terms *t, const int64_t *coordinate, const bool *reduced, const int64_t *pick,
+                      int64_t choice)
 {
     int64_t c[TSR_MAX_DIMS], divisor = 1, result = 0;
     for (int i = 0; i < t->count; i++) {
@@ -149,6 +150,7 @@ void terms_table(const terms *t, const int64_t *coordinate, const bool *reduced,
             rest /= t->size[i];
         }
         for (int64_t choice = 0; choice < TERM_CHOICES; choice++)
-            encode(t->dtype, reduce(t, coordinate, reduced, pick, choice), false, table + (p * TERM_CHOICES + choice) * ELEMENT_BYTES);
+            encode(t->dtype, reduce(t, coordinate, reduced, pick, choice), false,
+                   table + (p * TERM_CHOICES + choice) * ELEMENT_BYTES);
     }
 }

@@ -9,8 +9,9 @@
 #ifndef TESSERA_TOOLS_BENCH_CHECK_TERMS_H
 #define TESSERA_TOOLS_BENCH_CHECK_TERMS_H
 
-#include <stdbool.h>
 #include <tessera/layout.h>
+
+#include <stdbool.h>
 
 /** Bytes of the largest element. */
 #define ELEMENT_BYTES 16

@@ -13,12 +13,36 @@
 
 /* Fields that are measured, or follow from measurements or from the code, in addition to those
  * that is_measured() tells by their type. */
-static const char *const measured[] = {
-    "chosen",          "as_good",         "seconds",  "gemm_seconds",    "bandwidth",         "peak_bandwidth", "of_peak",
-    "of_gemm",         "peak_copy",       "wrong",    "calls",           "limit_bandwidth",   "of_limit",       "ratio",
-    "algbw",           "busbw",           "messages", "bytes_allocated", "messages_received", "messages_sent",  "workspace_bytes",
-    "enqueue_seconds", "gemm_calls",      "planned",  "estimated",       "read_seconds",      "read_bandwidth", "of_read",
-    "read_calls",      "weight_bandwidth"};
+static const char *const measured[] = {"chosen",
+                                       "as_good",
+                                       "seconds",
+                                       "gemm_seconds",
+                                       "bandwidth",
+                                       "peak_bandwidth",
+                                       "of_peak",
+                                       "of_gemm",
+                                       "peak_copy",
+                                       "wrong",
+                                       "calls",
+                                       "limit_bandwidth",
+                                       "of_limit",
+                                       "ratio",
+                                       "algbw",
+                                       "busbw",
+                                       "messages",
+                                       "bytes_allocated",
+                                       "messages_received",
+                                       "messages_sent",
+                                       "workspace_bytes",
+                                       "enqueue_seconds",
+                                       "gemm_calls",
+                                       "planned",
+                                       "estimated",
+                                       "read_seconds",
+                                       "read_bandwidth",
+                                       "of_read",
+                                       "read_calls",
+                                       "weight_bandwidth"};
 
 /* True for fields that are results, not settings: those named in `measured`, real numbers, objects
  * and lists of objects; and links, if the line was validated on them. */
@@ -85,7 +109,8 @@ static bool read_seconds(const json_t *value, spread *out)
 {
     bool whole;
     if (json_is_object(value))
-        whole = read_number(json_object_get(value, "median"), &out->median) && read_number(json_object_get(value, "min"), &out->min) &&
+        whole = read_number(json_object_get(value, "median"), &out->median) &&
+                read_number(json_object_get(value, "min"), &out->min) &&
                 read_number(json_object_get(value, "max"), &out->max);
     else {
         whole = read_number(value, &out->median);
@@ -105,7 +130,9 @@ static int add_line(bench_lines *lines, const json_t *object, spread seconds)
         lines->capacity = capacity;
     }
     bench_line *const line = &lines->at[lines->count++];
-    *line = (bench_line){.fields = identify(object), .seconds = seconds, .wrong = json_number_value(json_object_get(object, "wrong")) > 0};
+    *line = (bench_line){.fields = identify(object),
+                         .seconds = seconds,
+                         .wrong = json_number_value(json_object_get(object, "wrong")) > 0};
     if (line->fields)
         line->key = describe(line->fields);
     return line->key ? EXIT_DONE : complain(EXIT_REFUSED, NO_MEMORY);
@@ -121,7 +148,7 @@ static json_t *list_fields(const bench_lines *lines)
         json_t *const known = json_object_get(kinds, kind);
         /* not json_copy(), which does not report a lack of memory */
         if (known ? json_object_update_missing(known, fields) != 0
-                          : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
+                  : json_object_set_new(kinds, kind, json_with_fields(json_object(), json_incref(fields))) != 0) {
             json_decref(kinds);
             return NULL;
         }
@@ -185,7 +212,8 @@ static const char *find_fault(const json_t *object, spread *seconds)
     if (!json_is_string(json_object_get(object, "bench")))
         return "there is no text \"bench\", which names the benchmark, as in {\"bench\": \"plan\", ..}";
     if (times && !read_seconds(times, seconds))
-        return "\"seconds\" are a number from 0 up, or {\"median\": .., \"min\": .., \"max\": ..} of three such, in order";
+        return "\"seconds\" are a number from 0 up, or {\"median\": .., \"min\": .., \"max\": ..} of three such, in "
+               "order";
     if (wrong && !json_is_number(wrong) && !json_is_null(wrong))
         return "\"wrong\" is a number of elements, or null where none was checked";
     return NULL;

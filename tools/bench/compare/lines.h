@@ -20,7 +20,8 @@ typedef struct bench_lines {
     bench_line *at;
     size_t count, capacity;
     size_t untimed; /**< number of lines without seconds, which are left out */
-    json_t *first;  /**< by identity, the index of the first line that is not taken, or `count`; set by bench_lines_identify() */
+    json_t *first;  /**< by identity, the index of the first line that is not taken, or `count`; set by
+                       bench_lines_identify() */
 } bench_lines;
 
 /** Reads a file of less than 64 MiB with a JSON object on each line, which has a field "bench".

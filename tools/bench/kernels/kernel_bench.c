@@ -2,9 +2,10 @@
 
 #include "place/kernel_call.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 /* Upper bound of the calls to wait for a choice. */
 #define MOST_TRIALS 64
@@ -170,7 +171,8 @@ static int settle_sizes(kernel_bench *b)
 {
     kernel_request *const r = &b->request;
     if (!kernel_call_make(r->kernel, r->run_bytes, r->bytes, &b->call))
-        return complain(EXIT_REFUSED, "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
+        return complain(EXIT_REFUSED,
+                        "%s of %lld bytes in runs of %lld: that is less than an element of f32 for each destination",
                         r->kernel, (long long)r->bytes, (long long)r->run_bytes);
     r->run_bytes = b->call.run_bytes;
     r->bytes = kernel_call_bytes(&b->call);
@@ -216,7 +218,8 @@ static int make_samples(kernel_bench *b)
     return status;
 }
 
-int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out, int *count)
+int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out,
+                     int *count)
 {
     kernel_bench b = {.place = p, .request = *request, .settings = *settings};
     int status = settle_sizes(&b);

@@ -8,10 +8,10 @@
 
 typedef struct kernel_request {
     const char *kernel; /**< "copy", "reduce" or "reduce-to-all": of two sources */
-    int64_t run_bytes; /**< bytes of a row; rows of a source start twice as far apart. If not less than the bytes of a destination, there is
-                          one row */
-    int64_t bytes;     /**< bytes that a call writes, on each rank */
-    int ranks;         /**< number of ranks that call at once, each on its own memory */
+    int64_t run_bytes;  /**< bytes of a row; rows of a source start twice as far apart. If not less than the bytes of a
+                           destination, there is  one row */
+    int64_t bytes;      /**< bytes that a call writes, on each rank */
+    int ranks;          /**< number of ranks that call at once, each on its own memory */
 } kernel_request;
 
 /** The results of one way of a kernel. Rates are bytes a second of all ranks together. */
@@ -28,7 +28,8 @@ typedef struct kernel_figures {
 
 /** Measures all ways and fills a row of `out` for each; `*count`, at most TSR_MOST_KERNEL_WAYS, is
  * the number of rows. Returns the tool's exit status. */
-int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out, int *count);
+int kernel_bench_run(place *p, const kernel_request *request, const bench_settings *settings, kernel_figures *out,
+                     int *count);
 
 /** Draws the rows as an SVG of `*bytes`, with a panel for each kernel and size; the caller frees
  * `*text`, NULL if there was no memory. */

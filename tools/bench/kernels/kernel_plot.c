@@ -91,8 +91,8 @@ static void draw_frame(plot *p, const panel *a)
 {
     char bytes[BYTES_TEXT], run[BYTES_TEXT];
     print_short_bytes(a->first->request.bytes, bytes);
-    svg_text(&p->out, LEFT, a->top - 8, (svg_style){13, "start", RIGHT - LEFT, 1}, "%s, %sB a call, %d rank%s", a->first->request.kernel,
-             bytes, a->first->request.ranks, a->first->request.ranks == 1 ? "" : "s");
+    svg_text(&p->out, LEFT, a->top - 8, (svg_style){13, "start", RIGHT - LEFT, 1}, "%s, %sB a call, %d rank%s",
+             a->first->request.kernel, bytes, a->first->request.ranks, a->first->request.ranks == 1 ? "" : "s");
     for (int level = 0; level <= LEVELS; level++) {
         const double value = a->most * level / LEVELS, y = y_of(a, value);
         svg_line(&p->out, LEFT, y, RIGHT, y, GRID);
@@ -126,8 +126,8 @@ static void draw_way(plot *p, const panel *a, size_t way)
         line[1] = point_of(p, a, row);
         if (drawn++ > 0)
             svg_curve(&p->out, way, line, 2);
-        snprintf(title, sizeof title, "%s, runs of %lld bytes: %.2f GB/s%s", row->way, (long long)row->request.run_bytes,
-                 row->bandwidth / 1e9, row->chosen ? ", chosen" : "");
+        snprintf(title, sizeof title, "%s, runs of %lld bytes: %.2f GB/s%s", row->way,
+                 (long long)row->request.run_bytes, row->bandwidth / 1e9, row->chosen ? ", chosen" : "");
         svg_mark(&p->out, way, line[1], row->chosen, title);
     }
 }

@@ -24,24 +24,27 @@ typedef struct kernel_job {
 
 static json_t *row_to_json(const kernel_job *j, const kernel_figures *f)
 {
-    return json_pack("{ss ss sI sI ss sf sf sb sf sI so sb ss sI sI}", "bench", "kernels", "kernel", f->request.kernel, "run_bytes",
-                     (json_int_t)f->request.run_bytes, "bytes", (json_int_t)f->request.bytes, "variant", f->way, "bandwidth", f->bandwidth,
-                     "of_peak", f->of_peak, "chosen", f->chosen, "of_best", f->of_best, "ranks", (json_int_t)f->request.ranks, "seconds",
-                     spread_to_json(f->seconds), "as_good", f->as_good, "peak_copy", f->peak_copy, "iterations",
+    return json_pack("{ss ss sI sI ss sf sf sb sf sI so sb ss sI sI}", "bench", "kernels", "kernel", f->request.kernel,
+                     "run_bytes", (json_int_t)f->request.run_bytes, "bytes", (json_int_t)f->request.bytes, "variant",
+                     f->way, "bandwidth", f->bandwidth, "of_peak", f->of_peak, "chosen", f->chosen, "of_best",
+                     f->of_best, "ranks", (json_int_t)f->request.ranks, "seconds", spread_to_json(f->seconds),
+                     "as_good", f->as_good, "peak_copy", f->peak_copy, "iterations",
                      (json_int_t)j->run.settings.iterations, "warm_ups", (json_int_t)j->run.settings.warm_ups);
 }
 
 static void print_columns(const kernel_figures *f)
 {
     say("# %s, %d rank%s, f32\n", f->request.kernel, f->request.ranks, f->request.ranks == 1 ? "" : "s");
-    say("#%9s %10s %14s %12s %9s %8s %8s %6s\n", "size", "run", "variant", "time", "bandwidth", "of_peak", "of_best", "noise");
+    say("#%9s %10s %14s %12s %9s %8s %8s %6s\n", "size", "run", "variant", "time", "bandwidth", "of_peak", "of_best",
+        "noise");
     say("#%9s %10s %14s %12s %9s %8s %8s %6s\n", "(B)", "(B)", "", "(us)", "(GB/s)", "", "", "(%)");
 }
 
 static void print_figures(const kernel_figures *f)
 {
-    say(" %9lld %10lld %14s %12.2f %9.2f %8.3f %8.3f %6.1f%s\n", (long long)f->request.bytes, (long long)f->request.run_bytes, f->way,
-        1e6 * f->seconds.median, f->bandwidth / 1e9, f->of_peak, f->of_best, 100 * spread_noise(f->seconds), f->chosen ? "  chosen" : "");
+    say(" %9lld %10lld %14s %12.2f %9.2f %8.3f %8.3f %6.1f%s\n", (long long)f->request.bytes,
+        (long long)f->request.run_bytes, f->way, 1e6 * f->seconds.median, f->bandwidth / 1e9, f->of_peak, f->of_best,
+        100 * spread_noise(f->seconds), f->chosen ? "  chosen" : "");
 }
 
 static int print_rows(kernel_job *j, const kernel_figures *rows, int count, bool begins_table)
@@ -192,23 +195,30 @@ static int run_bench(const tool_arguments *given)
 const tool_command bench_kernels_command = {
     .name = "bench kernels",
     .summary = "how fast each way of moving bytes on the host is, and which one is chosen",
-    .details =
-        "Copies and reduces rows of f32 in each way that the host's kernels have, in turns, next to plain copies of as many bytes "
-        "(memcpy or non-temporal stores, the best by its median), and says which way calls have chosen by themselves, after as many calls "
-        "as that takes. reduce sums two sources into one destination, reduce-to-all into two. The rows of a source lie twice as far apart "
-        "as they are long, those of a destination one after the other; what is longer than all bytes is one row. Every rank works on "
-        "memory "
-        "of its own, all at the same time; size is what a call of one rank writes, bandwidth what all ranks write together.\n\n"
-        "Times are those of the slowest rank from barrier to barrier, medians. of_best is a way's rate over that of the best way in the "
-        "same turns. Calls that write less than 8 MiB always go by ordinary stores, whichever way is asked for. TSR_KERNELS says how calls "
-        "choose.\n\n"
-        "-b, -e and -f step through sizes; 16M and 128M without them. --kernel, --run-bytes and --ranks may be repeated and be lists. "
-        "--svg draws rates against the length of runs.",
+    .details = "Copies and reduces rows of f32 in each way that the host's kernels have, in turns, next to plain "
+               "copies of as many bytes "
+               "(memcpy or non-temporal stores, the best by its median), and says which way calls have chosen by "
+               "themselves, after as many calls "
+               "as that takes. reduce sums two sources into one destination, reduce-to-all into two. The rows of a "
+               "source lie twice as far apart "
+               "as they are long, those of a destination one after the other; what is longer than all bytes is one "
+               "row. Every rank works on "
+               "memory "
+               "of its own, all at the same time; size is what a call of one rank writes, bandwidth what all ranks "
+               "write together.\n\n"
+               "Times are those of the slowest rank from barrier to barrier, medians. of_best is a way's rate over "
+               "that of the best way in the "
+               "same turns. Calls that write less than 8 MiB always go by ordinary stores, whichever way is asked for. "
+               "TSR_KERNELS says how calls "
+               "choose.\n\n"
+               "-b, -e and -f step through sizes; 16M and 128M without them. --kernel, --run-bytes and --ranks may be "
+               "repeated and be lists. "
+               "--svg draws rates against the length of runs.",
     .examples = "  tessera bench kernels\n"
                 "  tessera bench kernels --kernel copy --run-bytes 4K,16K -b 16M -e 256M -f 4 --ranks 2 --json\n"
                 "  tessera bench kernels --svg kernels.svg --csv\n",
-    .takes = TAKES(KERNEL) | TAKES(RUN_BYTES) | TAKES(RANKS) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) |
-             TAKES(WARM_UP) | TAKES(CALLS) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(KERNEL) | TAKES(RUN_BYTES) | TAKES(RANKS) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) |
+             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(SVG) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(KERNEL) | TAKES(RUN_BYTES) | TAKES(RANKS),
     .run = run_bench,
 };

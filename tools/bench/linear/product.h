@@ -10,7 +10,8 @@
 
 /** The product c[m,n] = op(a) op(b) of dense row-major matrices: a is stored as [m,k], or [k,m] if
  * `trans_a`; b as [k,n], or [n,k] if `trans_b`. */
-tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b, const local *c);
+tsr_gemm product_make(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const local *a, const local *b,
+                      const local *c);
 
 /** Raises `*most` to the bytes of workspace that the product needs on the rank's device. */
 tsr_status product_measure(const place *p, int rank, const tsr_gemm *product, size_t *most);

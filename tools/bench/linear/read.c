@@ -5,7 +5,8 @@
 
 /* Compiled once for each instruction set; the loader picks one. Not with sanitizers, which cannot
  * run that early. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \
+    !defined(__SANITIZE_THREAD__)
 #define READING __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define READING

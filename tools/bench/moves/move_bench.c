@@ -2,9 +2,10 @@
 
 #include "bench/moves/move_data.h"
 
-#include <stdlib.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* Calls of a loop that times enqueuing on a GPU: more would wait for room in the GPU's queue. */
 #define ENQUEUED_CALLS 32
@@ -89,7 +90,8 @@ static tsr_status run_iteration(side *s, int64_t iteration)
 static bool takes_dtensors(const move_bench *b)
 {
     tsr_mode own;
-    return b->way->dtensors && place_parse_mode(b->setup.place, NULL, &own) == EXIT_DONE && b->setup.request.mode == own;
+    return b->way->dtensors && place_parse_mode(b->setup.place, NULL, &own) == EXIT_DONE &&
+           b->setup.request.mode == own;
 }
 
 static tsr_status make_data(side *s)
@@ -198,11 +200,15 @@ static int check_way(const move_bench *b)
     if (!b->way->new_results)
         return EXIT_DONE;
     if (place_enqueues(p))
-        return complain(EXIT_REFUSED, "--new-result is not timed on device %s, for tsr_redistribute() takes no stream; give --device host",
-                        place_device_name(p));
+        return complain(
+            EXIT_REFUSED,
+            "--new-result is not timed on device %s, for tsr_redistribute() takes no stream; give --device host",
+            place_device_name(p));
     if (!takes_dtensors(b))
-        return complain(EXIT_REFUSED, "--new-result with --mode %s: tsr_redistribute() moves in the engine's own mode; leave --mode out",
-                        mode_name(b->setup.request.mode));
+        return complain(
+            EXIT_REFUSED,
+            "--new-result with --mode %s: tsr_redistribute() moves in the engine's own mode; leave --mode out",
+            mode_name(b->setup.request.mode));
     return EXIT_DONE;
 }
 
@@ -302,7 +308,8 @@ static const char *find_reduction(const move_bench *b)
 {
     const tsr_layout *const from = b->setup.from, *const to = b->setup.to;
     for (int d = 0; d < tsr_mesh_ndim(b->setup.mesh); d++) {
-        const tsr_placement *const before = &tsr_layout_placements(from)[d], *const after = &tsr_layout_placements(to)[d];
+        const tsr_placement *const before = &tsr_layout_placements(from)[d], *const after =
+                                                                                 &tsr_layout_placements(to)[d];
         if (before->kind == TSR_PARTIAL && after->kind != TSR_PARTIAL)
             return tsr_reduce_op_name(before->op);
     }

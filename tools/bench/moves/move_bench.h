@@ -9,9 +9,11 @@
 /** The call that is measured. */
 typedef struct move_way {
     const char *bench; /**< name of the benchmark in its rows */
-    bool dtensors;     /**< the call is tsr_redistribute_into() if --mode is the engine's default; else it executes a plan */
-    bool new_results;  /**< the call is tsr_redistribute() instead of tsr_redistribute_into(); modes and devices without it are refused */
-    bool enqueues;     /**< on GPUs the time of a call is what enqueuing costs the host */
+    bool
+        dtensors; /**< the call is tsr_redistribute_into() if --mode is the engine's default; else it executes a plan */
+    bool new_results; /**< the call is tsr_redistribute() instead of tsr_redistribute_into(); modes and devices without
+                         it are refused */
+    bool enqueues;    /**< on GPUs the time of a call is what enqueuing costs the host */
 } move_way;
 
 /** What the ranks share; each rank writes only its own rows of the samples and of `rows`. */
@@ -31,12 +33,13 @@ typedef struct move_bench {
 
 /** The figures that are reported. Rates are bytes a second. */
 typedef struct move_figures {
-    spread seconds, enqueue,
-        time; /**< of a complete call, of its enqueuing, and the one of the two that is reported as the time; rates are of complete calls */
+    spread seconds, enqueue, time; /**< of a complete call, of its enqueuing, and the one of the two that is reported as
+                                      the time; rates are of complete calls */
     double bandwidth, peak_bandwidth, of_peak;
-    double limit_bandwidth,
-        of_limit; /**< rate of a move that reads every term once and writes every result once, as fast as the best copy moves bytes */
-    double ratio; /**< bytes received by all ranks over the least possible; -1 if the least is 0 and more are received */
+    double limit_bandwidth, of_limit; /**< rate of a move that reads every term once and writes every result once, as
+                                         fast as the best copy moves bytes */
+    double
+        ratio; /**< bytes received by all ranks over the least possible; -1 if the least is 0 and more are received */
     const char *peak_copy, *reduction;
     int64_t wrong;
     int64_t received; /**< bytes that the busiest rank receives */

@@ -33,14 +33,16 @@ static tsr_status allocate(const place *p, tsr_comm *comm, const tsr_layout *fro
     return local_create(p, comm, to, &out->destination);
 }
 
-tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                                  move_data *out)
 {
     TSR_TRY(allocate(p, comm, from, to, out));
     TSR_TRY(local_set(&out->source, PLAIN));
     return local_set(&out->destination, SPOILT);
 }
 
-tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out)
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                            move_data *out)
 {
     TSR_TRY(allocate(p, comm, from, to, out));
     TSR_TRY(fill(from, &out->source));

@@ -13,10 +13,12 @@ typedef struct move_data {
 /** Makes both tensors, fills the source, and sets the destination to a pattern that no move gives;
  * collective. Each rank touches its own host memory first. The caller calls move_data_free() before
  * `comm` goes, also after a failure. */
-tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out);
+tsr_status move_data_create(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                            move_data *out);
 /** move_data_create() for a move that is timed and not checked: every byte of the source is the
  * same, a pattern that makes normal numbers in every dtype. */
-tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to, move_data *out);
+tsr_status move_data_create_plain(const place *p, tsr_comm *comm, const tsr_layout *from, const tsr_layout *to,
+                                  move_data *out);
 /** Frees both tensors; zeroed data are fine. */
 void move_data_free(move_data *d);
 

@@ -10,10 +10,12 @@
 #define MOVE_AXES 7
 extern const tool_option move_axes[MOVE_AXES];
 
-#define TAKES_MOVES                                                                                                                        \
-    (TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(ITERATIONS) | \
-     TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV))
-#define REPEATS_MOVES (TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE))
+#define TAKES_MOVES                                                                                                    \
+    (TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | \
+     TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CALLS) | TAKES(CHECK) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE) |  \
+     TAKES(JSON) | TAKES(CSV))
+#define REPEATS_MOVES                                                                                                  \
+    (TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE) | TAKES(ENGINE) | TAKES(DEVICE))
 
 /** The `measure` of a bench_kind that measures moves by `way`. */
 int bench_moves_measure(bench_run *run, const tool_arguments *now, bool begins_table, const move_way *way);

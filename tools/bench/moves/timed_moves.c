@@ -2,8 +2,9 @@
 
 #include "bench/moves/move_data.h"
 
-#include <stdlib.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 const bench_settings usual_timing = {.iterations = 5, .loop_seconds = 0.02, .warm_seconds = 0.3, .checks = true};
 
@@ -31,7 +32,8 @@ int64_t timed_move_wrong(const timed_move *t)
 
 int timed_moves_judge(int64_t wrong)
 {
-    return wrong == 0 ? EXIT_DONE : complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)wrong);
+    return wrong == 0 ? EXIT_DONE
+                      : complain(EXIT_REFUSED, "%lld elements are not what the moves must give", (long long)wrong);
 }
 
 int64_t timed_move_received(const timed_move *t)
@@ -119,7 +121,8 @@ static tsr_status with_data(tsr_comm *comm, side *s, const bench_settings *setti
     TSR_TRY(fill_row(comm, s, &t->rows[rank]));
     if (rank == 0 && t->figures)
         TSR_TRY(tsr_plan_survey_of(s->move.plan, t->figures));
-    TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to, &s->data));
+    TSR_TRY((settings->checks ? move_data_create : move_data_create_plain)(where, comm, s->move.from, s->move.to,
+                                                                           &s->data));
     bench_step(settings, where, rank);
     TSR_TRY(time_move(comm, s, settings, t));
     if (settings->checks) {

@@ -4,9 +4,10 @@
 #include "cli/report.h"
 #include "plan/request.h"
 
-#include <stdlib.h>
 #include <tessera/explain.h>
 #include <tessera/sys/status.h>
+
+#include <stdlib.h>
 
 /* The results of planning on one mesh. */
 typedef struct result {
@@ -58,7 +59,8 @@ static tsr_status count_plan(const plan_request *r, const tsr_plan_options *opti
     return TSR_OK;
 }
 
-static tsr_status time_plans(const plan_request *r, const tsr_plan_options *options, const bench_settings *settings, samples *times)
+static tsr_status time_plans(const plan_request *r, const tsr_plan_options *options, const bench_settings *settings,
+                             samples *times)
 {
     for (int64_t i = -settings->warm_ups; i < times->iterations; i++) {
         tsr_plan *plan;
@@ -74,7 +76,8 @@ static tsr_status time_plans(const plan_request *r, const tsr_plan_options *opti
 
 /* Counts one plan, then times several. `asked`: the bytes that the request's context has allocated
  * so far. */
-static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times, const int64_t *asked, result *out)
+static tsr_status measure_plans(const plan_request *r, const bench_settings *settings, samples *times,
+                                const int64_t *asked, result *out)
 {
     tsr_plan_options options = r->options;
     if (options.rank == TSR_RANK_NONE)
@@ -91,14 +94,16 @@ static int64_t count_messages(const result *one)
     return one->messages_received + one->messages_sent;
 }
 
-static json_t *result_to_json(const plan_request *r, const char *mesh, const char *from, const char *to, const bench_settings *settings,
-                              const result *one)
+static json_t *result_to_json(const plan_request *r, const char *mesh, const char *from, const char *to,
+                              const bench_settings *settings, const result *one)
 {
-    return json_pack("{ss sI ss so ss ss ss ss sI so sI sI sI sI sI sI}", "bench", "plan", "ranks", (json_int_t)tsr_mesh_count(r->mesh),
-                     "mesh", mesh, "shape", sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
-                     tsr_dtype_name(tsr_layout_dtype(r->from)), "from", from, "to", to, "mode", mode_name(r->options.mode), "rank",
-                     (json_int_t)one->rank, "seconds", spread_to_json(one->seconds), "bytes_allocated", (json_int_t)one->bytes_allocated,
-                     "messages", (json_int_t)count_messages(one), "messages_received", (json_int_t)one->messages_received, "messages_sent",
+    return json_pack("{ss sI ss so ss ss ss ss sI so sI sI sI sI sI sI}", "bench", "plan", "ranks",
+                     (json_int_t)tsr_mesh_count(r->mesh), "mesh", mesh, "shape",
+                     sizes_to_json(tsr_layout_shape(r->from), tsr_layout_ndim(r->from)), "dtype",
+                     tsr_dtype_name(tsr_layout_dtype(r->from)), "from", from, "to", to, "mode",
+                     mode_name(r->options.mode), "rank", (json_int_t)one->rank, "seconds", spread_to_json(one->seconds),
+                     "bytes_allocated", (json_int_t)one->bytes_allocated, "messages", (json_int_t)count_messages(one),
+                     "messages_received", (json_int_t)one->messages_received, "messages_sent",
                      (json_int_t)one->messages_sent, "iterations", (json_int_t)settings->iterations, "warm_ups",
                      (json_int_t)settings->warm_ups);
 }
@@ -106,8 +111,8 @@ static json_t *result_to_json(const plan_request *r, const char *mesh, const cha
 static void print_columns(const plan_request *r, const char *from, const char *to)
 {
     say("# one rank's plan from %s to %s, %s\n", from, to, mode_name(r->options.mode));
-    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min", "max", "allocated",
-        "messages");
+    say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s %9s\n", "ranks", "mesh", "shape", "type", "rank", "time", "min",
+        "max", "allocated", "messages");
     say("#%9s %20s %20s %5s %10s %12s %12s %12s %12s\n", "", "", "", "", "", "(us)", "(us)", "(us)", "(B)");
 }
 
@@ -115,9 +120,10 @@ static void print_result(const plan_request *r, const char *mesh, const result *
 {
     char shape[SHAPE_TEXT_BYTES];
     print_shape(tsr_layout_ndim(r->from), tsr_layout_shape(r->from), shape);
-    say(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh, shape,
-        tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median, 1e6 * one->seconds.min,
-        1e6 * one->seconds.max, (long long)one->bytes_allocated, (long long)count_messages(one));
+    say(" %9lld %20s %20s %5s %10lld %12.2f %12.2f %12.2f %12lld %9lld\n", (long long)tsr_mesh_count(r->mesh), mesh,
+        shape, tsr_dtype_name(tsr_layout_dtype(r->from)), (long long)one->rank, 1e6 * one->seconds.median,
+        1e6 * one->seconds.min, 1e6 * one->seconds.max, (long long)one->bytes_allocated,
+        (long long)count_messages(one));
 }
 
 static int report(bench_run *run, const plan_request *r, const result *one, bool begins_table)
@@ -142,7 +148,8 @@ static int report(bench_run *run, const plan_request *r, const result *one, bool
 
 /* Measures and reports the mesh that `given` names, in a context that counts its allocations in
  * `asked`. */
-static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given, bool begins_table)
+static int measure_in(tsr_context *context, const int64_t *asked, bench_run *run, const tool_arguments *given,
+                      bool begins_table)
 {
     plan_request request;
     samples times = {0};
@@ -231,21 +238,26 @@ static int run_bench(const tool_arguments *given)
 const tool_command bench_plan_command = {
     .name = "bench plan",
     .summary = "what one rank's plan costs, on meshes of up to a million ranks",
-    .details =
-        "Plans one rank's part of a move over and over: seconds of a plan, all bytes that it asks of the allocator, and the messages that "
-        "it "
-        "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order where --rank does not say. "
-        "--sweep prints a line for the mesh and for each that halving its longest even dim leaves, down to 16 ranks, fewest first; those "
-        "have unnamed dims and ranks from 0 up.\n\n"
-        "-b, -e and -f take the place of --shape and step through sizes of the largest shard; --mesh and the pair of --from and --to may "
-        "be "
-        "repeated; --shape, --dtype and --mode may be repeated and be lists. Every combination is planned, sizes fastest.",
+    .details = "Plans one rank's part of a move over and over: seconds of a plan, all bytes that it asks of the "
+               "allocator, and the messages that "
+               "it "
+               "holds, received and sent. Nothing is run. The rank is that in the middle of the mesh's row-major order "
+               "where --rank does not say. "
+               "--sweep prints a line for the mesh and for each that halving its longest even dim leaves, down to 16 "
+               "ranks, fewest first; those "
+               "have unnamed dims and ranks from 0 up.\n\n"
+               "-b, -e and -f take the place of --shape and step through sizes of the largest shard; --mesh and the "
+               "pair of --from and --to may "
+               "be "
+               "repeated; --shape, --dtype and --mode may be repeated and be lists. Every combination is planned, "
+               "sizes fastest.",
     .examples =
-        "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to 'S(1),S(0),S(2)'\n"
+        "  tessera bench plan --mesh 128x64x128 --shape 1024x1024x1024x1024 --dtype f32 --from 'S(0),S(1),S(2)' --to "
+        "'S(1),S(0),S(2)'\n"
         "  tessera bench plan --mesh 1048576 --shape 5000000x64 --from 'S(0)' --to 'S(0;balanced)' --sweep --json\n",
-    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) | TAKES(FACTOR) | TAKES(MODE) |
-             TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) | TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) |
-             TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
+    .takes = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(BEGIN) | TAKES(END) |
+             TAKES(FACTOR) | TAKES(MODE) | TAKES(OBJECTIVE) | TAKES(MAX_WORKSPACE) | TAKES(RANKS_PER_NODE) |
+             TAKES(NODES) | TAKES(RANK) | TAKES(SWEEP) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(JSON) | TAKES(CSV),
     .repeats = TAKES(MESH) | TAKES(SHAPE) | TAKES(DTYPE) | TAKES(FROM) | TAKES(TO) | TAKES(MODE),
     .requires_all = TAKES(MESH) | TAKES(FROM) | TAKES(TO),
     .run = run_bench,

@@ -3,10 +3,11 @@
 #include "cli/order.h"
 #include "cli/report.h"
 
+#include <tessera/sys/status.h>
+
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
 
 /* Upper bound of the runs of a loop. */
@@ -16,7 +17,8 @@ int samples_create(int ranks, int64_t iterations, samples *out)
 {
     double *const seconds = calloc((size_t)ranks * (size_t)iterations, sizeof *seconds);
     if (!seconds)
-        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks", (long long)iterations, ranks);
+        return complain(EXIT_REFUSED, "there is no memory for the times of %lld iterations on %d ranks",
+                        (long long)iterations, ranks);
     *out = (samples){ranks, iterations, seconds};
     return EXIT_DONE;
 }
@@ -187,7 +189,8 @@ static int read_names(move_setup *s)
 
 int move_setup_read(const tool_arguments *given, move_setup *out)
 {
-    *out = (move_setup){.request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
+    *out = (move_setup){
+        .request = {.mesh = given->value[OPT_MESH], .from = given->value[OPT_FROM], .to = given->value[OPT_TO]}};
     move_request *const request = &out->request;
     int status = place_open(given, &out->place);
     if (status == EXIT_DONE)

@@ -73,8 +73,10 @@ typedef tsr_status bench_body(void *arg);
 
 /** The times of one call on one rank. */
 typedef struct bench_seconds {
-    double whole;   /**< from the end of the barrier before to the end of the barrier after, with an idle stream at both */
-    double enqueue; /**< from the end of the barrier before until the body returned: on GPUs, what enqueuing costs the host */
+    double
+        whole; /**< from the end of the barrier before to the end of the barrier after, with an idle stream at both */
+    double enqueue; /**< from the end of the barrier before until the body returned: on GPUs, what enqueuing costs the
+                       host */
 } bench_seconds;
 
 /** Runs `body` between two barriers, waiting for the rank's stream before each; collective. */

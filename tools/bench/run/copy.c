@@ -41,8 +41,10 @@ __attribute__((target("avx"))) static void copy_streaming(void *dst, const void 
     const char *from = (const char *)src + head;
     size_t left = bytes - head;
     for (; left >= 128; left -= 128, to += 128, from += 128) {
-        const __m256i a = _mm256_loadu_si256((const __m256i *)from), b = _mm256_loadu_si256((const __m256i *)(from + 32));
-        const __m256i c = _mm256_loadu_si256((const __m256i *)(from + 64)), d = _mm256_loadu_si256((const __m256i *)(from + 96));
+        const __m256i a = _mm256_loadu_si256((const __m256i *)from),
+                      b = _mm256_loadu_si256((const __m256i *)(from + 32));
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(from + 64)),
+                      d = _mm256_loadu_si256((const __m256i *)(from + 96));
         _mm256_stream_si256((__m256i *)to, a);
         _mm256_stream_si256((__m256i *)(to + 32), b);
         _mm256_stream_si256((__m256i *)(to + 64), c);

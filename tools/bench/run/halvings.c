@@ -34,7 +34,8 @@ int halvings_count(const tsr_mesh *mesh)
     return times;
 }
 
-void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES], tool_arguments *out)
+void halvings_choose(const tool_arguments *given, const tsr_mesh *mesh, int times, char text[SHAPE_TEXT_BYTES],
+                     tool_arguments *out)
 {
     int64_t shape[TSR_MAX_DIMS];
     *out = *given;

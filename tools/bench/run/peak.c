@@ -2,9 +2,10 @@
 
 #include "bench/run/bench.h"
 
+#include <tessera/sys/status.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/sys/status.h>
 
 static int measure_areas(const tsr_layout *to, peak *k)
 {
@@ -13,7 +14,8 @@ static int measure_areas(const tsr_layout *to, peak *k)
     do {
         int64_t rank;
         size_t bytes;
-        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK || tsr_layout_local_bytes(to, coordinate, &bytes) != TSR_OK)
+        if (tsr_mesh_rank_at(mesh, coordinate, &rank) != TSR_OK ||
+            tsr_layout_local_bytes(to, coordinate, &bytes) != TSR_OK)
             return complain_status(EXIT_REFUSED);
         k->areas[rank] = (peak_area){.bytes = bytes, .begin = k->payload};
         if (__builtin_add_overflow(k->payload, bytes, &k->payload))
@@ -74,7 +76,8 @@ static void copy_share(const peak *k, int rank, const plain_copy *how)
         const size_t from = begin > area->begin ? begin : area->begin,
                      to = end < area->begin + area->bytes ? end : area->begin + area->bytes;
         if (from < to)
-            how->copy((char *)area->dst + (from - area->begin), (const char *)area->src + (from - area->begin), to - from);
+            how->copy((char *)area->dst + (from - area->begin), (const char *)area->src + (from - area->begin),
+                      to - from);
     }
 }
 

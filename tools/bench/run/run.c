@@ -12,7 +12,8 @@ static int check_sizes(const bench_kind *kind, const tool_arguments *given)
     if (shapes && sizes)
         return complain(EXIT_USAGE, "--shape and --begin both say how large; give one of them");
     if (!shapes && !sizes && !given->value[OPT_END])
-        return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name, kind->name);
+        return complain(EXIT_USAGE, "%s needs --shape SHAPE, or sizes by --begin; try 'tessera %s --help'", kind->name,
+                        kind->name);
     return EXIT_DONE;
 }
 

@@ -21,8 +21,9 @@ typedef enum bench_sizes { SIZES_NONE = 0, SIZES_FOR_SHAPES, SIZES_OF_ITS_OWN } 
 
 /** A kind of benchmark. */
 typedef struct bench_kind {
-    const char *name;        /**< "bench redistribute" */
-    const tool_option *axes; /**< options that may have several values, the slowest first; OPT_FROM stands for --from and --to */
+    const char *name; /**< "bench redistribute" */
+    const tool_option
+        *axes; /**< options that may have several values, the slowest first; OPT_FROM stands for --from and --to */
     int axis_count;
     int within; /**< number of axes, the last ones, that may differ between the rows of a table */
     bench_sizes sizes;
@@ -47,7 +48,8 @@ struct bench_run {
     bool single;   /**< there is only one row to measure */
 };
 
-extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind, bench_kernels_kind;
+extern const bench_kind bench_redistribute_kind, bench_dispatch_kind, bench_linear_kind, bench_plan_kind,
+    bench_kernels_kind;
 
 /** Reads the options and checks the values of all combinations. Returns the tool's exit status; the
  * caller calls bench_run_finish() in any case. `given` is borrowed. */

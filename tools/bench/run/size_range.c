@@ -25,7 +25,8 @@ int size_read(const char *option, const char *text, int64_t *out)
     value = strtoll(number, NULL, 10);
     const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
     if (value == 0 || value > MOST_BYTES >> shift)
-        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text, (long long)(MOST_BYTES >> 40));
+        return complain(EXIT_REFUSED, "%s is %s; from 1 byte to %lldT can be asked for", option, text,
+                        (long long)(MOST_BYTES >> 40));
     *out = value << shift;
     return EXIT_DONE;
 }
@@ -93,7 +94,8 @@ static int count_parts(const tsr_mesh *mesh, const char *option, const char *tex
         if (placements[d].kind != TSR_SHARD)
             continue;
         if (dim >= TSR_MAX_DIMS)
-            return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", dim, TSR_MAX_DIMS);
+            return complain(EXIT_REFUSED, "the placements cut tensor dim %d; tensors have at most %d dims", dim,
+                            TSR_MAX_DIMS);
         out->all *= tsr_mesh_size(mesh, d);
         out->of_dim[dim] *= tsr_mesh_size(mesh, d);
         out->last_dim = dim > out->last_dim ? dim : out->last_dim;
@@ -130,7 +132,8 @@ static void lengthen(const parts *before, const parts *after, tensor_shape *s)
     }
 }
 
-int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes, tensor_shape *out)
+int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes,
+                 tensor_shape *out)
 {
     parts before, after;
     int status = count_parts(mesh, "--from", from, &before);
@@ -139,12 +142,13 @@ int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dty
     if (status != EXIT_DONE)
         return status;
     /* The layout with fewer parts has the larger shard. */
-    const int64_t fewer = before.all < after.all ? before.all : after.all, elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
+    const int64_t fewer = before.all < after.all ? before.all : after.all,
+                  elements = bytes / (int64_t)tsr_dtype_bytes(dtype);
     const int last_dim = before.last_dim > after.last_dim ? before.last_dim : after.last_dim;
     int64_t all;
     if (__builtin_mul_overflow(elements > 0 ? elements : 1, fewer, &all))
-        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together", (long long)fewer,
-                        (long long)bytes);
+        return complain(EXIT_REFUSED, "%lld parts of %lld bytes have more than 2^63-1 elements together",
+                        (long long)fewer, (long long)bytes);
     *out = (tensor_shape){.ndim = last_dim > 1 ? last_dim + 1 : 2};
     fill_shape(all, tsr_mesh_count(mesh), out);
     if (fewer > 1)

@@ -30,6 +30,7 @@ int64_t size_range_count(const size_range *r);
  * holds an element; small `bytes` then give a larger shard, and several sizes one shape. Returns
  * the tool's exit status.
  */
-int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes, tensor_shape *out);
+int choose_shape(const tsr_mesh *mesh, const char *from, const char *to, tsr_dtype dtype, int64_t bytes,
+                 tensor_shape *out);
 
 #endif

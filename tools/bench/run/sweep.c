@@ -10,8 +10,9 @@
 /* True for options whose values contain no commas, so that they may be lists. */
 static bool takes_lists(tool_option option)
 {
-    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,        OPT_MODE,  OPT_ENGINE, OPT_DEVICE,    OPT_TOKENS,
-                                        OPT_HIDDEN, OPT_INTERMEDIATE, OPT_RANKS, OPT_KERNEL, OPT_RUN_BYTES, OPT_WEIGHTS};
+    static const tool_option lists[] = {OPT_SHAPE,  OPT_DTYPE,  OPT_MODE,      OPT_ENGINE,
+                                        OPT_DEVICE, OPT_TOKENS, OPT_HIDDEN,    OPT_INTERMEDIATE,
+                                        OPT_RANKS,  OPT_KERNEL, OPT_RUN_BYTES, OPT_WEIGHTS};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (lists[i] == option)
             return true;
@@ -58,8 +59,9 @@ static int pair_up(sweep_axis *axis)
 {
     const size_t from = axis->lists[0].count, to = axis->lists[1].count;
     if (from != to && from > 1 && to > 1)
-        return complain(EXIT_USAGE, "--from is given %zu times and --to %zu times; each --from needs its --to, or one goes with all", from,
-                        to);
+        return complain(
+            EXIT_USAGE,
+            "--from is given %zu times and --to %zu times; each --from needs its --to, or one goes with all", from, to);
     axis->count = from > to ? from : to;
     return EXIT_DONE;
 }
@@ -81,7 +83,10 @@ static int check_count(tool_option option, const char *text)
     static const struct {
         tool_option option;
         const char *name;
-    } counts[] = {{OPT_TOKENS, "--tokens"}, {OPT_HIDDEN, "--hidden"}, {OPT_INTERMEDIATE, "--intermediate"}, {OPT_RANKS, "--ranks"}};
+    } counts[] = {{OPT_TOKENS, "--tokens"},
+                  {OPT_HIDDEN, "--hidden"},
+                  {OPT_INTERMEDIATE, "--intermediate"},
+                  {OPT_RANKS, "--ranks"}};
     int64_t count;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].option == option)

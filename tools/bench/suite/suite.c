@@ -22,22 +22,25 @@ typedef struct item {
 
 #define QUICK_ITERATIONS "5"
 
-#define MOVES "--from S(0) --to S(1) --from S(1) --to S(0) --from S(0) --to R --from P --to S(0) --from P --to R --mesh MESH"
+#define MOVES                                                                                                          \
+    "--from S(0) --to S(1) --from S(1) --to S(0) --from S(0) --to R --from P --to S(0) --from P --to R --mesh MESH"
 
 static const item items[] = {
-    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --mode MODES", "--shape 8192x8192", "--shape 256x256", NULL},
-    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --dtype bf16", "--shape 8192x16384", "--shape 256x512", NULL},
+    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --mode MODES", "--shape 8192x8192",
+     "--shape 256x256", NULL},
+    {&bench_redistribute_command, &bench_redistribute_kind, MOVES " --dtype bf16", "--shape 8192x16384",
+     "--shape 256x512", NULL},
     {&bench_dispatch_command, &bench_dispatch_kind, MOVES, "--shape 16x1,64x16,64x64,512x512", "--shape 4x4", NULL},
 #ifdef TESSERA_TOOL_BLAS
     {&bench_linear_command, &bench_linear_kind, "--mesh MESH --dtype f32", "--tokens 8 --hidden 128 --intermediate 512",
      "--tokens 8 --hidden 128 --intermediate 512", NULL},
-    {&bench_linear_command, &bench_linear_kind, "--mesh MESH --dtype f32", "--tokens 1024 --hidden 2048 --intermediate 8192",
-     "--tokens 64 --hidden 128 --intermediate 512", "5"},
+    {&bench_linear_command, &bench_linear_kind, "--mesh MESH --dtype f32",
+     "--tokens 1024 --hidden 2048 --intermediate 8192", "--tokens 64 --hidden 128 --intermediate 512", "5"},
 #endif
-    {&bench_plan_command, &bench_plan_kind, "--shape 1024x1024x1024x1024 --mesh 128x64x128 --from S(0),S(1),S(2) --to S(1),S(2),S(0)", "",
-     "", "101"},
-    {&bench_plan_command, &bench_plan_kind, "--shape 1024x1024x1024x1024 --mesh 1024x32x32 --from S(0),S(1),S(2) --to S(3),S(1),S(2)", "",
-     "", "101"},
+    {&bench_plan_command, &bench_plan_kind,
+     "--shape 1024x1024x1024x1024 --mesh 128x64x128 --from S(0),S(1),S(2) --to S(1),S(2),S(0)", "", "", "101"},
+    {&bench_plan_command, &bench_plan_kind,
+     "--shape 1024x1024x1024x1024 --mesh 1024x32x32 --from S(0),S(1),S(2) --to S(3),S(1),S(2)", "", "", "101"},
 };
 
 #define ITEMS (sizeof items / sizeof *items)
@@ -61,7 +64,9 @@ static int split(char *text, const stand_ins *given, char **words, int count)
 {
     char *rest = NULL;
     for (char *word = strtok_r(text, " ", &rest); word && count < WORDS; word = strtok_r(NULL, " ", &rest)) {
-        const char *const meant = strcmp(word, "MESH") == 0 ? given->mesh : strcmp(word, "MODES") == 0 ? given->modes : word;
+        const char *const meant = strcmp(word, "MESH") == 0    ? given->mesh
+                                  : strcmp(word, "MODES") == 0 ? given->modes
+                                                               : word;
         words[count++] = (char *)meant;
     }
     return count;
@@ -71,8 +76,9 @@ static int split(char *text, const stand_ins *given, char **words, int count)
 static const struct {
     tool_option option;
     const char *name;
-} passed_on[] = {{OPT_JSON, "--json"},       {OPT_CSV, "--csv"},     {OPT_ENGINE, "--engine"},        {OPT_DEVICE, "--device"},
-                 {OPT_WARM_UP, "--warm-up"}, {OPT_CHECK, "--check"}, {OPT_ITERATIONS, "--iterations"}};
+} passed_on[] = {
+    {OPT_JSON, "--json"},       {OPT_CSV, "--csv"},     {OPT_ENGINE, "--engine"},        {OPT_DEVICE, "--device"},
+    {OPT_WARM_UP, "--warm-up"}, {OPT_CHECK, "--check"}, {OPT_ITERATIONS, "--iterations"}};
 
 static int add_passed_on(const item *which, const tool_arguments *given, char **words, int count)
 {
@@ -194,17 +200,21 @@ static int run_suite(const tool_arguments *given)
 const tool_command bench_suite_command = {
     .name = "bench suite",
     .summary = "the benchmarks by which the library judges itself",
-    .details =
-        "Runs bench redistribute, dispatch, linear and plan one after the other: the moves between S(0), S(1), R and P of 256 MiB in both "
-        "modes and in bf16, the same moves of 64 bytes to 1 MiB as calls that are repeated, a small and a large MLP, and plans on 2^20 "
-        "ranks. With --json an object on each line, as those benchmarks print it, for bench compare; with --csv every kind of benchmark "
-        "has "
-        "its line of names. --iterations, --warm-up and --check are passed on to those that take them. --quick takes small sizes, which "
-        "say "
-        "little but take seconds. What fails does not keep the others from running. A machine has to have room for some 2 GiB.",
+    .details = "Runs bench redistribute, dispatch, linear and plan one after the other: the moves between S(0), S(1), "
+               "R and P of 256 MiB in both "
+               "modes and in bf16, the same moves of 64 bytes to 1 MiB as calls that are repeated, a small and a large "
+               "MLP, and plans on 2^20 "
+               "ranks. With --json an object on each line, as those benchmarks print it, for bench compare; with --csv "
+               "every kind of benchmark "
+               "has "
+               "its line of names. --iterations, --warm-up and --check are passed on to those that take them. --quick "
+               "takes small sizes, which "
+               "say "
+               "little but take seconds. What fails does not keep the others from running. A machine has to have room "
+               "for some 2 GiB.",
     .examples = "  tessera bench suite --json > today.json\n"
                 "  tessera bench suite --quick --ranks 4\n",
-    .takes = TAKES(RANKS) | TAKES(QUICK) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CHECK) | TAKES(ENGINE) | TAKES(DEVICE) | TAKES(JSON) |
-             TAKES(CSV),
+    .takes = TAKES(RANKS) | TAKES(QUICK) | TAKES(ITERATIONS) | TAKES(WARM_UP) | TAKES(CHECK) | TAKES(ENGINE) |
+             TAKES(DEVICE) | TAKES(JSON) | TAKES(CSV),
     .run = run_suite,
 };

@@ -6,6 +6,7 @@
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/split.h"
 #include "comm/engines/mpi/world.h"
+
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
@@ -106,7 +107,8 @@ static int shares(void *self, const void *memory, size_t bytes)
 static int life(void *self, int rank)
 {
     const tsr_mpi_handle *handle = self;
-    const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
+    const tsr_mpi_resident *const resident =
+        tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[rank]);
     return resident ? (int)tsr_mpi_resident_life(resident) : TSR_MPI_RUNS;
 }
 
@@ -172,15 +174,17 @@ static tsr_status check_mpi(const char *call)
     MPI_Finalized(&finalized);
     if (!initialized || finalized)
         return tsr_status_set(TSR_ERROR_STATE, "%s: MPI is %s", call,
-                              finalized ? "finalized" : "not initialized: call MPI_Init_thread() first, or tsr_mpi_job_create()");
+                              finalized ? "finalized"
+                                        : "not initialized: call MPI_Init_thread() first, or tsr_mpi_job_create()");
     MPI_Query_thread(&level);
     if (level < MPI_THREAD_SERIALIZED)
         MPI_Is_thread_main(&is_main);
     if (!is_main)
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
-                              "MPI_THREAD_SERIALIZED or more",
-                              call);
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "%s: MPI was initialized for its main thread alone, and this is another: ask MPI_Init_thread() for "
+            "MPI_THREAD_SERIALIZED or more",
+            call);
     return tsr_mpi_check_launcher(call);
 }
 
@@ -191,7 +195,8 @@ static tsr_status check_comm(const char *call, MPI_Comm comm)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is MPI_COMM_NULL", call);
     TSR_TRY(tsr_mpi_check(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter"));
     if (inter)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: comm is an inter-communicator; merge it with MPI_Intercomm_merge() first", call);
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: comm is an inter-communicator; merge it with MPI_Intercomm_merge() first", call);
     return TSR_OK;
 }
 
@@ -199,9 +204,11 @@ static tsr_status read_options(const char *call, const tsr_mpi_options *given, t
 {
     TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
     if (options->timeout_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call,
+                              (long long)options->timeout_ms);
     if (options->chunk_bytes < 0 || options->chunk_bytes > MOST_CHUNK)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.chunk_bytes is %lld; it must be 1 to %lld, or 0 for the largest", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: options.chunk_bytes is %lld; it must be 1 to %lld, or 0 for the largest", call,
                               (long long)options->chunk_bytes, (long long)MOST_CHUNK);
     if (options->chunk_bytes == 0)
         options->chunk_bytes = MOST_CHUNK;
@@ -249,7 +256,8 @@ static tsr_status agree_on(const tsr_mpi_together *together, MPI_Comm comm, tsr_
     if (local != TSR_OK)
         return tsr_status_restore(&sentence, local);
     TSR_TRY(agreed);
-    return all ? TSR_OK : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
+    return all ? TSR_OK
+               : tsr_status_set(TSR_ERROR_PEER, "%s: another rank has no memory for a communicator", together->call);
 }
 
 /* Collective: makes the world's first handle, for all its ranks. On failure the world is
@@ -275,8 +283,8 @@ static tsr_status make_handle(const tsr_mpi_together *together, tsr_mpi_world *w
 
 /* Collective: makes the shared memory of this node, unless a rank has set no_sharing, and sets
  * t->shares. */
-static tsr_status share_memory(const tsr_mpi_together *together, MPI_Comm comm, topology *t, const tsr_mpi_options *options,
-                               tsr_mpi_node **node)
+static tsr_status share_memory(const tsr_mpi_together *together, MPI_Comm comm, topology *t,
+                               const tsr_mpi_options *options, tsr_mpi_node **node)
 {
     char reason[256] = "a rank set options.no_sharing";
     int64_t sharing = 0;
@@ -286,8 +294,8 @@ static tsr_status share_memory(const tsr_mpi_together *together, MPI_Comm comm, 
     if (sharing)
         TSR_TRY(tsr_mpi_node_create(together, &t->mates, node, reason));
     if (!*node)
-        tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO, "%s: rank %d of %d shares no memory, and sends messages: %s",
-                together->call, rank, t->ranks, reason);
+        tsr_log(together->context, sharing ? TSR_LOG_WARN : TSR_LOG_INFO,
+                "%s: rank %d of %d shares no memory, and sends messages: %s", together->call, rank, t->ranks, reason);
     TSR_TRY(tsr_mpi_least(together, comm, *node != NULL, &sharing));
     t->shares = sharing != 0;
     return TSR_OK;
@@ -301,7 +309,8 @@ static tsr_status compare_flag(const tsr_mpi_together *together, MPI_Comm comm, 
     TSR_TRY(tsr_mpi_least(together, comm, flag == 0, &least_unset));
     if (least_set || least_unset)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.%s is %d on this rank and %d on others; give all ranks the same", together->call,
+    return tsr_status_set(TSR_ERROR_ARGUMENT,
+                          "%s: options.%s is %d on this rank and %d on others; give all ranks the same", together->call,
                           name, flag != 0, flag == 0);
 }
 
@@ -313,7 +322,8 @@ static tsr_status compare_options(const tsr_mpi_together *together, MPI_Comm com
 
 /* Collective: finds out which ranks share memory. The caller frees `*t` and `*node`, after an error
  * too. */
-static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t, tsr_mpi_node **node)
+static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, topology *t,
+                         tsr_mpi_node **node)
 {
     TSR_TRY(tsr_mpi_check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
     TSR_TRY(compare_options(together, comm, options));
@@ -322,7 +332,8 @@ static tsr_status survey(const tsr_mpi_together *together, MPI_Comm comm, const 
 }
 
 /* Collective: makes the world. Takes over `comm`, on failure too. */
-static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_world **out)
+static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, const tsr_mpi_options *options,
+                             tsr_mpi_world **out)
 {
     tsr_mpi_node *node = NULL;
     tsr_mpi_world *world = NULL;
@@ -330,7 +341,8 @@ static tsr_status make_world(const tsr_mpi_together *together, MPI_Comm comm, co
     const tsr_status surveyed = survey(together, comm, options, &t, &node);
     tsr_status status = surveyed;
     if (status == TSR_OK)
-        status = agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
+        status =
+            agree_on(together, comm, tsr_mpi_world_create(together->context, comm, options, node, &t.first, &world));
     const bool lost = status != TSR_OK && (surveyed == TSR_OK || surveyed == TSR_ERROR_PEER);
     if (status == TSR_OK) {
         world->shares = t.shares;
@@ -404,7 +416,8 @@ tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_
     return status;
 }
 
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses, tsr_comm **out)
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *given, tsr_mpi_losses *losses,
+                          tsr_comm **out)
 {
     tsr_mpi_handle *handle;
     return tsr_mpi_borrow_handle(call, comm, given, losses, &handle, out);

@@ -34,10 +34,11 @@
 
 /** tsr_comm_from_mpi(), with sentences that begin with `call`. `*losses` may be written as long as
  * the communicator, or one that was split off it, exists; NULL: losses are not noted. */
-tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses, tsr_comm **out);
+tsr_status tsr_mpi_borrow(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses,
+                          tsr_comm **out);
 
 /** tsr_mpi_borrow() that also gives the engine's handle, which the communicator owns. */
-tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_losses *losses,
-                                 tsr_mpi_handle **handle, tsr_comm **out);
+tsr_status tsr_mpi_borrow_handle(const char *call, MPI_Comm comm, const tsr_mpi_options *options,
+                                 tsr_mpi_losses *losses, tsr_mpi_handle **handle, tsr_comm **out);
 
 #endif

@@ -6,10 +6,12 @@
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/transit.h"
 #include "comm/engines/mpi/world.h"
-#include <stdio.h>
-#include <string.h>
+
 #include <tessera/sys/log.h>
 #include <tessera/sys/memory.h>
+
+#include <stdio.h>
+#include <string.h>
 
 /* A sentence names at most this many peers. */
 #define LATE_NAMED 4
@@ -78,7 +80,8 @@ static tsr_mpi_delivery take_from_tray(tsr_mpi_handle *handle, const tsr_mpi_tra
 {
     const tsr_message *message = transit->message;
     size_t sent = 0;
-    const tsr_mpi_delivery delivery = tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
+    const tsr_mpi_delivery delivery =
+        tsr_mpi_trays_take(&handle->trays, message->peer, message->data, message->bytes, &sent);
     if (delivery == TSR_MPI_THROUGH && sent != message->bytes)
         tsr_mpi_transit_note_length(handle, transit, sent);
     return delivery;
@@ -97,7 +100,8 @@ static tsr_status check_mate(const tsr_mpi_handle *handle, int mate)
     if (!tsr_mpi_trays_is_gone(&handle->trays, mate))
         return TSR_OK;
     char name[64];
-    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken", tsr_mpi_name(handle, mate, name));
+    return tsr_status_set(TSR_ERROR_PEER, "%s could not make the communicator, so it is broken",
+                          tsr_mpi_name(handle, mate, name));
 }
 
 static tsr_status say_given_up(const tsr_mpi_handle *handle, int mate)
@@ -182,11 +186,12 @@ static tsr_status check_device(tsr_device device)
 {
     if (!device.driver)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "mpi: this engine moves host memory alone; ranks with GPUs are NCCL's");
 }
 
-static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                            size_t receive_count)
+static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count,
+                            const tsr_message *receives, size_t receive_count)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(tsr_mpi_exchange_reserve(handle, send_count + receive_count));
@@ -198,8 +203,8 @@ static tsr_status begin_all(tsr_mpi_handle *handle, const tsr_message *sends, si
 
 /* If an exchange cannot begin, messages that peers have sent would be taken for those of a later
  * exchange, so the communicator breaks. */
-static tsr_status start_exchange(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count, const tsr_message *receives,
-                                 size_t receive_count, tsr_device device)
+static tsr_status start_exchange(tsr_mpi_handle *handle, const tsr_message *sends, size_t send_count,
+                                 const tsr_message *receives, size_t receive_count, tsr_device device)
 {
     tsr_mpi_exchange *e = &handle->exchange;
     TSR_TRY(check_device(device));
@@ -244,8 +249,9 @@ static bool is_settled(tsr_mpi_handle *handle)
     for (size_t i = 0; i < handle->exchange.count; i++) {
         tsr_mpi_transit *transit = &handle->exchange.transits[i];
         const bool laid = transit->course == TSR_MPI_LAID;
-        settled =
-            (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer) : tsr_mpi_transit_is_quiet(transit, true)) && settled;
+        settled = (laid ? tsr_mpi_trays_withdraw(&handle->trays, transit->message->peer)
+                        : tsr_mpi_transit_is_quiet(transit, true)) &&
+                  settled;
     }
     return settled;
 }
@@ -361,7 +367,8 @@ static const char *name_late(const tsr_mpi_handle *handle, char words[TSR_MPI_WO
         if (known)
             continue;
         if (late < LATE_NAMED) {
-            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "", tsr_mpi_name(handle, last, name));
+            used += (size_t)snprintf(words + used, TSR_MPI_WORDS - used, "%s%s", late ? ", " : "",
+                                     tsr_mpi_name(handle, last, name));
             named[late] = last;
         }
         late++;
@@ -375,8 +382,8 @@ static tsr_status say_late(const tsr_mpi_handle *handle)
 {
     char words[TSR_MPI_WORDS];
     tsr_mpi_world_note_loss(handle->world);
-    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken", name_late(handle, words),
-                          (long long)handle->world->options.timeout_ms);
+    return tsr_status_set(TSR_ERROR_PEER, "%s did not come within %lld ms, so this communicator is broken",
+                          name_late(handle, words), (long long)handle->world->options.timeout_ms);
 }
 
 /* TSR_ERROR_PEER if the process of a mate has ended without having left. */
@@ -386,11 +393,13 @@ static tsr_status check_lives(const tsr_mpi_handle *handle)
     for (int r = 0; r < handle->ranks; r++) {
         if (r == handle->rank || !tsr_mpi_trays_reach(&handle->trays, r) || tsr_mpi_trays_has_left(&handle->trays, r))
             continue;
-        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
+        const tsr_mpi_resident *const resident =
+            tsr_mpi_resident_find(tsr_mpi_node_residents(handle->world->node), handle->names[r]);
         if (!resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || tsr_mpi_trays_has_left(&handle->trays, r))
             continue;
         tsr_mpi_world_note_loss(handle->world);
-        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken", tsr_mpi_name(handle, r, name));
+        return tsr_status_set(TSR_ERROR_PEER, "the process of %s has ended, so this communicator is broken",
+                              tsr_mpi_name(handle, r, name));
     }
     return TSR_OK;
 }
@@ -420,7 +429,8 @@ static tsr_status say_left(tsr_mpi_handle *handle)
     const int all = handle->names[gone];
     if (gone == all)
         return tsr_status_set(TSR_ERROR_PEER, "rank %d has returned, so this communicator is broken", gone);
-    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone, all);
+    return tsr_status_set(TSR_ERROR_PEER, "rank %d (rank %d of all) has returned, so this communicator is broken", gone,
+                          all);
 }
 
 /* Tells the log for which ranks this one waits, if it is time; shows it to mates; checks that they
@@ -484,8 +494,8 @@ static tsr_status finish_exchange(tsr_mpi_handle *handle)
     return e->mismatch == TSR_OK ? TSR_OK : tsr_status_set(e->mismatch, "%s", e->words);
 }
 
-tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                tsr_device device, tsr_stream stream)
+tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                size_t receive_count, tsr_device device, tsr_stream stream)
 {
     (void)stream;
     TSR_TRY(start_exchange(self, sends, send_count, receives, receive_count, device));

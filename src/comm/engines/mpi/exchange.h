@@ -11,8 +11,8 @@ tsr_status tsr_mpi_exchange_reserve(tsr_mpi_handle *handle, size_t count);
 void tsr_mpi_exchange_free(tsr_mpi_handle *handle);
 
 /** Entries of tsr_comm_messages. */
-tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                tsr_device device, tsr_stream stream);
+tsr_status tsr_mpi_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                size_t receive_count, tsr_device device, tsr_stream stream);
 tsr_status tsr_mpi_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                   size_t receive_count, tsr_device device, tsr_stream stream);
 tsr_status tsr_mpi_exchange_finish(void *self);

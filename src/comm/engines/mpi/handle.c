@@ -5,8 +5,10 @@
 #include "comm/engines/mpi/exchange.h"
 #include "comm/engines/mpi/notice.h"
 #include "comm/engines/mpi/world.h"
-#include <string.h>
+
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 /* How long a rank that leaves waits for all others at a barrier. */
 #define FAREWELL_MS 100
@@ -104,8 +106,8 @@ static tsr_status list_gone(tsr_context *context, tsr_mpi_world *world)
     return TSR_OK;
 }
 
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
-                                tsr_mpi_world **out)
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+                                int **first, tsr_mpi_world **out)
 {
     tsr_mpi_world *world;
     TSR_TRY(tsr_allocate(context, sizeof *world, (void **)&world));
@@ -212,14 +214,16 @@ static tsr_status furnish(tsr_mpi_handle *handle, int ranks)
     if (!world->node)
         return TSR_OK;
     TSR_TRY(tsr_mpi_trays_prepare(&handle->trays, world->node, world->context, ranks));
-    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone, world->options.timeout_ms);
+    return tsr_mpi_gate_take_seat(&handle->gate, world->node, world->context, ranks, world->rank, world->alone,
+                                  world->options.timeout_ms);
 }
 
 tsr_status tsr_mpi_handle_create(tsr_mpi_world *world, int ranks, tsr_mpi_handle **out)
 {
     tsr_mpi_handle *handle;
     TSR_TRY(tsr_allocate(world->context, sizeof *handle, (void **)&handle));
-    *handle = (tsr_mpi_handle){.world = world, .context = world->context, .node = world->node, .slot = -1, .ranks = ranks};
+    *handle =
+        (tsr_mpi_handle){.world = world, .context = world->context, .node = world->node, .slot = -1, .ranks = ranks};
     const tsr_status status = furnish(handle, ranks);
     if (status != TSR_OK) {
         tsr_mpi_trays_leave(&handle->trays);

@@ -3,22 +3,24 @@
 #define TSR_COMM_ENGINES_MPI_HANDLE_H
 
 #include "comm/core/clock.h"
-#include <mpi.h>
-#include <stdatomic.h>
-#include <tessera/mpi.h>
-#include <tessera/sys/comm.h>
-#include <tessera/sys/status.h>
-
 #include "comm/engines/mpi/calls/together.h"
 #include "comm/engines/mpi/node/gate.h"
 #include "comm/engines/mpi/node/tray.h"
 #include "comm/engines/mpi/world.h"
 
+#include <tessera/mpi.h>
+#include <tessera/sys/comm.h>
+#include <tessera/sys/status.h>
+
+#include <mpi.h>
+#include <stdatomic.h>
+
 /** Bytes of a sentence about messages. */
 #define TSR_MPI_WORDS 256
 
 typedef enum tsr_mpi_course {
-    TSR_MPI_WAITS,   /**< until the messages before it have begun, and its tray, if it has one, is free (a send) or full (a receive) */
+    TSR_MPI_WAITS,   /**< until the messages before it have begun, and its tray, if it has one, is free (a send) or full
+                        (a receive) */
     TSR_MPI_LAID,    /**< it is in a tray, until the mate has taken it */
     TSR_MPI_TRAVELS, /**< it is under way by MPI (transit.h) */
     TSR_MPI_IS_OVER
@@ -93,7 +95,8 @@ typedef struct tsr_mpi_handle {
     int slot;            /**< which set of tags it uses; below 0: none yet */
     int *names;          /**< one per rank: its rank in the world */
     uint32_t *counts[2]; /**< one per rank: how many messages by MPI to [0] and from [1] it have begun */
-    uint32_t *over[2];   /**< one per rank: how many of `counts` are over: all, but for an exchange in flight or a broken handle */
+    uint32_t *over[2]; /**< one per rank: how many of `counts` are over: all, but for an exchange in flight or a broken
+                          handle */
     tsr_mpi_post *posts; /**< one per rank, used during a split, as `steps` is */
     int32_t *steps;
     int rank, ranks;
@@ -107,8 +110,8 @@ typedef struct tsr_mpi_handle {
 
 /** Makes a world. On success it takes over `comm` and `*first`, which becomes NULL; on failure both
  * stay the caller's. `node` is retained. Not collective. */
-tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node, int **first,
-                                tsr_mpi_world **out);
+tsr_status tsr_mpi_world_create(tsr_context *context, MPI_Comm comm, const tsr_mpi_options *options, tsr_mpi_node *node,
+                                int **first, tsr_mpi_world **out);
 
 /** From now on calls of the handle wait for peers at most `timeout_ms`. No group split off it may
  * be in use. */

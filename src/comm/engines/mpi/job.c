@@ -2,6 +2,7 @@
 #include "comm/engines/mpi/calls/launcher.h"
 #include "comm/engines/mpi/engine.h"
 #include "comm/engines/mpi/world.h"
+
 #include <tessera/sys/memory.h>
 #include <tessera/sys/options.h>
 
@@ -31,7 +32,8 @@ static tsr_status initialize(bool *ours)
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     if (finalized)
-        return tsr_status_set(TSR_ERROR_STATE, "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
+        return tsr_status_set(TSR_ERROR_STATE,
+                              "tsr_mpi_job_create: MPI is finalized, and may not be initialized again");
     if (initialized)
         return TSR_OK;
     TSR_TRY(tsr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread"));
@@ -42,8 +44,9 @@ static tsr_status initialize(bool *ours)
         return tsr_mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     }
     MPI_Finalize();
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED, "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "
-                                                 "MPI_THREAD_FUNNELED");
+    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
+                          "tsr_mpi_job_create: this MPI serves processes without threads alone; it takes "
+                          "MPI_THREAD_FUNNELED");
 }
 
 static tsr_status make_job(tsr_context *context, tsr_mpi_job **out)
@@ -178,7 +181,9 @@ static tsr_status conclude_run(tsr_mpi_job *job, tsr_comm *witness, const ending
     if (status != TSR_OK)
         return say_lost(job, mine, status);
     job->lost = job->losses.unmade;
-    return theirs.status == TSR_OK ? TSR_OK : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
+    return theirs.status == TSR_OK
+               ? TSR_OK
+               : tsr_status_set((tsr_status)theirs.status, "rank %d: %s", cause, theirs.sentence.text);
 }
 
 /* Runs main and agrees on the outcome over a second communicator, the witness, which nothing that

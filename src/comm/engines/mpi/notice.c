@@ -28,7 +28,8 @@ static void tell_news(const tsr_mpi_world *world, news what)
 {
     MPI_Request request;
     for (int rank = 0; rank < world->ranks; rank++)
-        if (rank != world->rank && MPI_Isend(&notices[what], 1, MPI_INT, rank, TAG, world->comm, &request) == MPI_SUCCESS)
+        if (rank != world->rank &&
+            MPI_Isend(&notices[what], 1, MPI_INT, rank, TAG, world->comm, &request) == MPI_SUCCESS)
             MPI_Request_free(&request);
 }
 

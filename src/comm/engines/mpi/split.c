@@ -144,11 +144,13 @@ static tsr_status join_group(tsr_mpi_handle *parent, tsr_mpi_handle *made, int g
     if (local != TSR_OK || color < 0)
         return local;
     if (slot < 0)
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                              "mpi: all %d groups of tags that MPI has room for are in use; destroy communicators first",
-                              parent->world->slots);
+        return tsr_status_set(
+            TSR_ERROR_UNSUPPORTED,
+            "mpi: all %d groups of tags that MPI has room for are in use; destroy communicators first",
+            parent->world->slots);
     if (unable >= 0)
-        return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color", unable);
+        return tsr_status_set(TSR_ERROR_PEER, "rank %d failed: it could not make the communicator of this color",
+                              unable);
     tsr_mpi_world_take_slot(parent->world, slot);
     made->slot = slot;
     meet_peers(made, parent, group);

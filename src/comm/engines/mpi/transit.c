@@ -1,12 +1,12 @@
 #include "comm/engines/mpi/transit.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "comm/engines/mpi/calls/error.h"
 #include "comm/engines/mpi/loss.h"
 #include "comm/engines/mpi/world.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #define LETTER_HEAD offsetof(tsr_mpi_letter, text)
 
@@ -21,7 +21,8 @@ static int tag_of(const tsr_mpi_handle *handle, tsr_mpi_way way)
 }
 
 /* tsr_mpi_check() with a sentence that names the peer. */
-static tsr_status check_with_peer(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result, const char *call)
+static tsr_status check_with_peer(const tsr_mpi_handle *handle, const tsr_mpi_transit *transit, int result,
+                                  const char *call)
 {
     char name[64];
     const tsr_status status = tsr_mpi_check(result, call);
@@ -30,15 +31,17 @@ static tsr_status check_with_peer(const tsr_mpi_handle *handle, const tsr_mpi_tr
     return tsr_status_set(status, "%s: %s", tsr_mpi_name(handle, transit->message->peer, name), tsr_status_message());
 }
 
-static tsr_status post_request(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory, size_t bytes,
-                               bool receives)
+static tsr_status post_request(const tsr_mpi_handle *handle, tsr_mpi_transit *transit, tsr_mpi_way way, void *memory,
+                               size_t bytes, bool receives)
 {
     const int peer = handle->names[transit->message->peer], tag = tag_of(handle, way);
     const MPI_Comm comm = handle->world->comm;
     MPI_Request *request = &transit->requests[way];
     if (receives)
-        return check_with_peer(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Irecv");
-    return check_with_peer(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request), "MPI_Isend");
+        return check_with_peer(handle, transit, MPI_Irecv(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request),
+                               "MPI_Irecv");
+    return check_with_peer(handle, transit, MPI_Isend(memory, (int)bytes, MPI_BYTE, peer, tag, comm, request),
+                           "MPI_Isend");
 }
 
 static size_t next_piece(const tsr_mpi_transit *transit)
@@ -190,7 +193,8 @@ static tsr_status read_own_letter(tsr_mpi_handle *handle, tsr_mpi_transit *trans
  * receive is posted again. */
 static tsr_status read_letter(tsr_mpi_handle *handle, tsr_mpi_transit *transit)
 {
-    tsr_mpi_transit *const addressee = transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
+    tsr_mpi_transit *const addressee =
+        transit->letter->group == (uint32_t)handle->group ? find_addressee(handle, transit) : NULL;
     if (!addressee)
         return await_letter(handle, transit);
     if (addressee != transit)
@@ -280,7 +284,8 @@ bool tsr_mpi_transit_is_quiet(tsr_mpi_transit *transit, bool data)
     for (int way = data ? TSR_MPI_DATA : 0; way < TSR_MPI_WAYS; way++) {
         int done = 1;
         /* A request that failed is over, too. */
-        if (transit->requests[way] != MPI_REQUEST_NULL && MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        if (transit->requests[way] != MPI_REQUEST_NULL &&
+            MPI_Test(&transit->requests[way], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             transit->requests[way] = MPI_REQUEST_NULL;
         else
             quiet = quiet && done;

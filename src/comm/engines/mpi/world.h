@@ -3,11 +3,12 @@
 #ifndef TSR_COMM_ENGINES_MPI_WORLD_H
 #define TSR_COMM_ENGINES_MPI_WORLD_H
 
-#include <stdatomic.h>
-#include <tessera/mpi.h>
-
 #include "comm/engines/mpi/calls/together.h"
 #include "comm/engines/mpi/node/node.h"
+
+#include <tessera/mpi.h>
+
+#include <stdatomic.h>
 
 /** Tags of a group: one for each tsr_mpi_way, and one more, which in the first group is that of
  * notices (notice.c). */
@@ -29,16 +30,16 @@ typedef struct tsr_mpi_world {
     tsr_context *context;
     tsr_mpi_options options; /**< with defaults filled in; its `context` is not used */
     int rank, ranks;
-    tsr_mpi_node *node;                          /**< NULL: this rank shares no memory, and all its messages go by MPI */
-    int *first;                                  /**< one per rank: the lowest rank of its node */
-    bool shares;                                 /**< on every node the ranks share memory */
-    bool alone;                                  /**< MPI's thread level allows no other thread of this process to call meanwhile */
-    bool apart;                                  /**< some ranks share no memory with this one */
-    atomic_int *gone;                            /**< one per rank: 1 if its departure was heard first, 2 if second, ..; 0: not heard */
-    atomic_int leavers;                          /**< how many departures have been heard */
-    atomic_bool told;                            /**< this rank has aborted and sent notices of it */
-    int next_group;                              /**< no group of this rank has this number or a higher one */
-    int slots;                                   /**< how many sets of tags there are: TSR_MPI_SLOTS, or fewer if MPI has fewer tags */
+    tsr_mpi_node *node; /**< NULL: this rank shares no memory, and all its messages go by MPI */
+    int *first;         /**< one per rank: the lowest rank of its node */
+    bool shares;        /**< on every node the ranks share memory */
+    bool alone;         /**< MPI's thread level allows no other thread of this process to call meanwhile */
+    bool apart;         /**< some ranks share no memory with this one */
+    atomic_int *gone;   /**< one per rank: 1 if its departure was heard first, 2 if second, ..; 0: not heard */
+    atomic_int leavers; /**< how many departures have been heard */
+    atomic_bool told;   /**< this rank has aborted and sent notices of it */
+    int next_group;     /**< no group of this rank has this number or a higher one */
+    int slots;          /**< how many sets of tags there are: TSR_MPI_SLOTS, or fewer if MPI has fewer tags */
     _Atomic(uint64_t) taken[TSR_MPI_SLOTS / 64]; /**< one bit per set of tags: a group of this rank uses it */
     tsr_mpi_grave *graves;
     int handles;                      /**< atomic; handles and other holds (tsr_mpi_world_hold()) */

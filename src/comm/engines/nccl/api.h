@@ -7,7 +7,8 @@
 #include <nccl.h>
 
 #if !defined(NCCL_VERSION_CODE) || NCCL_VERSION_CODE < NCCL_VERSION(2, 18, 0)
-#error "Tessera needs the headers of NCCL 2.18 or newer, where communicators can be split; configure with -Dcuda=disabled to do without"
+#error                                                                                                                 \
+    "Tessera needs the headers of NCCL 2.18 or newer, where communicators can be split; configure with -Dcuda=disabled to do without"
 #endif
 
 /** Entries are named after the functions; those of CUDA begin with cuda_. */
@@ -28,15 +29,17 @@ typedef struct tsr_nccl_api {
 
     ncclResult_t (*group_start)(void);
     ncclResult_t (*group_end)(void);
-    ncclResult_t (*send)(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*send)(const void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                         cudaStream_t stream);
     ncclResult_t (*recv)(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
-    ncclResult_t (*all_gather)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
-    ncclResult_t (*reduce_scatter)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                   cudaStream_t stream);
-    ncclResult_t (*all_reduce)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+    ncclResult_t (*all_gather)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclComm_t comm,
                                cudaStream_t stream);
-    ncclResult_t (*broadcast)(const void *send, void *receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                              cudaStream_t stream);
+    ncclResult_t (*reduce_scatter)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                   ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*all_reduce)(const void *send, void *receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream);
+    ncclResult_t (*broadcast)(const void *send, void *receive, size_t count, ncclDataType_t type, int root,
+                              ncclComm_t comm, cudaStream_t stream);
 
     cudaError_t (*cuda_get_device_count)(int *count);
     cudaError_t (*cuda_get_device)(int *device);

@@ -9,6 +9,7 @@
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/types.h"
 #include "comm/engines/nccl/wait.h"
+
 #include <string.h>
 
 typedef struct collective collective;
@@ -31,22 +32,28 @@ struct collective {
     int root;
 };
 
-static ncclResult_t issue_all_gather(const tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
+static ncclResult_t issue_all_gather(const tsr_nccl_handle *handle, const collective *c, size_t count,
+                                     cudaStream_t stream)
 {
     return handle->family->api->all_gather(c->send, c->receive, count, c->reduction.type, handle->comm, stream);
 }
 
-static ncclResult_t issue_reduce_scatter(const tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
+static ncclResult_t issue_reduce_scatter(const tsr_nccl_handle *handle, const collective *c, size_t count,
+                                         cudaStream_t stream)
 {
-    return handle->family->api->reduce_scatter(c->send, c->receive, count, c->reduction.type, c->reduction.op, handle->comm, stream);
+    return handle->family->api->reduce_scatter(c->send, c->receive, count, c->reduction.type, c->reduction.op,
+                                               handle->comm, stream);
 }
 
-static ncclResult_t issue_all_reduce(const tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
+static ncclResult_t issue_all_reduce(const tsr_nccl_handle *handle, const collective *c, size_t count,
+                                     cudaStream_t stream)
 {
-    return handle->family->api->all_reduce(c->send, c->receive, count, c->reduction.type, c->reduction.op, handle->comm, stream);
+    return handle->family->api->all_reduce(c->send, c->receive, count, c->reduction.type, c->reduction.op, handle->comm,
+                                           stream);
 }
 
-static ncclResult_t issue_broadcast(const tsr_nccl_handle *handle, const collective *c, size_t count, cudaStream_t stream)
+static ncclResult_t issue_broadcast(const tsr_nccl_handle *handle, const collective *c, size_t count,
+                                    cudaStream_t stream)
 {
     return handle->family->api->broadcast(c->send, c->receive, count, c->reduction.type, c->root, handle->comm, stream);
 }
@@ -109,7 +116,8 @@ static tsr_status run_share(tsr_nccl_handle *handle, const collective *c, share 
 
 static tsr_status run_staged(tsr_nccl_handle *handle, const collective *c)
 {
-    const size_t block = tsr_nccl_staging_bytes(handle->ranks) / blocks_of(handle, c->operation) / c->bytes, most = block > 0 ? block : 1;
+    const size_t block = tsr_nccl_staging_bytes(handle->ranks) / blocks_of(handle, c->operation) / c->bytes,
+                 most = block > 0 ? block : 1;
     TSR_TRY(tsr_nccl_reserve(handle, (most < c->count ? most : c->count) * blocks_of(handle, c->operation) * c->bytes));
     for (size_t first = 0; first < c->count; first += most) {
         const share s = {first, most < c->count - first ? most : c->count - first};
@@ -118,46 +126,47 @@ static tsr_status run_staged(tsr_nccl_handle *handle, const collective *c)
     return TSR_OK;
 }
 
-static tsr_status run_native(tsr_nccl_handle *handle, collective *c, tsr_dtype dtype, tsr_reduce_op op, tsr_device device,
-                             tsr_stream stream)
+static tsr_status run_native(tsr_nccl_handle *handle, collective *c, tsr_dtype dtype, tsr_reduce_op op,
+                             tsr_device device, tsr_stream stream)
 {
     bool staged;
     c->bytes = tsr_dtype_bytes(dtype);
     c->reduction = (tsr_nccl_reduction){ncclUint8, c->bytes, ncclSum};
     if (c->operation->reduces && !tsr_nccl_find_reduction(dtype, op, &c->reduction))
-        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: NCCL does not reduce %s with op %s", c->operation->call, tsr_dtype_name(dtype),
-                              tsr_reduce_op_name(op));
+        return tsr_status_set(TSR_ERROR_UNSUPPORTED, "%s: NCCL does not reduce %s with op %s", c->operation->call,
+                              tsr_dtype_name(dtype), tsr_reduce_op_name(op));
     TSR_TRY(tsr_nccl_place(handle, device, &staged));
     if (c->count == 0)
         return TSR_OK;
     return staged ? run_staged(handle, c) : enqueue(handle, c, c->count, stream);
 }
 
-tsr_status tsr_nccl_all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_device device,
-                               tsr_stream stream)
+tsr_status tsr_nccl_all_gather(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                               tsr_device device, tsr_stream stream)
 {
     static const nccl_operation all_gather = {"ncclAllGather", false, true, false, issue_all_gather};
     collective c = {.operation = &all_gather, .send = send, .receive = receive, .count = (size_t)count};
     return run_native(self, &c, dtype, TSR_SUM, device, stream);
 }
 
-tsr_status tsr_nccl_reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                                   tsr_device device, tsr_stream stream)
+tsr_status tsr_nccl_reduce_scatter(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                                   tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     static const nccl_operation reduce_scatter = {"ncclReduceScatter", true, false, true, issue_reduce_scatter};
     collective c = {.operation = &reduce_scatter, .send = send, .receive = receive, .count = (size_t)count};
     return run_native(self, &c, dtype, op, device, stream);
 }
 
-tsr_status tsr_nccl_all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype, tsr_reduce_op op,
-                               tsr_device device, tsr_stream stream)
+tsr_status tsr_nccl_all_reduce(void *self, const void *send, void *receive, int64_t count, tsr_dtype dtype,
+                               tsr_reduce_op op, tsr_device device, tsr_stream stream)
 {
     static const nccl_operation all_reduce = {"ncclAllReduce", false, false, true, issue_all_reduce};
     collective c = {.operation = &all_reduce, .send = send, .receive = receive, .count = (size_t)count};
     return run_native(self, &c, dtype, op, device, stream);
 }
 
-tsr_status tsr_nccl_broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device, tsr_stream stream)
+tsr_status tsr_nccl_broadcast(void *self, void *buffer, int64_t count, tsr_dtype dtype, int root, tsr_device device,
+                              tsr_stream stream)
 {
     static const nccl_operation broadcast = {"ncclBroadcast", false, false, false, issue_broadcast};
     collective c = {.operation = &broadcast, .send = buffer, .receive = buffer, .count = (size_t)count, .root = root};

@@ -3,6 +3,7 @@
 #define TSR_COMM_ENGINES_NCCL_ERROR_H
 
 #include "comm/engines/nccl/api.h"
+
 #include <tessera/sys/status.h>
 
 /** TSR_OK for ncclSuccess and ncclInProgress, else a failure with a sentence such as "ncclSend:

@@ -9,6 +9,7 @@
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/wait.h"
+
 #include <string.h>
 
 /* Bytes: parts of staged messages begin at multiples of it, where NCCL is faster. */
@@ -167,8 +168,8 @@ tsr_status tsr_nccl_exchange_finish(void *self)
     return tsr_nccl_settle(handle);
 }
 
-tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream)
+tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream)
 {
     TSR_TRY(tsr_nccl_exchange_start(self, sends, send_count, receives, receive_count, device, stream));
     return tsr_nccl_exchange_finish(self);
@@ -181,8 +182,8 @@ tsr_status tsr_nccl_barrier(void *self)
     int previous;
     handle->staging->at[0] = 0;
     TSR_TRY(tsr_nccl_open_kernel(handle, family->stream, &previous));
-    const ncclResult_t result =
-        family->api->all_reduce(handle->staging->at, handle->staging->at, 1, ncclUint8, ncclMax, handle->comm, family->stream);
+    const ncclResult_t result = family->api->all_reduce(handle->staging->at, handle->staging->at, 1, ncclUint8, ncclMax,
+                                                        handle->comm, family->stream);
     tsr_nccl_close(handle, previous);
     TSR_TRY(tsr_nccl_conclude(handle, result, "ncclAllReduce", family->stream));
     return tsr_nccl_drain(handle, family->stream, family->timeout_ms);

@@ -4,8 +4,8 @@
 
 #include <tessera/sys/comm.h>
 
-tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives, size_t receive_count,
-                                 tsr_device device, tsr_stream stream);
+tsr_status tsr_nccl_exchange_all(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
+                                 size_t receive_count, tsr_device device, tsr_stream stream);
 tsr_status tsr_nccl_exchange_start(void *self, const tsr_message *sends, size_t send_count, const tsr_message *receives,
                                    size_t receive_count, tsr_device device, tsr_stream stream);
 tsr_status tsr_nccl_exchange_finish(void *self);

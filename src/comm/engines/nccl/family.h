@@ -5,8 +5,8 @@
 #include "comm/engines/nccl/handle.h"
 
 /** Makes a family without handles on `device`. It is freed with its last handle. */
-tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver, int device,
-                                  int64_t timeout_ms, tsr_nccl_family **out);
+tsr_status tsr_nccl_family_create(const tsr_nccl_api *api, tsr_context *context, const tsr_device_driver *driver,
+                                  int device, int64_t timeout_ms, tsr_nccl_family **out);
 
 /** Frees a family that has no handles. */
 void tsr_nccl_family_free(tsr_nccl_family *family);

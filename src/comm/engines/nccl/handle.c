@@ -1,8 +1,8 @@
 #include "comm/engines/nccl/handle.h"
 
-#include <tessera/sys/log.h>
-
 #include "comm/engines/nccl/family.h"
+
+#include <tessera/sys/log.h>
 
 static tsr_status check_whole(const tsr_nccl_handle *handle)
 {

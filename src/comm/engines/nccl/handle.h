@@ -16,12 +16,14 @@
 
 #include "comm/core/lateness.h"
 #include "comm/engines/nccl/error.h"
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
+
 #include <tessera/nccl.h>
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 typedef struct tsr_nccl_handle tsr_nccl_handle;
 
@@ -40,7 +42,7 @@ typedef struct tsr_nccl_family {
     int device;
     int64_t timeout_ms; /**< how long a call waits; 0: for ever */
     atomic_bool aborted;
-    pthread_mutex_t lock;     /**< held during calls of NCCL and CUDA, but not while the engine itself waits for peers */
+    pthread_mutex_t lock; /**< held during calls of NCCL and CUDA, but not while the engine itself waits for peers */
     tsr_nccl_handle *handles; /**< includes handles that are being finalized */
     int living;               /**< handles that are not destroyed */
     cudaStream_t stream;      /**< for exchanges of host memory, and barriers */
@@ -49,7 +51,7 @@ typedef struct tsr_nccl_family {
     tsr_nccl_handle *unsettled; /**< the handle whose last kernel may not be in its stream yet; or NULL */
     uint64_t started;           /**< how often `unsettled` was set */
     tsr_nccl_block *spare;      /**< blocks that no handle uses */
-    bool leaks;                 /**< a borrowed communicator hangs and may still write to `spare`, which is never freed then */
+    bool leaks; /**< a borrowed communicator hangs and may still write to `spare`, which is never freed then */
 } tsr_nccl_family;
 
 /** An exchange from its start to its finish. */

@@ -7,7 +7,8 @@
 static tsr_status is_captured(const tsr_nccl_family *family, cudaStream_t stream, bool *captured)
 {
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    TSR_TRY(tsr_nccl_check_cuda(family->api, family->api->cuda_stream_is_capturing(stream, &capture), "cudaStreamIsCapturing"));
+    TSR_TRY(tsr_nccl_check_cuda(family->api, family->api->cuda_stream_is_capturing(stream, &capture),
+                                "cudaStreamIsCapturing"));
     *captured = capture != cudaStreamCaptureStatusNone;
     return TSR_OK;
 }
@@ -21,7 +22,9 @@ static tsr_status follow_last(const tsr_nccl_family *family, cudaStream_t stream
     if (!family->marked)
         return TSR_OK;
     TSR_TRY(is_captured(family, stream, &captured));
-    return captured ? TSR_OK : tsr_nccl_check_cuda(api, api->cuda_stream_wait_event(stream, family->last, 0), "cudaStreamWaitEvent");
+    return captured
+               ? TSR_OK
+               : tsr_nccl_check_cuda(api, api->cuda_stream_wait_event(stream, family->last, 0), "cudaStreamWaitEvent");
 }
 
 static tsr_status mark_last(tsr_nccl_family *family, cudaStream_t stream)

@@ -5,7 +5,8 @@
 
 #include "comm/engines/nccl/handle.h"
 
-/** tsr_nccl_open() for a call that puts a kernel into `stream`, which then runs after the family's earlier ones. */
+/** tsr_nccl_open() for a call that puts a kernel into `stream`, which then runs after the family's
+ * earlier ones. */
 tsr_status tsr_nccl_open_kernel(tsr_nccl_handle *handle, cudaStream_t stream, int *previous_device);
 
 /** To be called after that call and tsr_nccl_close(), with the call's `result` and name: waits

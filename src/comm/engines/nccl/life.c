@@ -5,6 +5,7 @@
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/staging.h"
 #include "comm/engines/nccl/wait.h"
+
 #include <tessera/sys/memory.h>
 
 static void link_handle(tsr_nccl_handle *handle)
@@ -87,7 +88,8 @@ static void finalize(tsr_nccl_handle *handle)
 static bool is_busy(tsr_nccl_family *family)
 {
     int previous = family->device;
-    const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK && family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
+    const bool busy = tsr_nccl_switch(family, &previous) == TSR_OK &&
+                      family->api->cuda_stream_query(family->stream) == cudaErrorNotReady;
     family->api->cuda_set_device(previous);
     return busy;
 }

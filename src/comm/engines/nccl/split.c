@@ -1,11 +1,11 @@
 #include "comm/engines/nccl/split.h"
 
-#include <string.h>
-
 #include "comm/engines/nccl/family.h"
 #include "comm/engines/nccl/kernel.h"
 #include "comm/engines/nccl/life.h"
 #include "comm/engines/nccl/wait.h"
+
+#include <string.h>
 
 /* Non-blocking, so that the wait for a peer that does not come can end. */
 static ncclConfig_t config_of_ours(void)

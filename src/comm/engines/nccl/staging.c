@@ -1,8 +1,9 @@
 #include "comm/engines/nccl/staging.h"
 
-#include <string.h>
 #include <tessera/sys/device.h>
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 /* Bytes of staging memory: large enough to keep the bus busy, small enough to pin. */
 #define STAGING_BYTES  ((size_t)2 << 20)
@@ -50,7 +51,8 @@ static tsr_status make_block(const tsr_nccl_family *family, size_t bytes, tsr_nc
     tsr_nccl_block *block;
     TSR_TRY(tsr_allocate(family->context, sizeof *block, (void **)&block));
     *block = (tsr_nccl_block){.bytes = bytes};
-    const tsr_status status = tsr_nccl_check_cuda(family->api, family->api->cuda_malloc_host((void **)&block->at, bytes), "cudaMallocHost");
+    const tsr_status status =
+        tsr_nccl_check_cuda(family->api, family->api->cuda_malloc_host((void **)&block->at, bytes), "cudaMallocHost");
     if (status != TSR_OK) {
         tsr_release(family->context, block);
         return status;
@@ -92,7 +94,8 @@ tsr_status tsr_nccl_place(const tsr_nccl_handle *handle, tsr_device device, bool
     const bool known = family->driver ? device.driver == family->driver : strcmp(name, "cuda") == 0;
     if (known && device.index == family->device)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_UNSUPPORTED,
-                          "the memory is on %s:%d, but this communicator of NCCL's sends that of %s:%d and of the host", name, device.index,
-                          family->driver ? tsr_device_driver_table(family->driver, NULL)->name : "cuda", family->device);
+    return tsr_status_set(
+        TSR_ERROR_UNSUPPORTED,
+        "the memory is on %s:%d, but this communicator of NCCL's sends that of %s:%d and of the host", name,
+        device.index, family->driver ? tsr_device_driver_table(family->driver, NULL)->name : "cuda", family->device);
 }

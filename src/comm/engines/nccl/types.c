@@ -32,7 +32,8 @@ static const ncclRedOp_t ops[TSR_REDUCE_OP_END] = {
 bool tsr_nccl_find_reduction(tsr_dtype dtype, tsr_reduce_op op, tsr_nccl_reduction *out)
 {
     const tsr_dtype_info *info = tsr_dtype_get(dtype);
-    if (!info || (unsigned)op >= TSR_REDUCE_OP_END || !types[dtype].numbers || !(types[dtype].ops & info->reduce_ops & OP(op)))
+    if (!info || (unsigned)op >= TSR_REDUCE_OP_END || !types[dtype].numbers ||
+        !(types[dtype].ops & info->reduce_ops & OP(op)))
         return false;
     *out = (tsr_nccl_reduction){types[dtype].type, types[dtype].numbers, ops[op]};
     return true;

@@ -3,8 +3,10 @@
 #define TSR_COMM_ENGINES_NCCL_TYPES_H
 
 #include "comm/engines/nccl/api.h"
-#include <stdbool.h>
+
 #include <tessera/dtype.h>
+
+#include <stdbool.h>
 
 /** How NCCL reduces values of a dtype. */
 typedef struct tsr_nccl_reduction {

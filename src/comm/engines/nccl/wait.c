@@ -3,6 +3,7 @@
 #include "comm/engines/nccl/wait.h"
 
 #include "comm/core/clock.h"
+
 #include <stdint.h>
 
 /* The result of one poll: what NCCL says of the communicator, and CUDA of the stream. */
@@ -37,10 +38,11 @@ static tsr_status check_state(const tsr_nccl_handle *handle, const glance *seen)
 
 static tsr_status say_late(const tsr_nccl_handle *handle, int64_t timeout_ms)
 {
-    return tsr_status_set(TSR_ERROR_PEER,
-                          "rank %d of %d has waited %lld ms for its peers: one of them did not come, is lost, or calls something "
-                          "else (NCCL does not tell which)",
-                          handle->rank, handle->ranks, (long long)timeout_ms);
+    return tsr_status_set(
+        TSR_ERROR_PEER,
+        "rank %d of %d has waited %lld ms for its peers: one of them did not come, is lost, or calls something "
+        "else (NCCL does not tell which)",
+        handle->rank, handle->ranks, (long long)timeout_ms);
 }
 
 static bool is_pending(const glance *seen)
@@ -63,7 +65,8 @@ static tsr_status await_work(tsr_nccl_handle *handle, bool at_stream, cudaStream
         if (tsr_deadline_passed(deadline))
             return say_late(handle, timeout_ms);
         if (tsr_lateness_is_due(&late))
-            tsr_lateness_tell(&late, &handle->late, at_stream ? "its stream or its peers (NCCL does not tell which)" : "its peers");
+            tsr_lateness_tell(&late, &handle->late,
+                              at_stream ? "its stream or its peers (NCCL does not tell which)" : "its peers");
         tsr_pause(look);
     }
 }

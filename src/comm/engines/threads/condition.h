@@ -2,12 +2,12 @@
 #ifndef TSR_COMM_ENGINES_THREADS_CONDITION_H
 #define TSR_COMM_ENGINES_THREADS_CONDITION_H
 
+#include "comm/core/clock.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <time.h>
-
-#include "comm/core/clock.h"
 
 /** Makes both and returns true, or makes neither and returns false, for lack of memory. */
 bool tsr_condition_init(pthread_cond_t *condition, pthread_mutex_t *mutex);

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "comm/core/call.h"
 #include "comm/core/object.h"
+
 #include <string.h>
 
 /* The `self` of a handle: one member of a team. */
@@ -229,18 +230,22 @@ static tsr_status make_handles(tsr_context *context, tsr_team *team, tsr_comm **
     return status;
 }
 
-static tsr_status read_options(const char *call, int nranks, const tsr_threads_options *given, tsr_threads_options *options)
+static tsr_status read_options(const char *call, int nranks, const tsr_threads_options *given,
+                               tsr_threads_options *options)
 {
     if (nranks < 1)
         return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: nranks is %d; it must be at least 1", call, nranks);
     TSR_TRY(tsr_options_read(call, given, options, sizeof *options));
     if (options->timeout_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call, (long long)options->timeout_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.timeout_ms is %lld; 0 waits for ever", call,
+                              (long long)options->timeout_ms);
     if (options->spin < -1)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.spin is %lld; -1 goes by the number of cores, 0 sleeps at once", call,
+        return tsr_status_set(TSR_ERROR_ARGUMENT,
+                              "%s: options.spin is %lld; -1 goes by the number of cores, 0 sleeps at once", call,
                               (long long)options->spin);
     if (options->stall_ms < 0)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.stall_ms is %lld; 0 waits for ever", call, (long long)options->stall_ms);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "%s: options.stall_ms is %lld; 0 waits for ever", call,
+                              (long long)options->stall_ms);
     return TSR_OK;
 }
 
@@ -289,7 +294,8 @@ tsr_world *tsr_threads_seat(tsr_comm *comm)
 tsr_status tsr_comm_create_threads(int nranks, const tsr_threads_options *options, tsr_comm *out[])
 {
     if (!out)
-        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_threads: out is NULL; it needs room for %d handles", nranks);
+        return tsr_status_set(TSR_ERROR_ARGUMENT, "tsr_comm_create_threads: out is NULL; it needs room for %d handles",
+                              nranks);
     tsr_threads_options mine;
     tsr_comm **handles;
     TSR_TRY(tsr_threads_decide("tsr_comm_create_threads", nranks, options, &mine));

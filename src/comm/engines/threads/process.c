@@ -1,6 +1,7 @@
 #include "comm/engines/threads/process.h"
 
 #include "base/checked.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

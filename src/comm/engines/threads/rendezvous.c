@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/condition.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -114,7 +115,8 @@ typedef struct watch {
 static bool is_over(void *arg)
 {
     watch *w = arg;
-    return all_came(w->rendezvous, w->arrival, &w->from) || atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
+    return all_came(w->rendezvous, w->arrival, &w->from) ||
+           atomic_load_explicit(&w->rendezvous->broken, memory_order_relaxed);
 }
 
 static bool look_at_arrivals(tsr_rendezvous *rendezvous, uint64_t arrival)
@@ -184,7 +186,8 @@ static void stir_sleeper(sleeper *mine)
 /* Sleeps once. Without a wake-up it breaks the rendezvous if the timeout has passed, else stirs. */
 static void sleep_locked(tsr_rendezvous *rendezvous, sleeper *mine)
 {
-    if (tsr_condition_wait(&rendezvous->changed, &rendezvous->mutex, tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
+    if (tsr_condition_wait(&rendezvous->changed, &rendezvous->mutex,
+                           tsr_min_i64(mine->deadline, tsr_deadline_in(NAP_MS))))
         return;
     if (tsr_deadline_passed(mine->deadline) && !is_complete(rendezvous, mine->bed.arrival)) {
         break_for_time(rendezvous, mine->bed.arrival);
@@ -203,7 +206,8 @@ static void rise(void *arg)
     tsr_rendezvous *rendezvous = mine->bed.where;
     if (mine->asleep) {
         char name[64], reason[TSR_REASON_BYTES];
-        snprintf(reason, sizeof reason, "%s was cancelled while it waited", tsr_rendezvous_name(rendezvous, mine->member, name));
+        snprintf(reason, sizeof reason, "%s was cancelled while it waited",
+                 tsr_rendezvous_name(rendezvous, mine->member, name));
         break_locked(rendezvous, reason);
     }
     atomic_fetch_sub(&rendezvous->sleepers, 1);
@@ -274,5 +278,6 @@ void tsr_rendezvous_arrive(tsr_rendezvous *rendezvous, int member)
 
 tsr_status tsr_rendezvous_await(tsr_rendezvous *rendezvous, int member)
 {
-    return wait_for_all(rendezvous, member, atomic_load_explicit(&rendezvous->arrivals[member].count, memory_order_relaxed));
+    return wait_for_all(rendezvous, member,
+                        atomic_load_explicit(&rendezvous->arrivals[member].count, memory_order_relaxed));
 }

@@ -9,20 +9,22 @@
 #ifndef TSR_COMM_ENGINES_THREADS_RENDEZVOUS_H
 #define TSR_COMM_ENGINES_THREADS_RENDEZVOUS_H
 
+#include "comm/core/lateness.h"
+
+#include <tessera/sys/comm.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <tessera/sys/comm.h>
-
-#include "comm/core/lateness.h"
 
 #define TSR_REASON_BYTES 384
 
 typedef struct tsr_arrivals {
     _Atomic(uint64_t) count;
-    tsr_late_hook late;                                           /**< written and read by this member alone */
-    char padding[128 - sizeof(uint64_t) - sizeof(tsr_late_hook)]; /* to two cache lines: processors fetch them in pairs */
+    tsr_late_hook late; /**< written and read by this member alone */
+    char padding[128 - sizeof(uint64_t) -
+                 sizeof(tsr_late_hook)]; /* to two cache lines: processors fetch them in pairs */
 } tsr_arrivals;
 
 typedef struct tsr_rendezvous tsr_rendezvous;

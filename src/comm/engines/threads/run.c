@@ -5,8 +5,10 @@
 #include "comm/engines/threads/condition.h"
 #include "comm/engines/threads/engine.h"
 #include "comm/engines/threads/process.h"
-#include <string.h>
+
 #include <tessera/sys/log.h>
+
+#include <string.h>
 
 /* The failure that tsr_threads_run() returns, and the rank that had it. */
 typedef struct cause {
@@ -65,7 +67,8 @@ static void end_turn(void *arg)
     if (!mine->returned) {
         tsr_world_unseat(mine->world, mine->rank);
         tell_cause(mine->run, mine->rank,
-                   tsr_status_set(TSR_ERROR_STATE, "main did not return, for its thread was ended (pthread_exit or cancellation)"));
+                   tsr_status_set(TSR_ERROR_STATE,
+                                  "main did not return, for its thread was ended (pthread_exit or cancellation)"));
     }
     /* This ends a tsr_comm_hold() that main did not end, too. */
     tsr_comm_forget_call(mine->comm);
@@ -132,10 +135,11 @@ static tsr_status check_limits(int nranks)
     const int64_t most = nranks > FEW_THREADS ? tsr_process_most_threads() : 0;
     if (most == 0 || nranks <= most)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_MEMORY,
-                          "tsr_threads_run: %d ranks take a thread each, but the system gives all processes no more than %lld "
-                          "(kernel.pid_max, kernel.threads-max): run fewer ranks, or raise these",
-                          nranks, (long long)most);
+    return tsr_status_set(
+        TSR_ERROR_MEMORY,
+        "tsr_threads_run: %d ranks take a thread each, but the system gives all processes no more than %lld "
+        "(kernel.pid_max, kernel.threads-max): run fewer ranks, or raise these",
+        nranks, (long long)most);
 }
 
 /* A line of the log names at most this many ranks. */
@@ -154,7 +158,8 @@ static void tell_late(run *shared, const runner *runners, int nranks, const tsr_
     if (shared->running > named)
         tsr_text_append(&text, " and %d more", shared->running - named);
     pthread_mutex_unlock(&shared->gate);
-    tsr_log(context, TSR_LOG_ERROR, "tsr_threads_run: rank %d has failed (%s), and %d s later these ranks have not returned: %s", told.rank,
+    tsr_log(context, TSR_LOG_ERROR,
+            "tsr_threads_run: rank %d has failed (%s), and %d s later these ranks have not returned: %s", told.rank,
             told.sentence.text, seconds, words);
     pthread_mutex_lock(&shared->gate);
 }
@@ -189,11 +194,11 @@ static tsr_status start_and_join(run *shared, runner *runners, int nranks, const
     pthread_mutex_lock(&shared->gate);
     const int started = start_threads(shared, runners, nranks, &error);
     if (started < nranks)
-        status =
-            tsr_status_set(TSR_ERROR_MEMORY,
-                           "tsr_threads_run: %d ranks take a thread each, but the system gave no more than %d (%s): run fewer ranks, or "
-                           "raise its limits on threads, mappings and memory",
-                           nranks, started, strerror(error));
+        status = tsr_status_set(TSR_ERROR_MEMORY,
+                                "tsr_threads_run: %d ranks take a thread each, but the system gave no more than %d "
+                                "(%s): run fewer ranks, or "
+                                "raise its limits on threads, mappings and memory",
+                                nranks, started, strerror(error));
     else
         status = tsr_threads_create(nranks, options, true, &handles);
     shared->handles = handles;

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/text/text.h"
 #include "comm/engines/threads/process.h"
+
 #include <tessera/sys/log.h>
 
 /* A sentence says of at most this many ranks where they wait. */
@@ -110,7 +111,8 @@ static void break_all(const tsr_world *world)
     char reason[TSR_REASON_BYTES];
     tsr_text text = {reason, sizeof reason, 0};
     describe_stall(world, &text);
-    tsr_text_append(&text, " (where other threads are still to call for ranks, set stall_ms in tsr_threads_options to 0)");
+    tsr_text_append(&text,
+                    " (where other threads are still to call for ranks, set stall_ms in tsr_threads_options to 0)");
     for (const tsr_bed *bed = world->beds; bed; bed = bed->next)
         tsr_rendezvous_break(bed->where, reason);
 }
@@ -125,7 +127,8 @@ static void judge_world(tsr_world *world, tsr_text *words)
         break_all(world);
     } else if (!world->told) {
         describe_stall(world, words);
-        tsr_text_append(words, "; unless another thread calls for one of them they are given up after %lld ms", (long long)world->stall_ms);
+        tsr_text_append(words, "; unless another thread calls for one of them they are given up after %lld ms",
+                        (long long)world->stall_ms);
         world->told = true;
     }
 }

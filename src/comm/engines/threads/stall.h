@@ -28,10 +28,10 @@ struct tsr_world {
     /* Under the lock: */
     tsr_resident *residents; /**< one per rank */
     tsr_team *teams;
-    const tsr_team *first;      /**< the team of all ranks; NULL once it is freed */
-    tsr_bed *beds;              /**< the list: all threads that have slept for a second */
-    int left, owners;           /**< ranks that have not returned, and ranks whose own thread is in `beds` */
-    int seated;                 /**< ranks whose thread has not departed: while there are any the world stays, even without teams */
+    const tsr_team *first; /**< the team of all ranks; NULL once it is freed */
+    tsr_bed *beds;         /**< the list: all threads that have slept for a second */
+    int left, owners;      /**< ranks that have not returned, and ranks whose own thread is in `beds` */
+    int seated; /**< ranks whose thread has not departed: while there are any the world stays, even without teams */
     int64_t threads;            /**< threads in `beds` */
     tsr_deadline look, patient; /**< when to look again, and when a stillness counts as a stall */
     bool told;                  /**< the log was told of the present stillness */

@@ -3,6 +3,7 @@
 #include "base/memory/memory.h"
 #include "comm/core/patience.h"
 #include "comm/engines/threads/stall.h"
+
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +33,13 @@ static void set_patience(tsr_world *world, const tsr_threads_options *options, b
     world->stall_ms = options->stall_ms;
 }
 
-static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_world **out)
+static tsr_status make_world(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched,
+                             tsr_world **out)
 {
     tsr_world *world;
     TSR_TRY(tsr_allocate_zeroed(context, sizeof *world, (void **)&world));
-    tsr_status status = tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
+    tsr_status status =
+        tsr_allocate_array(context, (size_t)nranks, sizeof *world->residents, (void **)&world->residents);
     if (status != TSR_OK)
         goto free_world;
     if (pthread_mutex_init(&world->lock, NULL) != 0) {
@@ -66,7 +69,8 @@ static void free_world(tsr_world *world)
     tsr_context_destroy(context);
 }
 
-tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out)
+tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched,
+                            tsr_team **out)
 {
     tsr_world *world = NULL;
     TSR_TRY(make_world(context, nranks, options, watched, &world));

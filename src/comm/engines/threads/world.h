@@ -9,6 +9,7 @@
 #define TSR_COMM_ENGINES_THREADS_WORLD_H
 
 #include "comm/engines/threads/rendezvous.h"
+
 #include <tessera/sys/comm.h>
 
 typedef struct tsr_world tsr_world;
@@ -35,7 +36,8 @@ struct tsr_team {
 
 /** Makes a world and its first team, which counts `nranks` handles. `watched`: the thread of each
  * rank calls tsr_world_seat(), and a world that has stalled is broken (stall.h). */
-tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched, tsr_team **out);
+tsr_status tsr_world_create(tsr_context *context, int nranks, const tsr_threads_options *options, bool watched,
+                            tsr_team **out);
 
 /** The calling thread runs rank `rank` from now on, until tsr_world_depart(); the world stays at
  * least until then. */

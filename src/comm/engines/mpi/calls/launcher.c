@@ -1,13 +1,14 @@
 
 #include "comm/engines/mpi/calls/launcher.h"
 
+#include "comm/engines/mpi/calls/error.h"
+
+#include <tessera/mpi.h>
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tessera/mpi.h>
-
-#include "comm/engines/mpi/calls/error.h"
 
 /* Open MPI's version begins with this; implementations that descend from MPICH begin with names of
  * their own. */
@@ -73,8 +74,9 @@ tsr_status tsr_mpi_check_package(const char *call)
     TSR_TRY(tsr_mpi_check(MPI_Get_library_version(version, &length), "MPI_Get_library_version"));
     if ((strncmp(version, OPEN_MPI_NAME, strlen(OPEN_MPI_NAME)) == 0) == IS_OPEN_MPI)
         return TSR_OK;
-    return tsr_status_set(TSR_ERROR_STATE, "%s: this is lib%s, for %s, but the program's calls of MPI go to %s: link %s in its place", call,
-                          own->package, own->name, print_version(words), other->package);
+    return tsr_status_set(TSR_ERROR_STATE,
+                          "%s: this is lib%s, for %s, but the program's calls of MPI go to %s: link %s in its place",
+                          call, own->package, own->name, print_version(words), other->package);
 }
 
 /* How many processes a launcher's variable tells; 0: it is not set. */
@@ -88,15 +90,18 @@ static tsr_status refuse_launcher(const char *call, const implementation *launch
 {
     char words[WORDS];
     if (launcher == own || !launcher->package)
-        return tsr_status_set(TSR_ERROR_STATE,
-                              "%s: %s is %ld, but %s finds a job of one process: start the program with the mpirun of that very "
-                              "installation, or unset %s where jobs of one process are meant",
-                              call, launcher->count, count, print_version(words), launcher->count);
-    return tsr_status_set(TSR_ERROR_STATE,
-                          "%s: a launcher of %s started %ld processes (%s), but the MPI of this program, %s, finds a job of one: start it "
-                          "with the mpirun of %s, or build it with %s and %s; unset %s where jobs of one process are meant",
-                          call, launcher->name, count, launcher->count, print_version(words), own->name, launcher->name, launcher->package,
-                          launcher->count);
+        return tsr_status_set(
+            TSR_ERROR_STATE,
+            "%s: %s is %ld, but %s finds a job of one process: start the program with the mpirun of that very "
+            "installation, or unset %s where jobs of one process are meant",
+            call, launcher->count, count, print_version(words), launcher->count);
+    return tsr_status_set(
+        TSR_ERROR_STATE,
+        "%s: a launcher of %s started %ld processes (%s), but the MPI of this program, %s, finds a job of one: start "
+        "it "
+        "with the mpirun of %s, or build it with %s and %s; unset %s where jobs of one process are meant",
+        call, launcher->name, count, launcher->count, print_version(words), own->name, launcher->name,
+        launcher->package, launcher->count);
 }
 
 tsr_status tsr_mpi_check_launcher(const char *call)

@@ -2,6 +2,7 @@
 #include "comm/engines/mpi/calls/leftover.h"
 
 #include "comm/core/clock.h"
+
 #include <tessera/sys/memory.h>
 
 /* How long a rank waits in MPI_Finalize() for other ranks to come there, and then for messages that
@@ -20,7 +21,8 @@ static void drain(MPI_Comm comm)
     for (int some = 1, bytes = 0; some;) {
         if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &some, &status) != MPI_SUCCESS || !some ||
             MPI_Get_count(&status, MPI_BYTE, &bytes) != MPI_SUCCESS || bytes < 0 || bytes > MOST_BYTES ||
-            MPI_Recv(memory, MOST_BYTES, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            MPI_Recv(memory, MOST_BYTES, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, MPI_STATUS_IGNORE) !=
+                MPI_SUCCESS)
             return;
     }
 }
@@ -43,7 +45,8 @@ static bool await_barrier(tsr_mpi_leftover *leftover, tsr_deadline deadline)
 static void settle_leftover(tsr_mpi_leftover *leftover)
 {
     const tsr_deadline deadline = tsr_deadline_in(COME_MS);
-    if (await_barrier(leftover, deadline) && leftover->again && MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
+    if (await_barrier(leftover, deadline) && leftover->again &&
+        MPI_Ibarrier(leftover->comm, &leftover->barrier) == MPI_SUCCESS)
         (void)await_barrier(leftover, deadline);
     const tsr_deadline drained = tsr_deadline_in(DRAIN_MS);
     for (int look = 0; !tsr_deadline_passed(drained); look++) {

@@ -7,9 +7,10 @@
 #ifndef TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
 #define TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
 
+#include <tessera/context.h>
+
 #include <mpi.h>
 #include <stdbool.h>
-#include <tessera/context.h>
 
 typedef struct tsr_mpi_leftover {
     tsr_context *context; /**< for the leftover itself: the world's context does not live until MPI_Finalize() */

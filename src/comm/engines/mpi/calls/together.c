@@ -3,8 +3,10 @@
 
 #include "comm/core/clock.h"
 #include "comm/engines/mpi/calls/error.h"
-#include <string.h>
+
 #include <tessera/sys/memory.h>
+
+#include <string.h>
 
 /* The memory of one collective, which MPI uses until all ranks have come. */
 typedef struct parcel {
@@ -39,8 +41,8 @@ tsr_status tsr_mpi_say_late(const tsr_mpi_together *t)
 
 /* Polls the request for `limit_ms` at most; 0: for ever. `*over`: MPI no longer uses the request
  * and its memory. */
-static tsr_status wait_for_request(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call, int64_t limit_ms,
-                                   bool *over)
+static tsr_status wait_for_request(const tsr_mpi_together *t, MPI_Request *request, int result, const char *call,
+                                   int64_t limit_ms, bool *over)
 {
     const tsr_deadline deadline = tsr_deadline_in(limit_ms);
     int done = 0;
@@ -61,7 +63,8 @@ tsr_status tsr_mpi_duplicate(const tsr_mpi_together *t, MPI_Comm comm, MPI_Comm 
     parcel own, *const kept = make_parcel(t, 0), *const p = kept ? kept : &own;
     bool over;
     const int result = MPI_Comm_idup(comm, &p->duplicate, &p->request);
-    const tsr_status status = wait_for_request(t, &p->request, result, "MPI_Comm_idup", kept ? t->timeout_ms : 0, &over);
+    const tsr_status status =
+        wait_for_request(t, &p->request, result, "MPI_Comm_idup", kept ? t->timeout_ms : 0, &over);
     if (status == TSR_OK)
         *out = p->duplicate;
     put_away(t, kept, over);
@@ -74,7 +77,8 @@ tsr_status tsr_mpi_least(const tsr_mpi_together *t, MPI_Comm comm, int64_t mine,
     bool over;
     p->mine = mine;
     const int result = MPI_Iallreduce(&p->mine, &p->least, 1, MPI_INT64_T, MPI_MIN, comm, &p->request);
-    const tsr_status status = wait_for_request(t, &p->request, result, "MPI_Iallreduce", kept ? t->timeout_ms : 0, &over);
+    const tsr_status status =
+        wait_for_request(t, &p->request, result, "MPI_Iallreduce", kept ? t->timeout_ms : 0, &over);
     if (status == TSR_OK)
         *least = p->least;
     put_away(t, kept, over);
@@ -98,7 +102,8 @@ tsr_status tsr_mpi_gather_all(const tsr_mpi_together *t, MPI_Comm comm, const vo
     if (!p)
         return gather_at_once(t, comm, mine, all, bytes);
     memcpy(p->rows, mine, bytes);
-    const int result = MPI_Iallgather(p->rows, (int)bytes, MPI_BYTE, p->rows + bytes, (int)bytes, MPI_BYTE, comm, &p->request);
+    const int result =
+        MPI_Iallgather(p->rows, (int)bytes, MPI_BYTE, p->rows + bytes, (int)bytes, MPI_BYTE, comm, &p->request);
     const tsr_status status = wait_for_request(t, &p->request, result, "MPI_Iallgather", t->timeout_ms, &over);
     if (status == TSR_OK)
         memcpy(all, p->rows + bytes, (size_t)ranks * bytes);

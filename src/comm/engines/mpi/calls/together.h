@@ -7,16 +7,17 @@
 #ifndef TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 #define TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 
+#include <tessera/context.h>
+
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/context.h>
 
 /** What a communicator tells its maker about lost ranks. */
 typedef struct tsr_mpi_losses {
-    bool unmade;        /**< not all ranks came while the communicator was made, and MPI_Finalize() would wait for them */
+    bool unmade; /**< not all ranks came while the communicator was made, and MPI_Finalize() would wait for them */
     atomic_bool missed; /**< not all ranks came to a call, or a process ended */
 } tsr_mpi_losses;
 
@@ -35,7 +36,8 @@ tsr_status tsr_mpi_least(const tsr_mpi_together *together, MPI_Comm comm, int64_
 
 /** An all-gather: `bytes` bytes of every rank, in rank order, in `all`, which does not overlap
  * `mine`. */
-tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all, size_t bytes);
+tsr_status tsr_mpi_gather_all(const tsr_mpi_together *together, MPI_Comm comm, const void *mine, void *all,
+                              size_t bytes);
 
 /** For waits by other means: returns TSR_ERROR_PEER with the sentence that not all ranks came
  * within the timeout, and notes the loss. */

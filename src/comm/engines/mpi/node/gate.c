@@ -3,15 +3,17 @@
 
 #include "comm/core/clock.h"
 #include "comm/core/patience.h"
+
+#include <tessera/sys/comm.h>
+#include <tessera/sys/log.h>
+#include <tessera/sys/memory.h>
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <tessera/sys/comm.h>
-#include <tessera/sys/log.h>
-#include <tessera/sys/memory.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,7 +123,8 @@ static bool heed_abort(const tsr_mpi_gate *gate)
 static int print_name(const tsr_mpi_gate *gate, int member, char *text, size_t capacity)
 {
     const int all = gate->seats[member]->name;
-    return all == member ? snprintf(text, capacity, "rank %d", member) : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
+    return all == member ? snprintf(text, capacity, "rank %d", member)
+                         : snprintf(text, capacity, "rank %d (rank %d of all)", member, all);
 }
 
 /* True if a member could not open the gate; then this breaks it. */
@@ -145,9 +148,10 @@ static bool heed_death(const tsr_mpi_gate *gate, uint64_t arrival, int from)
 {
     for (int m = from; m < gate->count; m++) {
         char name[64], reason[REASON];
-        const tsr_mpi_resident *const resident = tsr_mpi_resident_find(tsr_mpi_node_residents(gate->node), gate->seats[m]->name);
-        if (atomic_load(&gate->seats[m]->arrivals) >= arrival || !resident || tsr_mpi_resident_life(resident) != TSR_MPI_DEAD ||
-            atomic_load(&gate->seats[m]->arrivals) >= arrival)
+        const tsr_mpi_resident *const resident =
+            tsr_mpi_resident_find(tsr_mpi_node_residents(gate->node), gate->seats[m]->name);
+        if (atomic_load(&gate->seats[m]->arrivals) >= arrival || !resident ||
+            tsr_mpi_resident_life(resident) != TSR_MPI_DEAD || atomic_load(&gate->seats[m]->arrivals) >= arrival)
             continue;
         print_name(gate, m, name, sizeof name);
         snprintf(reason, sizeof reason, "the process of %s has ended", name);
@@ -280,7 +284,8 @@ static void show_awaited(const tsr_mpi_gate *gate, sleep_state *s)
     if (s->shown >= 0)
         tsr_mpi_resident_get_up(gate->sleeper);
     const tsr_mpi_seat *const seat = gate->seats[s->from];
-    tsr_mpi_resident_lie_down(gate->sleeper, seat->name, gate->count, &seat->arrivals, s->arrival, &root_of(gate)->state);
+    tsr_mpi_resident_lie_down(gate->sleeper, seat->name, gate->count, &seat->arrivals, s->arrival,
+                              &root_of(gate)->state);
     s->shown = s->from;
 }
 
@@ -424,8 +429,8 @@ static bool is_crowded(const tsr_mpi_node *node)
     return cores > 0 && tsr_mpi_node_ranks(node) > cores;
 }
 
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, bool alone,
-                                  int64_t timeout_ms)
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name,
+                                  bool alone, int64_t timeout_ms)
 {
     void *seats;
     *gate = (tsr_mpi_gate){.node = node, .context = context, .timeout_ms = timeout_ms, .crowded = is_crowded(node)};

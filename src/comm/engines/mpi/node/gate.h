@@ -17,7 +17,7 @@ typedef struct tsr_mpi_gate {
     tsr_context *context;
     int member, count; /**< count 0: not open yet */
     int64_t looks, timeout_ms;
-    bool crowded, hurried;      /**< the node has more ranks than cores; tsr_mpi_gate_hurry() has shortened the timeout */
+    bool crowded, hurried; /**< the node has more ranks than cores; tsr_mpi_gate_hurry() has shortened the timeout */
     tsr_mpi_seat *own, **seats; /**< this member's seat; one per member, each in memory that its member allocated */
     tsr_mpi_resident *sleeper;  /**< where this process shows that it sleeps; NULL: another thread of it may call */
     void (*listen)(void *arg);  /**< called before each nap; may be NULL */
@@ -28,8 +28,8 @@ typedef struct tsr_mpi_gate {
 /** Allocates this member's own seat, and room for `count` seats. `name`: this rank's number in the
  * world, by which sentences and the node know it. `alone`: no other thread of this process calls
  * while it waits. `node` and `context` are borrowed. tsr_mpi_gate_leave() undoes it. */
-tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name, bool alone,
-                                  int64_t timeout_ms);
+tsr_status tsr_mpi_gate_take_seat(tsr_mpi_gate *gate, tsr_mpi_node *node, tsr_context *context, int count, int name,
+                                  bool alone, int64_t timeout_ms);
 
 /** This member's own seat, at an address that is the same for all members; NULL for a zeroed
  * gate. */

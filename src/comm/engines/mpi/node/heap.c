@@ -1,10 +1,11 @@
 
 #include "comm/engines/mpi/node/heap.h"
 
-#include <stdbool.h>
-#include <sys/mman.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdbool.h>
+#include <sys/mman.h>
 
 #define PAGE ((size_t)4096)
 
@@ -174,7 +175,8 @@ tsr_status tsr_mpi_heap_alloc(tsr_mpi_heap *heap, size_t bytes, void **out)
         return TSR_OK;
     }
     if (!find_room(heap, wanted, &at, &link))
-        return tsr_status_set(TSR_ERROR_MEMORY, "mpi: no memory for %zu bytes: this rank shares %zu with its node", bytes, heap->bytes);
+        return tsr_status_set(TSR_ERROR_MEMORY, "mpi: no memory for %zu bytes: this rank shares %zu with its node",
+                              bytes, heap->bytes);
     TSR_TRY(tsr_allocate(heap->context, sizeof *block, (void **)&block));
     *block = (tsr_mpi_block){.next = *link, .begin = at, .end = at + wanted};
     *link = block;

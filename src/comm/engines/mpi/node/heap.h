@@ -2,9 +2,10 @@
 #ifndef TSR_COMM_ENGINES_MPI_NODE_HEAP_H
 #define TSR_COMM_ENGINES_MPI_NODE_HEAP_H
 
+#include <tessera/context.h>
+
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/context.h>
 
 typedef struct tsr_mpi_block tsr_mpi_block;
 

@@ -5,10 +5,12 @@
 #include "base/hash.h"
 #include "comm/core/clock.h"
 #include "comm/engines/mpi/calls/error.h"
+
+#include <tessera/sys/memory.h>
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <tessera/sys/memory.h>
 #include <unistd.h>
 
 /* Groups use this tag later. Nothing is mixed up, since MPI keeps the order of messages from one
@@ -66,7 +68,8 @@ static void list_first(const identity *all, int ranks, int *first)
     }
 }
 
-static tsr_status make_mates(const tsr_mpi_together *together, const int *first, int rank, int ranks, tsr_mpi_mates *mates)
+static tsr_status make_mates(const tsr_mpi_together *together, const int *first, int rank, int ranks,
+                             tsr_mpi_mates *mates)
 {
     size_t count = 0;
     for (int r = 0; r < ranks; r++)
@@ -99,7 +102,9 @@ static tsr_status find_mates(const tsr_mpi_together *together, identity *all, in
     list_first(all, ranks, first);
     const tsr_status made = make_mates(together, first, rank, ranks, out);
     TSR_TRY(tsr_mpi_least(together, out->comm, made == TSR_OK, &able));
-    return able ? TSR_OK : tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of its node's ranks", together->call);
+    return able ? TSR_OK
+                : tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of its node's ranks",
+                                 together->call);
 }
 
 tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, int *first, tsr_mpi_mates *out)
@@ -112,7 +117,8 @@ tsr_status tsr_mpi_mates_find(const tsr_mpi_together *together, MPI_Comm comm, i
     const tsr_status made = tsr_allocate(together->context, (size_t)ranks * sizeof(identity), &all);
     tsr_status status = tsr_mpi_least(together, comm, first && made == TSR_OK, &able);
     if (status == TSR_OK && !able)
-        status = tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, ranks);
+        status =
+            tsr_status_set(TSR_ERROR_MEMORY, "%s: a rank has no memory for a list of %d ranks", together->call, ranks);
     if (status == TSR_OK)
         status = find_mates(together, all, first, out);
     tsr_release(together->context, all);
@@ -139,7 +145,8 @@ static tsr_status test_all(tsr_mpi_mates *mates, int count, bool *done)
 
 /* Waits until the first `count` requests are over. On failure their memory is left to MPI, with the
  * context that it is from. */
-static tsr_status await_requests(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count, tsr_deadline deadline)
+static tsr_status await_requests(const tsr_mpi_together *together, tsr_mpi_mates *mates, int count,
+                                 tsr_deadline deadline)
 {
     bool done = false;
     for (int look = 0; !done; look++) {
@@ -168,7 +175,8 @@ static tsr_status post_rows(tsr_mpi_mates *mates, int request, int mate, void *r
 
 /* The part of the first mate: it receives a row from each other mate, and sends all rows to
  * each. */
-static tsr_status collect_rows(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
+static tsr_status collect_rows(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes,
+                               tsr_deadline deadline)
 {
     memcpy(all, mates->rows, bytes);
     for (int m = 1; m < mates->count; m++)
@@ -179,7 +187,8 @@ static tsr_status collect_rows(const tsr_mpi_together *together, tsr_mpi_mates *
     return await_requests(together, mates, mates->count - 1, deadline);
 }
 
-static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes, tsr_deadline deadline)
+static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates, char *all, size_t bytes,
+                          tsr_deadline deadline)
 {
     TSR_TRY(post_rows(mates, 0, 0, mates->rows, bytes, false));
     TSR_TRY(post_rows(mates, 1, 0, all, (size_t)mates->count * bytes, true));
@@ -187,8 +196,8 @@ static tsr_status hand_in(const tsr_mpi_together *together, tsr_mpi_mates *mates
 }
 
 /* Collective: `*all` becomes one row of `bytes` bytes per mate, in memory of `mates`. */
-static tsr_status gather_from_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, size_t bytes,
-                                    const char **all)
+static tsr_status gather_from_mates(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine,
+                                    size_t bytes, const char **all)
 {
     const tsr_deadline deadline = tsr_deadline_in(together->timeout_ms);
     char *const rows = mates->rows + TSR_MPI_ROW_BYTES;
@@ -196,10 +205,12 @@ static tsr_status gather_from_mates(const tsr_mpi_together *together, tsr_mpi_ma
         mates->requests[m] = MPI_REQUEST_NULL;
     memcpy(mates->rows, mine, bytes);
     *all = rows;
-    return mates->place == 0 ? collect_rows(together, mates, rows, bytes, deadline) : hand_in(together, mates, rows, bytes, deadline);
+    return mates->place == 0 ? collect_rows(together, mates, rows, bytes, deadline)
+                             : hand_in(together, mates, rows, bytes, deadline);
 }
 
-tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all, size_t bytes)
+tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all,
+                                size_t bytes)
 {
     const char *rows;
     TSR_TRY(gather_from_mates(together, mates, mine, bytes, &rows));

@@ -36,6 +36,7 @@ tsr_status tsr_mpi_mates_least(const tsr_mpi_together *together, tsr_mpi_mates *
 
 /** Collective over the mates: an all-gather of `bytes` bytes each, at most TSR_MPI_ROW_BYTES, in
  * the order of `ranks`. */
-tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all, size_t bytes);
+tsr_status tsr_mpi_mates_gather(const tsr_mpi_together *together, tsr_mpi_mates *mates, const void *mine, void *all,
+                                size_t bytes);
 
 #endif

@@ -1,6 +1,11 @@
 
 #include "comm/engines/mpi/node/node.h"
 
+#include "comm/engines/mpi/node/heap.h"
+
+#include <tessera/sys/memory.h>
+#include <tessera/sys/status.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,11 +15,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <tessera/sys/memory.h>
-#include <tessera/sys/status.h>
 #include <unistd.h>
-
-#include "comm/engines/mpi/node/heap.h"
 
 #define REASON 256
 
@@ -139,18 +140,21 @@ static size_t limit_files(size_t bytes)
  * bytes. */
 static tsr_status find_room(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, char *reason)
 {
-    const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(), mine = limit_files(useful < share ? useful : share);
+    const size_t share = SPAN / (size_t)node->ranks, useful = count_useful(),
+                 mine = limit_files(useful < share ? useful : share);
     int64_t least = 0;
     TSR_TRY(tsr_mpi_mates_least(together, mates, (int64_t)mine, &least));
     node->room = (size_t)least >= LEAST ? (size_t)least & ~(size_t)0xffff : 0;
     if (node->room == 0)
-        snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many", (long long)least);
+        snprintf(reason, REASON, "a rank's files may have %lld bytes (RLIMIT_FSIZE), or ranks are too many",
+                 (long long)least);
     return TSR_OK;
 }
 
 /* Collective. `mine`: this rank has reserved the addresses; `*done`: all ranks have. If not all
  * have, a rank that has gives them back. */
-static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine, bool *done)
+static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool mine,
+                               bool *done)
 {
     *done = mine;
     TSR_TRY(agree_with_mates(together, mates, done));
@@ -162,7 +166,8 @@ static tsr_status settle_place(const tsr_mpi_together *together, tsr_mpi_node *n
 }
 
 /* Collective: tries one address after the other. */
-static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
+static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                                   bool *done)
 {
     const size_t stride = span_of(node) > STRIDE ? span_of(node) : STRIDE;
     for (uintptr_t at = FIRST_ADDRESS; at + span_of(node) < LAST_ADDRESS && !*done; at += stride)
@@ -171,13 +176,15 @@ static tsr_status reserve_far_away(const tsr_mpi_together *together, tsr_mpi_nod
 }
 
 /* Collective: tries addresses that rank 0's kernel chooses, for smaller files. */
-static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, bool *done)
+static tsr_status reserve_anywhere(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                                   bool *done)
 {
     node->room = node->room / LESS & ~(size_t)0xffff;
     for (int attempt = 0; attempt < ATTEMPTS && !*done; attempt++) {
         int64_t at = INT64_MAX;
         bool mine = node->rank == 0 && reserve_addresses(node, 0);
-        TSR_TRY(tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
+        TSR_TRY(
+            tsr_mpi_mates_least(together, mates, node->rank == 0 ? (int64_t)(uintptr_t)node->base : INT64_MAX, &at));
         if (node->rank > 0 && at > 0)
             mine = reserve_addresses(node, (uintptr_t)at);
         TSR_TRY(settle_place(together, node, mates, mine, done));
@@ -195,7 +202,8 @@ static int make_file(const tsr_mpi_node *node, address_card *card, char *reason)
         fail(reason, "memfd_create");
         return -1;
     }
-    if (getrandom(&card->token, sizeof card->token, 0) != sizeof card->token || ftruncate(file, (off_t)node->room) != 0 ||
+    if (getrandom(&card->token, sizeof card->token, 0) != sizeof card->token ||
+        ftruncate(file, (off_t)node->room) != 0 ||
         pwrite(file, &card->token, sizeof card->token, 0) != sizeof card->token) {
         fail(reason, "a file in memory cannot be made as large as it may become");
         close(file);
@@ -228,8 +236,8 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
         return false;
     }
     bool done = is_meant(file, card, reason);
-    if (done &&
-        mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+    if (done && mmap(header_of(node, rank), node->room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                     file, 0) == MAP_FAILED) {
         fail(reason, "mmap");
         done = false;
     }
@@ -239,8 +247,8 @@ static bool map_file(const tsr_mpi_node *node, int rank, const address_card *car
 
 /* Collective: maps the files of all ranks. A rank's descriptor stays open until all ranks have
  * opened it. */
-static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
-                            bool *done)
+static tsr_status map_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                            address_card *cards, char *reason, bool *done)
 {
     address_card mine = {0};
     const int file = make_file(node, &mine, reason);
@@ -297,15 +305,17 @@ static size_t trim(void *self)
  * at most an eighth of its memory. */
 static void open_heap(tsr_mpi_node *node)
 {
-    const size_t share = count_memory() / 8 / (size_t)node->ranks, allowed = tsr_context_kept_statistics(node->context).most_bytes;
+    const size_t share = count_memory() / 8 / (size_t)node->ranks,
+                 allowed = tsr_context_kept_statistics(node->context).most_bytes;
     const size_t most_kept = share < allowed ? share : allowed;
-    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER, most_kept);
+    tsr_mpi_heap_init(&node->heap, node->context, (char *)header_of(node, node->rank) + HEADER, node->room - HEADER,
+                      most_kept);
     node->keeper = (tsr_keeper){.trim = trim, .self = node};
     tsr_keeper_add(node->context, &node->keeper);
 }
 
-static tsr_status share_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates, address_card *cards, char *reason,
-                              bool *done)
+static tsr_status share_files(const tsr_mpi_together *together, tsr_mpi_node *node, tsr_mpi_mates *mates,
+                              address_card *cards, char *reason, bool *done)
 {
     *done = false;
     TSR_TRY(find_room(together, node, mates, reason));

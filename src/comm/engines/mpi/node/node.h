@@ -11,17 +11,20 @@
 
 #include "comm/engines/mpi/node/mates.h"
 #include "comm/engines/mpi/node/resident.h"
+
+#include <tessera/context.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <tessera/context.h>
 
 typedef struct tsr_mpi_node tsr_mpi_node;
 
 /** Collective over the mates. If one of them cannot share memory, `*out` becomes NULL on all of
  * them, `reason` (256 bytes) says why, and TSR_OK is returned all the same. Errors: a call of MPI
  * failed, or a mate did not come. */
-tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *mates, tsr_mpi_node **out, char *reason);
+tsr_status tsr_mpi_node_create(const tsr_mpi_together *together, tsr_mpi_mates *mates, tsr_mpi_node **out,
+                               char *reason);
 
 /** References within this process; the last release unmaps the memory. */
 tsr_mpi_node *tsr_mpi_node_retain(tsr_mpi_node *node);

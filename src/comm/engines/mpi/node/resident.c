@@ -73,8 +73,8 @@ tsr_mpi_life tsr_mpi_resident_life(const tsr_mpi_resident *resident)
     return strchr("Tt", state) ? TSR_MPI_STOPPED : TSR_MPI_RUNS;
 }
 
-void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count, uint64_t goal,
-                               const _Atomic(int32_t) *state)
+void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count,
+                               uint64_t goal, const _Atomic(int32_t) *state)
 {
     atomic_store(&resident->awaited, awaited);
     atomic_store(&resident->ranks, ranks);
@@ -136,17 +136,19 @@ static int follow_sleepers(tsr_mpi_residents all, tsr_mpi_resident *resident, st
 
 static void describe_circle(const step *steps, int count, char *words)
 {
-    size_t used = (size_t)snprintf(words, TSR_MPI_VERDICT_BYTES, "ranks wait in different communicators, so that none can go on (");
+    size_t used = (size_t)snprintf(words, TSR_MPI_VERDICT_BYTES,
+                                   "ranks wait in different communicators, so that none can go on (");
     for (int i = 0; i < count && i < RANKS_NAMED; i++)
-        used += (size_t)snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "%srank %d in one of %d ranks", i ? ", " : "",
-                                 steps[i].resident->name, atomic_load(&steps[i].resident->ranks));
+        used += (size_t)snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "%srank %d in one of %d ranks",
+                                 i ? ", " : "", steps[i].resident->name, atomic_load(&steps[i].resident->ranks));
     snprintf(words + used, TSR_MPI_VERDICT_BYTES - used, "): all must call in the same order");
 }
 
 static void tell_verdict(const step *one, const char *words)
 {
     uint64_t before = atomic_load(&one->resident->verdict);
-    if ((before & ~BUSY) == one->nap || !atomic_compare_exchange_strong(&one->resident->verdict, &before, one->nap | BUSY))
+    if ((before & ~BUSY) == one->nap ||
+        !atomic_compare_exchange_strong(&one->resident->verdict, &before, one->nap | BUSY))
         return;
     memcpy(one->resident->words, words, TSR_MPI_VERDICT_BYTES);
     atomic_store(&one->resident->verdict, one->nap);

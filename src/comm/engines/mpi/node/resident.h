@@ -51,8 +51,8 @@ tsr_mpi_life tsr_mpi_resident_life(const tsr_mpi_resident *resident);
 
 /** Shows that this process sleeps until rank `awaited` lets `*count` reach `goal`, or `*state` is
  * not 0 any more. Both lie in shared memory. `ranks`: how many its communicator has. */
-void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count, uint64_t goal,
-                               const _Atomic(int32_t) *state);
+void tsr_mpi_resident_lie_down(tsr_mpi_resident *resident, int awaited, int ranks, const _Atomic(uint64_t) *count,
+                               uint64_t goal, const _Atomic(int32_t) *state);
 void tsr_mpi_resident_get_up(tsr_mpi_resident *resident);
 
 /** Checks whether `sleeper` waits in a circle. If so, gives a verdict to all ranks that are in a

@@ -1,10 +1,11 @@
 
 #include "comm/engines/mpi/node/tray.h"
 
-#include <stdatomic.h>
-#include <string.h>
 #include <tessera/sys/memory.h>
 #include <tessera/sys/status.h>
+
+#include <stdatomic.h>
+#include <string.h>
 
 /* Values of `gone`: the rank could not open its trays; it has left. */
 enum { UNABLE = 1, LEFT = 2 };
@@ -41,7 +42,8 @@ tsr_status tsr_mpi_trays_prepare(tsr_mpi_trays *trays, tsr_mpi_node *node, tsr_c
     const size_t trays_bytes = sizeof(tsr_mpi_desk) + (size_t)room * sizeof(tray);
     *trays = (tsr_mpi_trays){.context = context};
     TSR_TRY(tsr_allocate(context, (size_t)room * sizeof *trays->desks, &desks));
-    const tsr_status status = tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * TSR_MPI_SHORT, (void **)&trays->own);
+    const tsr_status status =
+        tsr_mpi_node_alloc(node, trays_bytes + (size_t)room * TSR_MPI_SHORT, (void **)&trays->own);
     if (status != TSR_OK) {
         tsr_release(context, desks);
         return status;
