@@ -5,6 +5,7 @@
 #include "timing.h"
 
 #include <mpi.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@ PROSE_COLUMNS = 100
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 CONDITION = re.compile(r"\b(?:if|while) \(\*?[\w.>\-\[\]]+ != NULL|(?:&&|\|\|) \(*\*?[\w.>\-\[\]]+ != NULL|!= NULL (?:&&|\|\||\?)")
 VALUE = re.compile(r"\bsizeof\((\*?[a-z]\w*(?:(?:->|\.)\w+|\[[^\]]*\])*)\)")
-BASIC = {"char", "short", "int", "long", "unsigned", "signed", "float", "double", "void", "bool", "struct", "const", "typeof"}
+BASIC = {"atomic_bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "void", "bool", "struct", "const", "typeof"}
 NAMED = re.compile(r"^\}\s*(\w+);|typedef [^;{]*?\b(\w+)(?:\([^;]*\)|\[[^;]*\])?;|typedef (?:struct|union|enum) (\w+)|^struct (\w+) ", re.M)
 NUMBERED = re.compile(r'" ?PRI[dux]64')
 

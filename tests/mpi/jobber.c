@@ -2,10 +2,11 @@
  * A job that goes wrong: jobber WHAT [HOW_MANY | FOLDER [FIRST_ELSEWHERE]]. Every rank that gets
  * that far writes to standard error the status of its run, and then that its job is destroyed.
  */
+#include <mpi.h>
+
 #include <tessera/mpi.h>
 #include <tessera/sys/status.h>
 
-#include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #ifndef TESTS_MPI_LAUNCHED_H
 #define TESTS_MPI_LAUNCHED_H
 
-#include <tessera/mpi.h>
-
 #include <mpi.h>
+
+#include <tessera/mpi.h>
 
 /** Like tsr_threads_run(), for comm_suite.h, over shared memory or by messages. Of `options` the
  * timeout is used. A run of more ranks than processes is skipped. The first call initializes MPI,

@@ -1,6 +1,7 @@
 #include "nodes.h"
 
 #include <mpi.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,7 @@
 /* Pretends two nodes on one machine, for programs that preload this library: ranks below
  * TEST_FIRST_NODE are on one, the other ranks on the other. */
 #include <mpi.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 

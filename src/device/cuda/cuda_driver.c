@@ -90,7 +90,7 @@ static tsr_status make_driver(tsr_context *context, const tsr_cuda_options *opti
     char reason[sizeof((tsr_cuda *)NULL)->reason];
     const int devices = count_devices(reason, sizeof reason);
     const size_t fixed = sizeof(tsr_cuda) + (size_t)devices * sizeof(tsr_cuda_gpu);
-    const size_t bytes = fixed + (size_t)devices * (size_t)devices * sizeof atomic_bool;
+    const size_t bytes = fixed + (size_t)devices * (size_t)devices * sizeof(atomic_bool);
     tsr_cuda *cuda = NULL;
     tsr_status status = tsr_allocate(context, bytes, (void **)&cuda);
     if (status != TSR_OK)

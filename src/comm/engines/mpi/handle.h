@@ -8,11 +8,12 @@
 #include "comm/engines/mpi/node/tray.h"
 #include "comm/engines/mpi/world.h"
 
+#include <mpi.h>
+
 #include <tessera/mpi.h>
 #include <tessera/sys/comm.h>
 #include <tessera/sys/status.h>
 
-#include <mpi.h>
 #include <stdatomic.h>
 
 /** Bytes of a sentence about messages. */

@@ -3,8 +3,9 @@
 #ifndef TSR_COMM_ENGINES_NCCL_API_H
 #define TSR_COMM_ENGINES_NCCL_API_H
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
+
+#include <cuda_runtime_api.h>
 
 #if !defined(NCCL_VERSION_CODE) || NCCL_VERSION_CODE < NCCL_VERSION(2, 18, 0)
 #error                                                                                                                 \

@@ -7,9 +7,10 @@
 #ifndef TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
 #define TSR_COMM_ENGINES_MPI_CALLS_LEFTOVER_H
 
+#include <mpi.h>
+
 #include <tessera/context.h>
 
-#include <mpi.h>
 #include <stdbool.h>
 
 typedef struct tsr_mpi_leftover {

@@ -7,9 +7,10 @@
 #ifndef TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 #define TSR_COMM_ENGINES_MPI_CALLS_TOGETHER_H
 
+#include <mpi.h>
+
 #include <tessera/context.h>
 
-#include <mpi.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
